@@ -1,0 +1,85 @@
+//! pgbench's own four tables, with the names, types, order of columns and values that
+//! `pgbench -i` gives them (PostgreSQL 18, `src/bin/pgbench/pgbench.c`, `initCreateTables` and
+//! `initGenerateDataClientSide`).
+
+use crate::{Column, Kind, Table, Values};
+
+/// Accounts per unit of scale (pgbench's `naccounts`).
+pub const ACCOUNTS_PER_SCALE: u64 = 100_000;
+/// Tellers per unit of scale (pgbench's `ntellers`).
+pub const TELLERS_PER_SCALE: u64 = 10;
+/// From this scale on account ids are bigint (pgbench's `SCALE_32BIT_THRESHOLD`).
+pub const BIGINT_SCALE: u64 = 20_000;
+/// Largest scale: branch and teller ids stay int (10 tellers a branch).
+pub const MAX_SCALE: u64 = i32::MAX as u64 / TELLERS_PER_SCALE;
+
+/// The largest scale whose every account exists among `accounts` rows, at least 1.
+///
+/// pgbench reads its scale from the number of branches and then touches accounts 1 to
+/// 100,000 × scale, so rounding down keeps each of those in the table.
+pub fn scale_for(accounts: u64) -> u64 {
+    (accounts / ACCOUNTS_PER_SCALE).clamp(1, MAX_SCALE)
+}
+
+/// `pgbench_branches`.
+pub fn branches(scale: u64) -> Table {
+    Table {
+        name: "pgbench_branches",
+        rows: scale,
+        columns: vec![
+            Column::new("bid", Kind::Int4, Values::Serial).not_null(),
+            Column::new("bbalance", Kind::Int4, Values::Int(0)),
+            Column::new("filler", Kind::Char(88), Values::Null),
+        ],
+    }
+}
+
+/// `pgbench_tellers`.
+pub fn tellers(scale: u64) -> Table {
+    Table {
+        name: "pgbench_tellers",
+        rows: scale * TELLERS_PER_SCALE,
+        columns: vec![
+            Column::new("tid", Kind::Int4, Values::Serial).not_null(),
+            Column::new("bid", Kind::Int4, Values::Group { size: TELLERS_PER_SCALE, groups: scale }),
+            Column::new("tbalance", Kind::Int4, Values::Int(0)),
+            Column::new("filler", Kind::Char(84), Values::Null),
+        ],
+    }
+}
+
+/// `pgbench_accounts` with `rows` rows over `scale` branches.
+///
+/// Where `rows` is no multiple of 100,000 the last branch has the rest.
+pub fn accounts(rows: u64, scale: u64) -> Table {
+    Table {
+        name: "pgbench_accounts",
+        rows,
+        columns: vec![
+            Column::new("aid", account_id(scale), Values::Serial).not_null(),
+            Column::new("bid", Kind::Int4, Values::Group { size: ACCOUNTS_PER_SCALE, groups: scale }),
+            Column::new("abalance", Kind::Int4, Values::Int(0)),
+            Column::new("filler", Kind::Char(84), Values::Text(String::new())),
+        ],
+    }
+}
+
+/// `pgbench_history`: empty, pgbench's transactions append to it.
+pub fn history(scale: u64) -> Table {
+    Table {
+        name: "pgbench_history",
+        rows: 0,
+        columns: vec![
+            Column::new("tid", Kind::Int4, Values::Null),
+            Column::new("bid", Kind::Int4, Values::Null),
+            Column::new("aid", account_id(scale), Values::Null),
+            Column::new("delta", Kind::Int4, Values::Null),
+            Column::new("mtime", Kind::Timestamp, Values::Null),
+            Column::new("filler", Kind::Char(22), Values::Null),
+        ],
+    }
+}
+
+fn account_id(scale: u64) -> Kind {
+    if scale >= BIGINT_SCALE { Kind::Int8 } else { Kind::Int4 }
+}
