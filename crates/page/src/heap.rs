@@ -1,0 +1,62 @@
+//! Heap tuples and pages (`access/htup_details.h`, `heap_multi_insert` in `heapam.c`).
+
+use crate::{Geometry, LINE_POINTER, PAGE_HEADER, max_align};
+
+/// `HeapTupleHeaderData` up to the null bitmap, bytes.
+const TUPLE_HEADER: u32 = 23;
+/// The longest payload that a one-byte varlena header can describe, bytes.
+const SHORT_VARLENA: u32 = 126;
+
+/// A column's value as a tuple stores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// A fixed-length type: `typlen` and the alignment that `typalign` stands for, bytes.
+    Fixed {
+        /// Bytes.
+        length: u32,
+        /// Bytes.
+        align: u32,
+    },
+    /// A varlena of so many bytes of payload, neither compressed nor toasted.
+    Text {
+        /// Bytes.
+        length: u32,
+    },
+    /// NULL: a bit in the null bitmap, no data.
+    Null,
+}
+
+/// Length of a tuple in bytes, header included, not rounded up: `t_len`.
+pub fn tuple_length(attributes: &[Attribute]) -> u32 {
+    let columns = u32::try_from(attributes.len()).expect("PostgreSQL has at most 1600 columns");
+    let bitmap = if attributes.contains(&Attribute::Null) { columns.div_ceil(8) } else { 0 };
+    let data = attributes.iter().fold(0, |offset: u32, attribute| match *attribute {
+        Attribute::Fixed { length, align } => offset.next_multiple_of(align) + length,
+        Attribute::Text { length } if length <= SHORT_VARLENA => offset + 1 + length,
+        Attribute::Text { length } => offset.next_multiple_of(4) + 4 + length,
+        Attribute::Null => offset,
+    });
+    max_align(TUPLE_HEADER + bitmap) + data
+}
+
+impl Geometry {
+    /// How many tuples of `tuple` bytes COPY puts in a page at a fillfactor (percent, 10 to 100).
+    ///
+    /// As `heap_multi_insert`: a further tuple goes in while the page's free space, less a line
+    /// pointer, holds it and the reserve. The first tuple always goes in.
+    pub fn rows_per_page(self, tuple: u32, fillfactor: u8) -> u32 {
+        let tuple = max_align(tuple);
+        let usable = self.block_size() - PAGE_HEADER;
+        let free_after = |rows: u32| usable.checked_sub(rows * (tuple + LINE_POINTER) + LINE_POINTER);
+        let mut rows = 1;
+        while free_after(rows).is_some_and(|free| free >= tuple + self.reserved(fillfactor)) {
+            rows += 1;
+        }
+        rows
+    }
+
+    /// Blocks of a heap filled from empty with `rows` tuples.
+    pub fn heap_blocks(self, rows: u64, tuple: u32, fillfactor: u8) -> u64 {
+        rows.div_ceil(u64::from(self.rows_per_page(tuple, fillfactor)))
+    }
+}
