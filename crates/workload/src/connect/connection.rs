@@ -1,0 +1,186 @@
+//! An established connection: the client, what the server says unasked, cancelling, and how it ended.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::watch;
+use tokio_postgres::error::DbError;
+use tokio_postgres::tls::TlsStream;
+use tokio_postgres::{AsyncMessage, CancelToken, Client};
+
+use super::dial::Route;
+use super::error::{ConnectError, ServerError};
+use super::transport::Transport;
+use super::wire::Checked;
+
+/// Notices kept if nobody takes them; then the oldest go.
+const MAX_NOTICES: usize = 1000;
+
+/// A live connection. Dropping it (or its client) ends the session; a task drives it until then.
+pub struct Connection {
+    /// The client, for queries.
+    pub client: Client,
+    /// How the bytes travel.
+    pub transport: Transport,
+    notices: Notices,
+    ended: watch::Receiver<Option<Ending>>,
+    route: Arc<Route>,
+    warnings: Vec<String>,
+}
+
+type Notices = Arc<Mutex<VecDeque<DbError>>>;
+
+/// How the driver ended.
+#[derive(Debug, Clone)]
+struct Ending {
+    error: Option<Box<ServerError>>,
+    why: String,
+}
+
+impl Connection {
+    /// Spawns the driver of a connection that has just been made.
+    pub(super) fn start<T>(
+        client: Client,
+        driver: tokio_postgres::Connection<Checked, T>,
+        transport: Transport,
+        route: Arc<Route>,
+        warnings: Vec<String>,
+    ) -> Self
+    where
+        T: TlsStream + Unpin + Send + 'static,
+    {
+        let notices = Notices::default();
+        let (report, ended) = watch::channel(None);
+        let kept = Arc::clone(&notices);
+        tokio::spawn(async move {
+            let ending = drive(driver, &kept).await;
+            report.send_replace(Some(ending));
+        });
+        Self { client, transport, notices, ended, route, warnings }
+    }
+
+    /// The notices and warnings the server sent since the last call, oldest first (the newest thousand).
+    pub fn take_notices(&self) -> Vec<DbError> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    /// What people should know about how this connection came to be, e.g. an ignored password file.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Asks the server to cancel what this connection runs; the query then fails with SQLSTATE 57014.
+    /// The request travels on a connection of its own, encrypted like this one.
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be reached. Whether anything was cancelled the server does not tell.
+    pub async fn cancel(&self) -> Result<(), ConnectError> {
+        self.canceller().cancel().await
+    }
+
+    /// [`Self::cancel`] as a value that can be moved elsewhere, e.g. to the handler of Ctrl-C.
+    pub fn canceller(&self) -> Canceller {
+        Canceller { token: self.client.cancel_token(), route: Arc::clone(&self.route) }
+    }
+
+    /// The best account of a failed query: the server's error, or, if the connection is gone, why (a
+    /// server that shuts down tells its idle connections 57P01 before the next query fails as merely
+    /// "connection closed").
+    pub async fn explain(&self, error: tokio_postgres::Error) -> ConnectError {
+        let at = self.route.place.to_string();
+        if let Some(db) = error.as_db_error() {
+            return ConnectError::Query { at, error: db.into() };
+        }
+        if error.is_closed() {
+            return self.ending().await;
+        }
+        match std::error::Error::source(&error) {
+            Some(why) if why.is::<std::io::Error>() => {
+                ConnectError::Lost { at, error: None, why: why.to_string() }
+            }
+            Some(why) => ConnectError::Protocol { at, why: format!("{error}: {why}") },
+            None => ConnectError::Protocol { at, why: error.to_string() },
+        }
+    }
+
+    /// Waits until the connection ends, and says how. Never resolves before.
+    pub async fn ending(&self) -> ConnectError {
+        let mut ended = self.ended.clone();
+        let ending = match ended.wait_for(Option::is_some).await {
+            Ok(ending) => ending.clone(),
+            Err(_) => None,
+        };
+        let at = self.route.place.to_string();
+        let (error, why) = ending
+            .map_or_else(|| (None, "its task was stopped".to_owned()), |ending| (ending.error, ending.why));
+        ConnectError::Lost { at, error, why }
+    }
+
+    /// Ends the session, and returns once the server has been told and the socket is closed.
+    pub async fn close(self) {
+        let Self { client, mut ended, .. } = self;
+        drop(client);
+        // The sender gone means the same: the driver's task is over.
+        let _ = ended.wait_for(Option::is_some).await;
+    }
+}
+
+/// Cancels the running query of the [`Connection`] it came from.
+#[derive(Clone)]
+pub struct Canceller {
+    token: CancelToken,
+    route: Arc<Route>,
+}
+
+impl Canceller {
+    /// See [`Connection::cancel`].
+    ///
+    /// # Errors
+    ///
+    /// If the server cannot be reached.
+    pub async fn cancel(&self) -> Result<(), ConnectError> {
+        self.route.cancel(&self.token).await
+    }
+}
+
+/// Polls the connection until it ends.
+async fn drive<T>(mut driver: tokio_postgres::Connection<Checked, T>, notices: &Notices) -> Ending
+where
+    T: TlsStream + Unpin,
+{
+    loop {
+        match poll_fn(|cx| driver.poll_message(cx)).await {
+            Some(Ok(AsyncMessage::Notice(notice))) => keep(notices, notice),
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Ending::from(&error),
+            None => return Ending { error: None, why: "it was closed here".to_owned() },
+        }
+    }
+}
+
+fn keep(notices: &Notices, notice: DbError) {
+    let mut kept = notices.lock().unwrap_or_else(PoisonError::into_inner);
+    if kept.len() == MAX_NOTICES {
+        kept.pop_front();
+    }
+    kept.push_back(notice);
+}
+
+impl From<&tokio_postgres::Error> for Ending {
+    fn from(error: &tokio_postgres::Error) -> Self {
+        if let Some(db) = error.as_db_error() {
+            let error: Box<ServerError> = db.into();
+            return Self { why: error.to_string(), error: Some(error) };
+        }
+        let why = match std::error::Error::source(error) {
+            _ if error.is_closed() => {
+                "the server closed it without a word (killed or crashed? its log says more)".to_owned()
+            }
+            Some(source) => source.to_string(),
+            None => error.to_string(),
+        };
+        Self { error: None, why }
+    }
+}

@@ -1,0 +1,223 @@
+//! Connecting: hosts in order, addresses of a host in order, one attempt at a time.
+
+use std::hash::BuildHasher;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::{CancelToken, NoTls, SimpleQueryMessage};
+
+use super::connection::Connection;
+use super::error::ConnectError;
+use super::passfile::Secret;
+use super::rejection::{Attempt, startup_error};
+use super::target::{Address, Host, SessionAttributes, Target, TcpOptions};
+use super::transport::Transport;
+use super::wire::{Checked, Place, Wire};
+
+/// The way a connection went, to go it again for a cancel request.
+pub(super) struct Route {
+    pub(super) place: Place,
+    tcp: TcpOptions,
+    timeout: Option<Duration>,
+}
+
+impl Target {
+    /// Connects: the hosts in order, for each its addresses in order, each within connect_timeout. The
+    /// result is a live session whose driver runs on the current tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// What failed and what to do; [`ConnectError::AllFailed`] lists every place if several were tried.
+    pub async fn connect(&self) -> Result<Connection, ConnectError> {
+        match self.session {
+            SessionAttributes::PreferStandby => match self.connect_as(SessionAttributes::Standby).await {
+                Ok(connection) => Ok(connection),
+                Err(_) => self.connect_as(SessionAttributes::Any).await,
+            },
+            wanted => self.connect_as(wanted).await,
+        }
+    }
+
+    async fn connect_as(&self, wanted: SessionAttributes) -> Result<Connection, ConnectError> {
+        let mut failures = Vec::new();
+        for host in self.ordered_hosts() {
+            match self.connect_host(host, wanted).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => {
+                    let go_on = error.allows_next_host();
+                    failures.push(error);
+                    if !go_on {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(merge(failures))
+    }
+
+    fn ordered_hosts(&self) -> Vec<&Host> {
+        let mut hosts: Vec<&Host> = self.hosts.iter().collect();
+        if self.shuffle_hosts {
+            // A fresh RandomState is the standard library's source of randomness.
+            let random = std::hash::RandomState::new();
+            let mut order: Vec<(u64, &Host)> =
+                hosts.into_iter().enumerate().map(|(index, host)| (random.hash_one(index), host)).collect();
+            order.sort_by_key(|(key, _)| *key);
+            hosts = order.into_iter().map(|(_, host)| host).collect();
+        }
+        hosts
+    }
+
+    async fn connect_host(&self, host: &Host, wanted: SessionAttributes) -> Result<Connection, ConnectError> {
+        let places = within(self.connect_timeout, &host.to_string(), places(host)).await?;
+        let mut failures = Vec::new();
+        for place in places {
+            let at = place.to_string();
+            let attempt = async {
+                let connection = self.connect_place(host, place).await?;
+                check_session(&connection, wanted, &at).await?;
+                Ok(connection)
+            };
+            match within(self.connect_timeout, &at, attempt).await {
+                Ok(connection) => return Ok(connection),
+                Err(error) => {
+                    let go_on = error.allows_next_host();
+                    failures.push(error);
+                    if !go_on {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(merge(failures))
+    }
+
+    async fn connect_place(&self, host: &Host, place: Place) -> Result<Connection, ConnectError> {
+        let password = self.password_for(host);
+        let config = self.config(password.as_ref());
+        let route = Arc::new(Route { place, tcp: self.tcp.clone(), timeout: self.connect_timeout });
+        let wire = route.open().await?;
+        let attempt = Attempt { target: self, place: &route.place, password: password.as_ref() };
+        let (client, driver) = config
+            .connect_raw(Checked::new(wire), NoTls)
+            .await
+            .map_err(|error| startup_error(&attempt, error))?;
+        let transport = route.transport();
+        Ok(Connection::start(client, driver, transport, route, self.warnings.clone()))
+    }
+
+    fn config(&self, password: Option<&Secret>) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        config.user(&self.user).dbname(&self.dbname).application_name(&self.application_name);
+        config.channel_binding(self.channel_binding);
+        config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+        if let Some(options) = &self.options {
+            config.options(options);
+        }
+        if let Some(password) = password {
+            config.password(&password.value);
+        }
+        config
+    }
+}
+
+impl Route {
+    async fn open(&self) -> Result<Wire, ConnectError> {
+        Wire::open(&self.place, &self.tcp).await
+    }
+
+    fn transport(&self) -> Transport {
+        match &self.place {
+            Place::Unix(path) => Transport::UnixSocket { path: path.clone() },
+            Place::Tcp { host, address } => {
+                Transport::Tcp { host: host.clone(), port: address.port(), tls: None }
+            }
+        }
+    }
+
+    /// Sends a cancel request the same way.
+    pub(super) async fn cancel(&self, token: &CancelToken) -> Result<(), ConnectError> {
+        let at = self.place.to_string();
+        let request = async {
+            let wire = self.open().await?;
+            token
+                .cancel_query_raw(wire, NoTls)
+                .await
+                .map_err(|error| ConnectError::Protocol { at: at.clone(), why: error.to_string() })
+        };
+        within(self.timeout, &at, request).await
+    }
+}
+
+/// One error as itself, several as a list.
+fn merge(failures: Vec<ConnectError>) -> ConnectError {
+    let mut flat = Vec::new();
+    for failure in failures {
+        match failure {
+            ConnectError::AllFailed(inner) => flat.extend(inner),
+            single => flat.push(single),
+        }
+    }
+    if flat.len() == 1 { flat.remove(0) } else { ConnectError::AllFailed(flat) }
+}
+
+async fn within<T>(
+    limit: Option<Duration>,
+    at: &str,
+    work: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    let Some(limit) = limit else { return work.await };
+    tokio::time::timeout(limit, work)
+        .await
+        .unwrap_or_else(|_| Err(ConnectError::Timeout { at: at.to_owned(), seconds: limit.as_secs() }))
+}
+
+/// The places a host stands for: one socket, one address, or what the DNS says.
+async fn places(host: &Host) -> Result<Vec<Place>, ConnectError> {
+    let (name, address) = match &host.address {
+        Address::Unix { directory, .. } => return Ok(vec![Place::Unix(Host::socket(directory, host.port))]),
+        Address::Tcp { name, address } => (name, *address),
+    };
+    if let Some(address) = address {
+        return Ok(vec![Place::Tcp { host: name.clone(), address: (address, host.port).into() }]);
+    }
+    let failed = |source| ConnectError::Resolve { host: name.clone(), source };
+    let found = tokio::net::lookup_host((name.as_str(), host.port)).await.map_err(failed)?;
+    let found: Vec<Place> = found.map(|address| Place::Tcp { host: name.clone(), address }).collect();
+    if found.is_empty() {
+        return Err(failed(io::Error::other("the name has no address")));
+    }
+    Ok(found)
+}
+
+/// target_session_attrs, asked in one query. "read-only" and "read-write" are about what a session may do,
+/// "primary" and "standby" about what the server is.
+async fn check_session(
+    connection: &Connection,
+    wanted: SessionAttributes,
+    at: &str,
+) -> Result<(), ConnectError> {
+    if wanted == SessionAttributes::Any {
+        return Ok(());
+    }
+    let sql =
+        "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only') = 'on'";
+    let rows = match connection.client.simple_query(sql).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(connection.explain(error).await),
+    };
+    let row = rows.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let is = |column| row.and_then(|row| row.get(column)) == Some("t");
+    let (standby, read_only) = (is(0), is(1));
+    let (wanted, fits, found) = match wanted {
+        SessionAttributes::ReadWrite => ("read-write", !read_only, "is read-only"),
+        SessionAttributes::ReadOnly => ("read-only", read_only, "accepts writes"),
+        SessionAttributes::Primary => ("primary", !standby, "is a standby"),
+        _ => ("standby", standby, "is a primary"),
+    };
+    if fits { Ok(()) } else { Err(ConnectError::SessionAttributes { at: at.to_owned(), wanted, found }) }
+}

@@ -1,0 +1,100 @@
+//! What a failed startup means, from the driver's error: the driver knows the protocol, this knows the
+//! person.
+
+use std::error::Error;
+use std::io;
+
+use super::error::{ConnectError, ServerError};
+use super::passfile::Secret;
+use super::target::Target;
+use super::wire::{Foreign, Place};
+
+/// One attempt's circumstances.
+pub(super) struct Attempt<'a> {
+    pub(super) target: &'a Target,
+    pub(super) place: &'a Place,
+    pub(super) password: Option<&'a Secret>,
+}
+
+/// Translates the driver's error.
+#[allow(clippy::needless_pass_by_value)] // it ends here
+pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error) -> ConnectError {
+    let at = attempt.place.to_string();
+    if let Some(db) = error.as_db_error() {
+        let error: Box<ServerError> = db.into();
+        let remedy = remedy(attempt, &error);
+        return ConnectError::Rejected { at, error, remedy };
+    }
+    if let Some(Foreign(answer)) = cause(&error) {
+        return ConnectError::NotPostgres { at, answer: answer.clone() };
+    }
+    if error.is_closed() {
+        return ConnectError::ClosedEarly { at, why: String::new() };
+    }
+    let source = error.source().map(ToString::to_string).unwrap_or_default();
+    // The driver's kinds are private; their names are its Display.
+    match (error.to_string().as_str(), source) {
+        ("invalid configuration", _) => ConnectError::PasswordMissing {
+            at,
+            user: attempt.target.user.clone(),
+            passfile: attempt.target.passfile_name(),
+        },
+        ("authentication error", why) => ConnectError::Authentication { at, why: authentication(&why) },
+        ("error communicating with the server", why) => {
+            ConnectError::ClosedEarly { at, why: format!(": {why}") }
+        }
+        ("unexpected message from server" | "error parsing response from server", _) => {
+            ConnectError::NotPostgres { at, answer: String::new() }
+        }
+        (kind, why) => ConnectError::Protocol { at, why: format!("{kind}: {why}") },
+    }
+}
+
+/// The cause of type `E`, also inside an [`io::Error`] (whose `source` skips what it wraps).
+pub(super) fn cause<'e, E: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e E> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<E>() {
+            return Some(found);
+        }
+        let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = match inner {
+            Some(inner) => Some(inner as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    None
+}
+
+fn authentication(why: &str) -> String {
+    let remedy = match why {
+        "server did not use channel binding" => "; channel_binding=require needs TLS and a SCRAM password",
+        "unsupported authentication method" | "unsupported SASL mechanism" => {
+            "; pgrig can do trust, password, md5, scram-sha-256 and cert: change the method in pg_hba.conf"
+        }
+        _ => "",
+    };
+    format!("{why}{remedy}")
+}
+
+/// What to do about the server's no. The server never says more than it must; this may.
+fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
+    let Target { user, dbname, .. } = attempt.target;
+    match error.code.as_str() {
+        "28P01" => match attempt.password {
+            Some(secret) => format!("; the password for user \"{user}\" came from {}: correct it there", secret.source),
+            None => format!("; no password for user \"{user}\" was given: set PGPASSWORD"),
+        },
+        "28000" if error.message.contains("pg_hba.conf") => {
+            "; add an entry for this host, user and database to the server's pg_hba.conf, or connect another way \
+             (-h, -U, sslmode)"
+                .to_owned()
+        }
+        "28000" => format!("; give another user with -U, or create it: CREATE ROLE \"{}\" LOGIN", user.replace('"', "\"\"")),
+        "3D000" => format!("; create it with: createdb {dbname}, or name another with -d"),
+        "42501" => "; ask for the CONNECT privilege, or name another database with -d".to_owned(),
+        "53300" => "; close other sessions, or raise the server's max_connections".to_owned(),
+        "57P03" => "; wait a moment and try again".to_owned(),
+        _ => String::new(),
+    }
+}

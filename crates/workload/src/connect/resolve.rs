@@ -1,0 +1,259 @@
+//! From what was typed and what the environment says to a [`Target`].
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_postgres::config::ChannelBinding;
+
+use super::error::ConnectError;
+use super::params::{Origin, Params, Setting, invalid};
+use super::passfile::{PassFile, Secret};
+use super::target::{Address, Host, SessionAttributes, Target, TcpOptions};
+use super::{ConnectOptions, Env, conninfo, service};
+
+/// What the machine says; apart from `resolve` so that tests can say something else.
+pub(super) struct Machine {
+    /// Directories where a local server's socket may be, in order.
+    pub(super) socket_directories: Vec<PathBuf>,
+    /// The operating-system user's name and home directory.
+    pub(super) user: Option<String>,
+    pub(super) home: Option<PathBuf>,
+}
+
+impl Machine {
+    /// This machine.
+    pub(super) fn here(env: Env<'_>) -> Self {
+        let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).ok().flatten();
+        let home = env("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        Self {
+            // Debian and Red Hat; the same under its old name; PostgreSQL built from source.
+            socket_directories: ["/run/postgresql", "/var/run/postgresql", "/tmp"]
+                .map(PathBuf::from)
+                .to_vec(),
+            home: home.or_else(|| user.as_ref().map(|user| user.dir.clone())),
+            user: user.map(|user| user.name).or_else(|| env("USER")).or_else(|| env("LOGNAME")),
+        }
+    }
+}
+
+/// The whole way: sources, then meaning.
+pub(super) fn resolve(
+    options: &ConnectOptions,
+    env: Env<'_>,
+    machine: &Machine,
+) -> Result<Target, ConnectError> {
+    let params = gather(options, env, machine)?;
+    interpret(&params, machine)
+}
+
+/// All sources, the strongest first.
+fn gather(options: &ConnectOptions, env: Env<'_>, machine: &Machine) -> Result<Params, ConnectError> {
+    let mut params = Params::default();
+    for (keyword, value, option) in
+        [("host", &options.host, "-h"), ("port", &options.port, "-p"), ("user", &options.user, "-U")]
+    {
+        if let Some(value) = value.as_ref().filter(|value| !value.is_empty()) {
+            params.put(keyword, value.clone(), Origin::Option(option))?;
+        }
+    }
+    match &options.dbname {
+        Some(text) if conninfo::is_connection_string(text) => {
+            for (keyword, value) in conninfo::parse(text)? {
+                params.put(&keyword, value, Origin::ConnectionString)?;
+            }
+        }
+        Some(name) if !name.is_empty() => params.put("dbname", name.clone(), Origin::Option("-d"))?,
+        _ => {}
+    }
+    apply_service(&mut params, env, machine)?;
+    params.put_environment(env)?;
+    Ok(params)
+}
+
+fn apply_service(params: &mut Params, env: Env<'_>, machine: &Machine) -> Result<(), ConnectError> {
+    let from_env = |variable| {
+        let value = env(variable).filter(|value| !value.is_empty())?;
+        Some(Setting { value, origin: Origin::Environment(variable) })
+    };
+    let Some(service) = params.get("service").cloned().or_else(|| from_env("PGSERVICE")) else {
+        return Ok(());
+    };
+    let user_file = params.get("servicefile").cloned().or_else(|| from_env("PGSERVICEFILE"));
+    let user_file = user_file
+        .map(|setting| PathBuf::from(setting.value))
+        .or_else(|| machine.home.as_ref().map(|home| home.join(".pg_service.conf")));
+    let files = service::files(user_file, env("PGSYSCONFDIR"));
+    service::apply(params, &service.value, &service.origin, &files)
+}
+
+fn interpret(params: &Params, machine: &Machine) -> Result<Target, ConnectError> {
+    let user = params.text("user").map(str::to_owned).or_else(|| machine.user.clone());
+    let user = user.ok_or(ConnectError::NoUser)?;
+    let dbname = params.text("dbname").unwrap_or(&user).to_owned();
+    let (passfile, warning) = passfile(params, machine);
+    let application_name = params
+        .text("application_name")
+        .or_else(|| params.text("fallback_application_name"))
+        .unwrap_or(super::APPLICATION_NAME);
+    Ok(Target {
+        hosts: hosts(params, machine)?,
+        user,
+        dbname,
+        password: params
+            .get("password")
+            .map(|setting| Secret { value: setting.value.clone(), source: setting.origin.to_string() }),
+        passfile: Arc::new(passfile),
+        connect_timeout: params.positive("connect_timeout")?.map(|s| Duration::from_secs(s.into())),
+        application_name: application_name.to_owned(),
+        options: params.text("options").map(str::to_owned),
+        tcp: tcp_options(params)?,
+        channel_binding: params.choice(
+            "channel_binding",
+            &[
+                ("prefer", ChannelBinding::Prefer),
+                ("disable", ChannelBinding::Disable),
+                ("require", ChannelBinding::Require),
+            ],
+        )?,
+        session: params.choice(
+            "target_session_attrs",
+            &[
+                ("any", SessionAttributes::Any),
+                ("read-write", SessionAttributes::ReadWrite),
+                ("read-only", SessionAttributes::ReadOnly),
+                ("primary", SessionAttributes::Primary),
+                ("standby", SessionAttributes::Standby),
+                ("prefer-standby", SessionAttributes::PreferStandby),
+            ],
+        )?,
+        shuffle_hosts: params.choice("load_balance_hosts", &[("disable", false), ("random", true)])?,
+        warnings: warning.into_iter().chain(encoding_warning(params)).collect(),
+        embedded: false,
+    })
+}
+
+fn passfile(params: &Params, machine: &Machine) -> (PassFile, Option<String>) {
+    let path = params.text("passfile").map(PathBuf::from);
+    match path.or_else(|| machine.home.as_ref().map(|home| home.join(".pgpass"))) {
+        // With a password in hand nobody asks the file: no warning about it either.
+        Some(path) if params.get("password").is_none() => PassFile::read(&path),
+        _ => (PassFile::default(), None),
+    }
+}
+
+fn encoding_warning(params: &Params) -> Option<String> {
+    let setting = params.get("client_encoding")?;
+    let plain = setting.value.to_ascii_lowercase().replace(['-', '_'], "");
+    (!["utf8", "unicode", "auto"].contains(&plain.as_str())).then(|| {
+        format!(
+            "client_encoding={} (from {}) is ignored: pgrig always speaks UTF8",
+            setting.value, setting.origin
+        )
+    })
+}
+
+fn tcp_options(params: &Params) -> Result<TcpOptions, ConnectError> {
+    let seconds = |keyword| Ok(params.positive(keyword)?.map(|s| Duration::from_secs(s.into())));
+    Ok(TcpOptions {
+        no_keepalives: params.get("keepalives").is_some() && params.positive("keepalives")?.is_none(),
+        idle: seconds("keepalives_idle")?,
+        interval: seconds("keepalives_interval")?,
+        count: params.positive("keepalives_count")?,
+        user_timeout: params.positive("tcp_user_timeout")?.map(|ms| Duration::from_millis(ms.into())),
+    })
+}
+
+/// The lists of hosts, addresses and ports, matched as libpq matches them.
+fn hosts(params: &Params, machine: &Machine) -> Result<Vec<Host>, ConnectError> {
+    let names = list(params.get("host"));
+    let addresses = list(params.get("hostaddr"));
+    let ports = list(params.get("port"));
+    let count = if params.get("hostaddr").is_some() { addresses.len() } else { names.len() };
+    if params.get("host").is_some() && names.len() != count {
+        return Err(ConnectError::Mismatch(format!(
+            "{} host names do not match {count} hostaddr values; give as many of each",
+            names.len()
+        )));
+    }
+    if ports.len() != 1 && ports.len() != count {
+        return Err(ConnectError::Mismatch(format!(
+            "{} port numbers do not match {count} hosts; give one for all, or one for each",
+            ports.len()
+        )));
+    }
+    (0..count)
+        .map(|index| {
+            let port = port(params, ports[if ports.len() == 1 { 0 } else { index }])?;
+            let name = names.get(index).copied().unwrap_or_default();
+            let address =
+                address(params, machine, name, addresses.get(index).copied().unwrap_or_default(), port)?;
+            Ok(Host { address, port })
+        })
+        .collect()
+}
+
+/// A comma-separated value; unset is one empty entry.
+fn list(setting: Option<&Setting>) -> Vec<&str> {
+    setting.map_or_else(|| vec![""], |setting| setting.value.split(',').map(str::trim).collect())
+}
+
+fn port(params: &Params, text: &str) -> Result<u16, ConnectError> {
+    match (text, text.parse::<u16>()) {
+        ("", _) => Ok(5432),
+        (_, Ok(port)) if port > 0 => Ok(port),
+        _ => Err(value_error(params, "port", "a number from 1 to 65535")),
+    }
+}
+
+fn value_error(params: &Params, keyword: &'static str, expected: &str) -> ConnectError {
+    params.get(keyword).map_or_else(
+        || ConnectError::Mismatch(format!("{keyword}: expected {expected}")),
+        |setting| invalid(keyword, setting, expected),
+    )
+}
+
+fn address(
+    params: &Params,
+    machine: &Machine,
+    name: &str,
+    address: &str,
+    port: u16,
+) -> Result<Address, ConnectError> {
+    let address =
+        match address {
+            "" => None,
+            text => {
+                let parsed = text.parse::<IpAddr>();
+                Some(parsed.map_err(|_| {
+                    value_error(params, "hostaddr", "IPv4 or IPv6 addresses; names go into host")
+                })?)
+            }
+        };
+    match (name, address) {
+        ("", None) => default_socket(machine, port),
+        (path, None) if path.starts_with('/') => Ok(Address::Unix {
+            directory: path.into(),
+            default: machine.socket_directories.iter().any(|dir| dir.as_os_str() == path),
+        }),
+        (abstract_name, None) if abstract_name.starts_with('@') => Err(value_error(
+            params,
+            "host",
+            "a name, an address or a socket directory; abstract sockets are not supported",
+        )),
+        ("", Some(address)) => Ok(Address::Tcp { name: address.to_string(), address: Some(address) }),
+        (name, address) => {
+            Ok(Address::Tcp { name: name.to_owned(), address: address.or_else(|| name.parse().ok()) })
+        }
+    }
+}
+
+/// libpq has one compiled-in directory; pgrig does not know which, so it looks where servers put theirs.
+fn default_socket(machine: &Machine, port: u16) -> Result<Address, ConnectError> {
+    let directories = &machine.socket_directories;
+    let found = directories.iter().find(|dir| Host::socket(dir, port).exists());
+    found
+        .map(|directory| Address::Unix { directory: directory.clone(), default: true })
+        .ok_or_else(|| ConnectError::NoSocket { port, directories: directories.clone() })
+}

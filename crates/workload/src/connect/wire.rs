@@ -1,0 +1,183 @@
+//! The socket under a connection: opening it, and noticing that the other end is no PostgreSQL.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::error::ConnectError;
+use super::target::TcpOptions;
+use super::transport::host_port;
+
+/// Where a socket leads, the name resolved.
+#[derive(Debug, Clone)]
+pub(super) enum Place {
+    Unix(PathBuf),
+    Tcp { host: String, address: SocketAddr },
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unix(path) => write!(f, "socket {}", path.display()),
+            Self::Tcp { host, address } => {
+                f.write_str(&host_port(host, address.port()))?;
+                if *host == address.ip().to_string() { Ok(()) } else { write!(f, " ({})", address.ip()) }
+            }
+        }
+    }
+}
+
+/// An open socket.
+pub(super) enum Wire {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Wire {
+    pub(super) async fn open(place: &Place, options: &TcpOptions) -> Result<Self, ConnectError> {
+        let opened = match place {
+            Place::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
+            Place::Tcp { address, .. } => open_tcp(*address, options).await.map(Self::Tcp),
+        };
+        opened.map_err(|source| unreachable_at(place, source))
+    }
+}
+
+async fn open_tcp(address: SocketAddr, options: &TcpOptions) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let socket = SockRef::from(&stream);
+    #[cfg(target_os = "linux")]
+    socket.set_tcp_user_timeout(options.user_timeout)?;
+    if !options.no_keepalives {
+        let mut keepalive = TcpKeepalive::new();
+        keepalive = options.idle.into_iter().fold(keepalive, TcpKeepalive::with_time);
+        keepalive = options.interval.into_iter().fold(keepalive, TcpKeepalive::with_interval);
+        keepalive = options.count.into_iter().fold(keepalive, TcpKeepalive::with_retries);
+        socket.set_tcp_keepalive(&keepalive)?;
+    }
+    Ok(stream)
+}
+
+fn unreachable_at(place: &Place, source: io::Error) -> ConnectError {
+    let at = place.to_string();
+    match (source.kind(), place) {
+        (io::ErrorKind::ConnectionRefused, Place::Tcp { .. }) => {
+            ConnectError::Refused { at, kind: "TCP/IP", extra: ", and the server's listen_addresses" }
+        }
+        (io::ErrorKind::ConnectionRefused, Place::Unix(_)) => ConnectError::Refused {
+            at,
+            kind: "Unix-socket",
+            extra: ": the socket file may be a dead server's",
+        },
+        _ => ConnectError::Unreachable { at, source },
+    }
+}
+
+/// A wire whose first byte from the server is checked: PostgreSQL answers a startup packet with
+/// Authentication (R), ErrorResponse (E), NegotiateProtocolVersion (v) or a notice (N). Another protocol's
+/// bytes would be taken for the length of a message that never ends.
+pub(super) struct Checked {
+    wire: Wire,
+    pending: bool,
+}
+
+impl Checked {
+    /// Checks the first byte read.
+    pub(super) fn new(wire: Wire) -> Self {
+        Self { wire, pending: true }
+    }
+
+    /// Checks nothing: TLS follows, which does.
+    pub(super) fn passed(wire: Wire) -> Self {
+        Self { wire, pending: false }
+    }
+}
+
+/// The beginning of an answer that is not PostgreSQL's.
+#[derive(Debug, thiserror::Error)]
+#[error("not a PostgreSQL server{0}")]
+pub(super) struct Foreign(pub(super) String);
+
+impl Foreign {
+    /// Shows the first line as far as it is plain text.
+    pub(super) fn new(bytes: &[u8]) -> Self {
+        let text = bytes
+            .iter()
+            .take(40)
+            .map_while(|&b| (b == b' ' || b.is_ascii_graphic()).then_some(char::from(b)));
+        let text: String = text.collect();
+        Self(if text.len() < 4 { String::new() } else { format!(" (it said \"{}\")", text.trim_end()) })
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+impl AsyncRead for Checked {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.wire).poll_read(cx, buf))?;
+        if let (true, [first, ..]) = (self.pending, &buf.filled()[before..]) {
+            if !b"REvN".contains(first) {
+                let foreign = Foreign::new(&buf.filled()[before..]);
+                return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, foreign)));
+            }
+            self.pending = false;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Checked {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.wire).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_shutdown(cx)
+    }
+}
