@@ -27,8 +27,11 @@ pub enum Attribute {
 }
 
 /// Length of a tuple in bytes, header included, not rounded up: `t_len`.
+///
+/// # Panics
+/// For more columns than a `u32` counts.
 pub fn tuple_length(attributes: &[Attribute]) -> u32 {
-    let columns = u32::try_from(attributes.len()).expect("PostgreSQL has at most 1600 columns");
+    let columns = u32::try_from(attributes.len()).expect("at most 1600 columns");
     let bitmap = if attributes.contains(&Attribute::Null) { columns.div_ceil(8) } else { 0 };
     let data = attributes.iter().fold(0, |offset: u32, attribute| match *attribute {
         Attribute::Fixed { length, align } => offset.next_multiple_of(align) + length,

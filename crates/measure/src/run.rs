@@ -1,0 +1,168 @@
+//! The run document: what was asked, where, what was observed, what disturbed it.
+//!
+//! `FORMAT.md` explains every field; [`SCHEMA`] is what documents are tested against.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the document's format. It goes up when a reader of the previous one would misread.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// JSON Schema of the document.
+pub const SCHEMA: &str = include_str!("../schema/run.schema.json");
+
+/// One run of a measuring verb: all trials of what was asked, and their environment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`FORMAT_VERSION`] of the writer.
+    pub format_version: u32,
+    /// Unique among the runs of a machine; names the file too.
+    pub id: String,
+    /// The verb: `fill`, …
+    pub verb: String,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// How far it came.
+    pub status: Status,
+    /// The request after defaults were filled in; its fields are the verb's.
+    pub request: serde_json::Value,
+    /// The plan that followed from request and server; its fields are the verb's.
+    pub plan: serde_json::Value,
+    /// Where it ran.
+    pub environment: Environment,
+    /// Repetitions, in the order in which they ran.
+    pub trials: Vec<Trial>,
+    /// What disturbed or limits the results.
+    pub notes: Vec<Note>,
+}
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// Still running, or ended without a chance to say how (kill -9).
+    Unfinished,
+    /// Everything asked for was done.
+    Done,
+    /// The server or the machine failed.
+    Failed,
+    /// The user interrupted it.
+    Interrupted,
+}
+
+/// One repetition: raw observations in the order in which they were made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Which configuration of the run this repeats.
+    pub config: String,
+    /// What was observed.
+    pub observations: Vec<Observation>,
+}
+
+impl Trial {
+    /// Appends an observation.
+    pub fn observe(&mut self, name: &str, value: f64, unit: Unit) {
+        self.observations.push(Observation { name: name.to_owned(), value, unit });
+    }
+
+    /// The value observed under `name`, in its unit.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        self.observations.iter().find(|observation| observation.name == name).map(|found| found.value)
+    }
+}
+
+/// One observed value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    /// What was observed, in the field's own words: `generate`, `heap`, …
+    pub name: String,
+    /// The value in `unit`.
+    pub value: f64,
+    /// Unit of `value`.
+    pub unit: Unit,
+}
+
+/// Units of observations. Rates are not observed but derived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// Wall-clock or CPU seconds, as the name says.
+    Seconds,
+    /// Bytes.
+    Bytes,
+    /// Rows.
+    Rows,
+}
+
+/// Something that disturbed or limits a run's results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Note {
+    /// A sentence for people.
+    pub text: String,
+}
+
+/// Where a run took place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Environment {
+    /// pgrig's own version.
+    pub pgrig: String,
+    /// The PostgreSQL server.
+    pub server: Server,
+    /// How it was reached: `unix socket …` or `tcp …`.
+    pub transport: String,
+    /// The machine that pgrig ran on.
+    pub client: Machine,
+    /// Whether the server is on that machine; none where it cannot be known.
+    pub server_is_local: Option<bool>,
+    /// The volume of the server's data directory, where it can be seen.
+    pub data_volume: Option<Disk>,
+}
+
+/// A PostgreSQL server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Server {
+    /// `version()`: release, platform and compiler.
+    pub version: String,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// Bytes in a block.
+    pub block_size: u32,
+    /// Every setting that is not at its built-in default, by name.
+    pub settings: Vec<Setting>,
+}
+
+/// A server setting.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value as SHOW gives it.
+    pub value: String,
+    /// `pg_settings.source`: where it was set.
+    pub source: String,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Operating system, release and kernel.
+    pub system: String,
+    /// Processor model.
+    pub cpu: String,
+    /// Logical processors.
+    pub cores: u32,
+    /// Memory in bytes.
+    pub memory: u64,
+}
+
+/// A volume.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disk {
+    /// Mount point.
+    pub mount: String,
+    /// File system type.
+    pub file_system: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Bytes free for the server when the run began.
+    pub free: u64,
+}
