@@ -1,1 +1,76 @@
-//! stub
+//! Finds, fetches, initialises, starts and stops a PostgreSQL for pgrig, with its durability always
+//! explicit: what a server runs with is in a [`Profile`] and a list of settings, written into a file
+//! that anybody can read (`data/pgrig.conf`), never on a command line and never hidden.
+//!
+//! ```no_run
+//! # fn main() -> pgserver::Result<()> {
+//! let home = pgserver::Home::locate()?;
+//! let instance = pgserver::Instance::open(&home, pgserver::Spec::default())?;
+//! let running = instance.attach_or_start(&|event| eprintln!("{event}"))?;
+//! println!("{}", running.connection().url());
+//! running.stop()
+//! # }
+//! ```
+//!
+//! # What is where
+//!
+//! ```text
+//! PGRIG_HOME/                 Home::root(): runs/ and the like are the caller's
+//!   postgresql/18.6.0/        fetched binaries            ┐ under Home::server_root(), which is
+//!   instances/default/        one Instance                ┘ elsewhere if the server cannot go there
+//!     instance.json           version, binaries, profile, settings: changed by start_detached
+//!     server.json             the same of the server that runs now, its pid and lifetime
+//!     in-use.lock             flock(2), held by the process that owns the server
+//!     password                of the superuser, for TCP only
+//!     log  log.1              the server's stderr
+//!     socket/                 0700
+//!     data/                   PGDATA; pgrig.conf in it is included by postgresql.conf
+//! ```
+//!
+//! # Lifetimes
+//!
+//! A server started by [`Instance::attach_or_start`] belongs to this process: it is stopped by
+//! [`Running::stop`] or on drop, and on Linux also by the kernel when this process dies in any way.
+//! A server started by [`Instance::start_detached`] outlives it and is shared by all who attach.
+//!
+//! All entry points block, and may be called from inside an async runtime's blocking section.
+//!
+//! # Environment
+//!
+//! Read by [`Home::locate`] only: `PGRIG_HOME`, `XDG_DATA_HOME`, `HOME`; `PGRIG_POSTGRESQL_CACHE`
+//! (a directory for the fetched binaries, shared between homes); `PGRIG_FETCH=never` (refuse to use
+//! the network: for air-gapped machines).
+
+mod account;
+mod binaries;
+mod config_file;
+mod diagnose;
+mod error;
+mod event;
+mod fetch;
+mod files;
+mod home;
+mod initdb;
+mod instance;
+mod launch;
+mod lock;
+mod pidfile;
+mod postmaster;
+mod process;
+mod profile;
+mod record;
+mod running;
+mod socket;
+mod spawn;
+mod status;
+mod version;
+
+pub use binaries::Binaries;
+pub use error::{Error, Result};
+pub use event::{Event, Events};
+pub use home::Home;
+pub use instance::{Instance, Spec};
+pub use profile::Profile;
+pub use running::{Connection, Running, Tcp};
+pub use status::{Lifetime, ServerStatus, State, Status};
+pub use version::{Major, Version};

@@ -1,0 +1,143 @@
+//! From a server's last words to a cause and a remedy.
+
+/// The log's line that matters, and what to do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Explanation {
+    pub(crate) cause: String,
+    pub(crate) remedy: &'static str,
+}
+
+/// Words of PostgreSQL's (and of the system's) messages → remedy. The first that occurs counts.
+/// pgrig's servers speak English (`lc_messages` is C).
+const KNOWN: [(&str, &str); 20] = [
+    ("No space left on device", "free some space on that disk, or set PGRIG_HOME to another one"),
+    ("unrecognized configuration parameter", BAD_SETTING),
+    ("invalid value for parameter", BAD_SETTING),
+    ("outside the valid range for parameter", BAD_SETTING),
+    ("requires a numeric value", BAD_SETTING),
+    ("requires a Boolean value", BAD_SETTING),
+    ("cannot be changed", BAD_SETTING),
+    ("requires \"wal_level\"", BAD_SETTING),
+    ("requires wal_level", BAD_SETTING),
+    (
+        "could not access file",
+        "correct shared_preload_libraries and its like (--set), or install the extension",
+    ),
+    (
+        SHARED_MEMORY_IN_USE,
+        "processes of the server before it still run: end them (ps -ef | grep postgres), then start again",
+    ),
+    (
+        "could not map anonymous shared memory",
+        "less memory is free than shared_buffers wants: --set shared_buffers=128MB",
+    ),
+    (
+        "could not create shared memory segment",
+        "the kernel's limits on shared memory are too low: --set shared_buffers=128MB",
+    ),
+    (
+        "could not resize shared memory segment",
+        "/dev/shm is too small (containers: --shm-size), or --set dynamic_shared_memory_type=mmap",
+    ),
+    (
+        "Address already in use",
+        "another process uses that port or socket: end it, or use another instance (--instance OTHER)",
+    ),
+    ("could not create any TCP/IP sockets", "another process uses that port: end it, or leave TCP away"),
+    (
+        "has wrong ownership",
+        "give the data directory back to the account that the server ran under (chown -R)",
+    ),
+    ("has invalid permissions", "chmod 0700 the data directory"),
+    ("Permission denied", "let the server's account read and write what is named"),
+    (
+        "could not locate a valid checkpoint record",
+        "the data is damaged: restore it, or delete the instance (pgrig server destroy)",
+    ),
+];
+
+const BAD_SETTING: &str = "correct that setting (--set name=value)";
+const SHARED_MEMORY_IN_USE: &str = "pre-existing shared memory block";
+
+/// Explains what a failed server or initdb printed. `free` are the bytes left on its disk: with none,
+/// even the message about it is lost.
+pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
+    if let Some((line, remedy)) = known(output) {
+        let cause = message(line).to_owned();
+        return Explanation { cause, remedy };
+    }
+    if free.is_some_and(|bytes| bytes < 1 << 20) {
+        return Explanation { cause: "No space left on device".to_owned(), remedy: KNOWN[0].1 };
+    }
+    let cause = last_words(output).unwrap_or_else(|| "it printed nothing".to_owned());
+    let remedy = if output.contains("error while loading shared libraries") {
+        "install that library, or use an installed PostgreSQL (--pg-bin DIR)"
+    } else {
+        "see its log"
+    };
+    Explanation { cause, remedy }
+}
+
+/// The processes of a killed server still hold its memory: the one failure that waiting mends.
+pub(crate) fn is_shared_memory_in_use(output: &str) -> bool {
+    output.contains(SHARED_MEMORY_IN_USE)
+}
+
+/// The port was free a moment ago.
+pub(crate) fn is_port_in_use(output: &str) -> bool {
+    output.contains("Address already in use")
+}
+
+/// The last FATAL or PANIC message, or else the last line.
+pub(crate) fn last_words(output: &str) -> Option<String> {
+    let severe = |line: &&str| line.contains("FATAL:") || line.contains("PANIC:");
+    output
+        .lines()
+        .rfind(severe)
+        .or_else(|| output.lines().rfind(|line| !line.trim().is_empty()))
+        .map(|line| message(line).to_owned())
+}
+
+fn known(output: &str) -> Option<(&str, &'static str)> {
+    KNOWN.iter().find_map(|(words, remedy)| {
+        let line = output.lines().find(|line| line.contains(words))?;
+        Some((line, *remedy))
+    })
+}
+
+/// Without timestamp and severity.
+fn message(line: &str) -> &str {
+    ["FATAL:", "PANIC:", "ERROR:", "LOG:", "initdb: error:"]
+        .iter()
+        .find_map(|severity| line.split_once(severity))
+        .map_or(line, |(_, message)| message)
+        .trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_setting_is_named() {
+        let log = "2026-11-21 19:00:00 UTC [7] LOG:  unrecognized configuration parameter \"wurk_mem\" in file \"x\" line 4\n\
+                   2026-11-21 19:00:00 UTC [7] FATAL:  configuration file \"x\" contains errors\n";
+        let found = explain(log, None);
+        assert!(found.cause.starts_with("unrecognized configuration parameter \"wurk_mem\""));
+        assert!(found.remedy.contains("--set"));
+    }
+
+    #[test]
+    fn a_full_disk_explains_itself_even_without_a_log() {
+        assert!(explain("", Some(0)).cause.contains("No space"));
+        let panic = "x PANIC:  could not write to file \"pg_wal/xlogtemp.9\": No space left on device";
+        assert!(explain(panic, None).remedy.contains("PGRIG_HOME"));
+    }
+
+    #[test]
+    fn the_unknown_is_quoted() {
+        let found = explain("a LOG:  fine\nb FATAL:  odd thing\nc LOG:  shut down\n", None);
+        assert_eq!(found.cause, "odd thing");
+        assert_eq!(explain("", None).cause, "it printed nothing");
+    }
+}

@@ -1,0 +1,265 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The result of everything here that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, on what, and the remedy. `Display` is meant for the user as it is; it never
+/// contains a password.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Not a major version that can be fetched.
+    #[error(
+        "PostgreSQL {0:?} cannot be fetched; choose 13 to 18 (--pg-version), or use an installed one (--pg-bin DIR)"
+    )]
+    UnknownMajor(String),
+    /// The instance's name is malformed.
+    #[error("{0:?} is no instance name; use 1 to 32 of a-z, 0-9, _ and -")]
+    InvalidName(String),
+    /// A setting's name or value is malformed.
+    #[error("setting {name:?}: {problem}; settings are given as --set name=value, names as in pg_settings")]
+    InvalidSetting {
+        /// The name as given.
+        name: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A setting that pgrig itself must control.
+    #[error("setting {name:?} is chosen by pgrig; {remedy}")]
+    ReservedSetting {
+        /// The name as given.
+        name: String,
+        /// What to use in its stead.
+        remedy: &'static str,
+    },
+    /// No such profile.
+    #[error("{0:?} is no profile; use stock, bulk or dangerous")]
+    UnknownProfile(String),
+    /// The home directory cannot be determined or used.
+    #[error("{0}; set PGRIG_HOME to an absolute path that you can write to")]
+    Home(String),
+    /// No account for the server to run under.
+    #[error(
+        "PostgreSQL refuses to run as root and neither account postgres nor nobody exists; create one (useradd --system postgres)"
+    )]
+    NoAccount,
+    /// The account of the server cannot get at something that pgrig does not own.
+    #[error("account {account}, under which the server runs, cannot {access} {path}; {remedy}")]
+    AccountCannot {
+        /// The account's name.
+        account: String,
+        /// `execute`, `enter` …
+        access: &'static str,
+        /// The object.
+        path: PathBuf,
+        /// What to do.
+        remedy: String,
+    },
+    /// The binaries could not be fetched.
+    #[error("PostgreSQL {version} could not be fetched: {cause}; {}", fetch_remedy(system.as_ref()))]
+    Fetch {
+        /// For instance `18.6.0`.
+        version: String,
+        /// The reason.
+        cause: String,
+        /// A system installation to use instead: its bin directory and version.
+        system: Option<(PathBuf, String)>,
+    },
+    /// A directory given or found is no PostgreSQL installation.
+    #[error(
+        "{path} is no PostgreSQL installation that pgrig can use: {problem}; --pg-bin wants the directory that holds postgres and initdb, of version 13 or newer"
+    )]
+    NotAnInstallation {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        problem: String,
+    },
+    /// Asked for one version, given binaries of another.
+    #[error(
+        "--pg-version {asked} was asked for, but {path} holds PostgreSQL {found}; leave one of --pg-version and --pg-bin away"
+    )]
+    VersionConflict {
+        /// The major version asked for.
+        asked: u16,
+        /// The version found.
+        found: String,
+        /// Where.
+        path: PathBuf,
+    },
+    /// The instance's data was made by another major version.
+    #[error(
+        "instance {instance} was made by PostgreSQL {found} and cannot be opened by {asked}; use --pg-version {found}, another instance (--instance OTHER), or delete this one with its data (pgrig server destroy --instance {instance})"
+    )]
+    WrongVersion {
+        /// The instance.
+        instance: String,
+        /// Major version of the data directory.
+        found: u16,
+        /// Major version asked for.
+        asked: u16,
+    },
+    /// Another live pgrig process owns the instance.
+    #[error(
+        "instance {instance} is in use by pgrig process {pid}, and stops with it; wait for it, use another instance (--instance OTHER), or share a server among commands (pgrig server start)"
+    )]
+    InUse {
+        /// The instance.
+        instance: String,
+        /// The process that holds it.
+        pid: u32,
+    },
+    /// A running server is not as asked for.
+    #[error(
+        "instance {instance} runs with {runs}, not with {asked} as asked for; stop it first (pgrig server stop --instance {instance}) or leave the option away"
+    )]
+    RunsDifferently {
+        /// The instance.
+        instance: String,
+        /// What it has.
+        runs: String,
+        /// What was wanted.
+        asked: String,
+    },
+    /// Something needs a running server.
+    #[error("instance {instance} is not running; start it (pgrig server start --instance {instance})")]
+    NotRunning {
+        /// The instance.
+        instance: String,
+    },
+    /// The instance does not exist.
+    #[error("instance {instance} does not exist; `pgrig server status` lists those that do")]
+    NotCreated {
+        /// The instance.
+        instance: String,
+    },
+    /// initdb failed.
+    #[error("initdb for instance {instance} failed: {cause}; {remedy}")]
+    Initdb {
+        /// The instance.
+        instance: String,
+        /// Its own words.
+        cause: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// The server did not come up.
+    #[error("instance {instance} did not start: {cause}; {remedy} (log: {log})")]
+    Start {
+        /// The instance.
+        instance: String,
+        /// What the log says, in one line.
+        cause: String,
+        /// What to do.
+        remedy: String,
+        /// The whole log.
+        log: PathBuf,
+    },
+    /// The server ended by itself.
+    #[error(
+        "the server of instance {instance} ended by itself ({how}): {cause}; the next start recovers it (log: {log})"
+    )]
+    Died {
+        /// The instance.
+        instance: String,
+        /// Exit status or signal.
+        how: String,
+        /// What the log says.
+        cause: String,
+        /// The whole log.
+        log: PathBuf,
+    },
+    /// The server did not go away.
+    #[error(
+        "the server of instance {instance} (process {pid}) does not stop; look at it and end it by hand (kill -QUIT {pid})"
+    )]
+    Stop {
+        /// The instance.
+        instance: String,
+        /// The postmaster.
+        pid: u32,
+    },
+    /// The socket directory in /tmp is somebody else's.
+    #[error(
+        "{path} is not a private directory of the server's account ({problem}); remove it, or set PGRIG_HOME to a shorter path"
+    )]
+    SocketDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A file of pgrig's own is damaged.
+    #[error("{path} cannot be understood: {problem}; correct it or delete it")]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What the parser says.
+        problem: String,
+    },
+    /// The system refused an operation on a file or a process.
+    #[error("cannot {action} {path}: {source}{}", io_remedy(source))]
+    Io {
+        /// A verb: `create`, `write` …
+        action: &'static str,
+        /// The object.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Whether the request was wrong (exit status 2), as opposed to the server or the machine (1).
+    pub fn is_request(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownMajor(_)
+                | Self::InvalidName(_)
+                | Self::InvalidSetting { .. }
+                | Self::ReservedSetting { .. }
+                | Self::UnknownProfile(_)
+                | Self::NotAnInstallation { .. }
+                | Self::VersionConflict { .. }
+                | Self::WrongVersion { .. }
+                | Self::InUse { .. }
+                | Self::RunsDifferently { .. }
+                | Self::NotRunning { .. }
+                | Self::NotCreated { .. }
+        )
+    }
+}
+
+/// Says which operation on which file failed.
+pub(crate) trait OnPath<T> {
+    /// `action` is a verb: "cannot {action} {path}: …".
+    fn on(self, action: &'static str, path: &Path) -> Result<T>;
+}
+
+impl<T, E: Into<io::Error>> OnPath<T> for std::result::Result<T, E> {
+    fn on(self, action: &'static str, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::Io { action, path: path.to_owned(), source: source.into() })
+    }
+}
+
+fn io_remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull => "; free some space on that disk, or set PGRIG_HOME to another one",
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "; set PGRIG_HOME to a path that you can write to"
+        }
+        _ => "",
+    }
+}
+
+fn fetch_remedy(system: Option<&(PathBuf, String)>) -> String {
+    let network = "check the network and the proxy (HTTPS_PROXY)";
+    match system {
+        Some((bin, version)) => format!(
+            "{network}, or use the installed PostgreSQL {version}: --pg-bin {}",
+            crate::files::shell_quoted(bin)
+        ),
+        None => format!("{network}, or install PostgreSQL and name its directory: --pg-bin DIR"),
+    }
+}

@@ -1,0 +1,155 @@
+//! Where pgrig keeps its things, and where the server can get at them.
+
+use crate::account::Account;
+use crate::error::OnPath;
+use crate::files::{canonical, create_dirs, path_hash, text};
+use crate::{Error, Result};
+use nix::unistd::{Uid, User};
+use std::env;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Root's home, and what lies below it when root's PGRIG_HOME cannot hold a server.
+const SYSTEM_HOME: &str = "/var/lib/pgrig";
+
+/// The directory that holds everything of pgrig's.
+#[derive(Debug, Clone)]
+pub struct Home {
+    root: PathBuf,
+    server_root: PathBuf,
+    cache: Option<PathBuf>,
+    fetch: bool,
+}
+
+impl Home {
+    /// As the environment says: `PGRIG_HOME`, or by default `pgrig` in the XDG data directory, for
+    /// root `/var/lib/pgrig`. Also reads `PGRIG_POSTGRESQL_CACHE` and `PGRIG_FETCH`. Makes nothing.
+    ///
+    /// # Errors
+    /// If no home can be determined, or it is not absolute or not UTF-8.
+    pub fn locate() -> Result<Self> {
+        let mut home = match set("PGRIG_HOME") {
+            Some(path) => Self::at(&path)?,
+            None => Self::at(&default_root()?)?,
+        };
+        if let Some(dir) = set("PGRIG_POSTGRESQL_CACHE") {
+            home = home.with_postgresql_cache(&dir);
+        }
+        if set("PGRIG_FETCH").is_some_and(|value| value.as_os_str() == "never") {
+            home = home.without_fetching();
+        }
+        Ok(home)
+    }
+
+    /// At this path, whatever the environment says. Makes nothing.
+    ///
+    /// # Errors
+    /// If the path is not absolute or not UTF-8, or as root if there is no account for the server.
+    pub fn at(root: &Path) -> Result<Self> {
+        text(root)?;
+        if !root.is_absolute() {
+            let shown = root.display();
+            return Err(Error::Home(format!("home {shown} is not an absolute path")));
+        }
+        let root = canonical(root);
+        text(&root)?;
+        // What is above the home is not ours to change; the home itself is opened by prepare().
+        let above = root.parent().unwrap_or(&root);
+        let server_root = match Account::choose()?.barrier(above) {
+            None => root.clone(),
+            Some(_) => canonical(Path::new(SYSTEM_HOME)).join(format!("home-{}", path_hash(&root))),
+        };
+        Ok(Self { root, server_root, cache: None, fetch: true })
+    }
+
+    /// Keeps fetched binaries in `dir`, which several homes may share (tests, CI caches), rather than
+    /// in `<server_root>/postgresql`. The server's account must be able to enter it.
+    #[must_use]
+    pub fn with_postgresql_cache(mut self, dir: &Path) -> Self {
+        self.cache = Some(canonical(dir));
+        self
+    }
+
+    /// Never uses the network: what is not there already is an error.
+    #[must_use]
+    pub fn without_fetching(mut self) -> Self {
+        self.fetch = false;
+        self
+    }
+
+    /// PGRIG_HOME itself.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where binaries and instances are: [`Home::root`], unless the server's account cannot get there.
+    pub fn server_root(&self) -> &Path {
+        &self.server_root
+    }
+
+    /// [`Home::server_root`], if it is not the home itself: to be told to the user.
+    pub fn relocated(&self) -> Option<&Path> {
+        (self.server_root != self.root).then_some(&*self.server_root)
+    }
+
+    /// Where fetched binaries are.
+    pub fn postgresql_dir(&self) -> PathBuf {
+        let own = || self.server_root.join("postgresql");
+        self.cache.clone().unwrap_or_else(own)
+    }
+
+    pub(crate) fn may_fetch(&self) -> bool {
+        self.fetch
+    }
+
+    pub(crate) fn instances_dir(&self) -> PathBuf {
+        self.server_root.join("instances")
+    }
+
+    /// Makes the directories of the server, enterable by its account. Root alone needs that.
+    pub(crate) fn prepare(&self, account: &Account) -> Result<()> {
+        let mode = if account.is_lent() { 0o711 } else { 0o700 };
+        for dir in [&self.server_root, &self.instances_dir()] {
+            create_dirs(dir, mode)?;
+            while let Some(barrier) = account.barrier(dir) {
+                self.open_up(&barrier, account)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets others enter a directory, if it is one of ours.
+    fn open_up(&self, dir: &Path, account: &Account) -> Result<()> {
+        if !dir.starts_with(&self.server_root) {
+            return Err(Error::AccountCannot {
+                account: account.name().to_owned(),
+                access: "enter",
+                path: dir.to_owned(),
+                remedy: "set PGRIG_HOME to a path that it can enter".to_owned(),
+            });
+        }
+        let mode = fs::metadata(dir).on("read", dir)?.permissions().mode();
+        fs::set_permissions(dir, Permissions::from_mode(mode & 0o7777 | 0o111)).on("chmod", dir)
+    }
+}
+
+/// An environment variable that is set to something.
+fn set(name: &str) -> Option<PathBuf> {
+    env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+fn default_root() -> Result<PathBuf> {
+    let me = Uid::effective();
+    if me.is_root() {
+        return Ok(PathBuf::from(SYSTEM_HOME));
+    }
+    // The XDG specification: a relative path is invalid and to be ignored.
+    if let Some(data) = set("XDG_DATA_HOME").filter(|dir| dir.is_absolute()) {
+        return Ok(data.join("pgrig"));
+    }
+    set("HOME")
+        .or_else(|| User::from_uid(me).ok().flatten().map(|user| user.dir))
+        .map(|home| home.join(".local/share/pgrig"))
+        .ok_or_else(|| Error::Home("your home directory is unknown".to_owned()))
+}

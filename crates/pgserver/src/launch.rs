@@ -1,0 +1,275 @@
+//! From a directory to a server that accepts connections, whatever state the directory is in.
+
+use crate::account::Account;
+use crate::error::OnPath;
+use crate::files::{create_dirs, poll, text};
+use crate::lock::{InUse, Purpose};
+use crate::pidfile::{self, PidFile};
+use crate::postmaster::{Failure, Postmaster};
+use crate::record::{Config, InstanceRecord, ServerRecord};
+use crate::running::Running;
+use crate::status::Live;
+use crate::{
+    Binaries, Error, Event, Events, Instance, Lifetime, Result, config_file, initdb, process, socket,
+};
+use nix::sys::signal::Signal;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pub(crate) const DEFAULT_PORT: u16 = 5432;
+pub(crate) const LOCALHOST: &str = "127.0.0.1";
+
+/// For a server that is starting or stopping without holding the lock.
+const SETTLE: Duration = Duration::from_mins(1);
+/// For the processes of a killed server to notice that; then again after each signal.
+const LEFTOVERS: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_millis(10);
+/// Another process may take a port between our asking and the server's binding it.
+const PORT_ATTEMPTS: u32 = 5;
+
+/// See [`Instance::attach_or_start`] and [`Instance::start_detached`].
+pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: Events) -> Result<Running> {
+    // Without the lock, so that those who share a server do not queue.
+    if let Some(running) = attach(instance)? {
+        return Ok(running);
+    }
+    let account = Account::of_data(&instance.data())?;
+    instance.home.prepare(&account)?;
+    let mode = if account.is_lent() { 0o711 } else { 0o700 };
+    create_dirs(&instance.dir, mode)?;
+    let purpose = match lifetime {
+        Lifetime::Owned => Purpose::Owning,
+        Lifetime::Detached => Purpose::Starting,
+    };
+    let lock = InUse::acquire(&instance.dir, purpose, events)?;
+    if let Some(live) = Live::find(&instance.dir) {
+        match live.lifetime() {
+            Lifetime::Owned => instance.end_orphan(live.pidfile.pid, events)?,
+            Lifetime::Detached => {
+                instance.settle(SETTLE);
+                if let Some(running) = attach(instance)? {
+                    return Ok(running);
+                }
+            }
+        }
+    }
+    let (mut running, postmaster) = start(instance, lifetime, &account, events)?;
+    if lifetime == Lifetime::Owned {
+        running.owned = Some((postmaster, lock));
+    }
+    // A detached server needs neither: it goes on when they are dropped.
+    Ok(running)
+}
+
+/// A server that is up and outlives its starter; None if there is none.
+fn attach(instance: &Instance) -> Result<Option<Running>> {
+    let usable = |live: &Live| live.lifetime() == Lifetime::Detached && live.pidfile.is_ready();
+    let Some(live) = Live::find(&instance.dir).filter(usable) else {
+        return Ok(None);
+    };
+    let connection = instance.connection_of(&live)?;
+    let (config, settings) = match live.record {
+        Some(record) => (record.config, record.settings),
+        None => (instance.config_by_hand()?, Vec::new()),
+    };
+    instance.check_same(&config)?;
+    Ok(Some(Running {
+        dir: instance.dir.clone(),
+        pid: live.pidfile.pid,
+        connection,
+        settings,
+        config,
+        owned: None,
+    }))
+}
+
+/// With the lock held and no server there.
+fn start(
+    instance: &Instance,
+    lifetime: Lifetime,
+    account: &Account,
+    events: Events,
+) -> Result<(Running, Postmaster)> {
+    clear_leftovers(&instance.dir, events)?;
+    instance.check_version()?;
+    let (binaries, source) = instance.binaries(events)?;
+    binaries.check_reachable(account)?;
+    if !instance.data().exists() {
+        events(Event::Initialising {
+            instance: instance.name().to_owned(),
+            version: binaries.version().to_string(),
+        });
+        initdb::create(&instance.dir, &binaries, account)?;
+    }
+    let mut config = instance.config(&binaries, source)?;
+    events(Event::Starting { instance: instance.name().to_owned(), version: binaries.version().to_string() });
+    let begin = Instant::now();
+    let mut attempts = 0;
+    let (postmaster, record) = loop {
+        attempts += 1;
+        choose_port(&mut config, attempts)?;
+        match try_start(instance, &binaries, account, lifetime, &config, events) {
+            Ok(started) => break started,
+            Err(Failure::SharedMemory(_)) if begin.elapsed() < 3 * LEFTOVERS => {
+                std::thread::sleep(EVERY);
+            }
+            Err(Failure::Port(_)) if config.tcp && attempts < PORT_ATTEMPTS => {}
+            Err(Failure::SharedMemory(e) | Failure::Port(e) | Failure::Other(e)) => return Err(e),
+        }
+    };
+    remember(instance, lifetime, &record.config)?;
+    let running = running(instance, record)?;
+    Ok((running, postmaster))
+}
+
+/// Writes what the server is to run with, starts it, and waits until it is ready.
+fn try_start(
+    instance: &Instance,
+    binaries: &Binaries,
+    account: &Account,
+    lifetime: Lifetime,
+    config: &Config,
+    events: Events,
+) -> Result<(Postmaster, ServerRecord), Failure> {
+    let socket_dir = socket::directory(&instance.dir, account);
+    socket::prepare(&socket_dir, account)?;
+    let settings = settings(config, &instance.data(), &socket_dir)?;
+    config_file::write(&instance.data(), &settings, account)?;
+    let mut record =
+        ServerRecord { lifetime, starter: std::process::id(), pid: None, config: config.clone(), settings };
+    // Before the server is there: should we be killed in between, the next pgrig knows whose it is.
+    record.write(&instance.dir)?;
+    let mut postmaster = Postmaster::spawn(&instance.dir, binaries, account, lifetime)?;
+    record.pid = Some(postmaster.pid());
+    let written = record.write(&instance.dir);
+    if let Err(error) = written {
+        postmaster.stop(&instance.dir, events)?;
+        return Err(error.into());
+    }
+    postmaster.wait_ready(&instance.dir, events)?;
+    Ok((postmaster, record))
+}
+
+/// The profile's, the user's, and those that make it reachable.
+fn settings(config: &Config, data: &Path, socket_dir: &Path) -> Result<Vec<(String, String)>> {
+    let listen = if config.tcp { LOCALHOST } else { "" };
+    let mut settings = config.profile.settings(data);
+    settings.extend(config.set.iter().cloned());
+    let own = [
+        ("listen_addresses", listen.to_owned()),
+        ("port", config.port.to_string()),
+        ("unix_socket_directories", socket::list_element(text(socket_dir)?)),
+    ];
+    settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    Ok(config_file::effective(settings))
+}
+
+/// Without TCP the port only names the socket. With it, last time's is taken again if it is free.
+fn choose_port(config: &mut Config, attempt: u32) -> Result<()> {
+    if !config.tcp {
+        config.port = DEFAULT_PORT;
+        return Ok(());
+    }
+    let again = if attempt == 1 { config.port } else { 0 };
+    let port = TcpListener::bind((LOCALHOST, again))
+        .or_else(|_| TcpListener::bind((LOCALHOST, 0)))
+        .and_then(|listener| listener.local_addr());
+    config.port = port.on("find a free port on", Path::new(LOCALHOST))?.port();
+    Ok(())
+}
+
+/// A detached start is remembered; an owned one leaves no trace but that the instance exists.
+fn remember(instance: &Instance, lifetime: Lifetime, config: &Config) -> Result<()> {
+    let stored = InstanceRecord::read(&instance.dir)?.map(|record| record.config);
+    let remembered = match (lifetime, stored) {
+        (Lifetime::Detached, _) => config.clone(),
+        (Lifetime::Owned, Some(stored)) if stored.binaries == config.binaries => {
+            Config { version: config.version.clone(), ..stored }
+        }
+        (Lifetime::Owned, Some(stored)) => stored,
+        (Lifetime::Owned, None) => Config {
+            version: config.version.clone(),
+            binaries: config.binaries.clone(),
+            ..Config::default_for(config.version.clone())
+        },
+    };
+    InstanceRecord::write(&instance.dir, &remembered)
+}
+
+fn running(instance: &Instance, record: ServerRecord) -> Result<Running> {
+    let pidfile = PidFile::read(&instance.data())
+        .ok_or_else(|| Error::NotRunning { instance: instance.name().to_owned() })?;
+    let live = Live { pidfile, record: Some(record.clone()) };
+    Ok(Running {
+        dir: instance.dir.clone(),
+        pid: live.pidfile.pid,
+        connection: instance.connection_of(&live)?,
+        settings: record.settings,
+        config: record.config,
+        owned: None,
+    })
+}
+
+/// Puts away what a killed server left: processes, its pid file, its socket. With the lock held.
+pub(crate) fn clear_leftovers(dir: &Path, events: Events) -> Result<()> {
+    let data = dir.join("data");
+    let path = pidfile::path(&data);
+    if !path.exists() {
+        return Ok(());
+    }
+    if let Some(file) = PidFile::read(&data).filter(|file| process::serves(file.pid, &data)) {
+        // Not ours to remove: it was started by hand a moment ago.
+        return Err(Error::RunsDifferently {
+            instance: crate::files::name_of(dir),
+            runs: format!("a server started by other means (process {})", file.pid),
+            asked: "one of pgrig's".to_owned(),
+        });
+    }
+    end_processes(dir, &data, events)?;
+    let what = match PidFile::read(&data) {
+        Some(file) if process::exists(file.pid) => {
+            format!("names process {}, which is no server of this instance", file.pid)
+        }
+        Some(file) => format!("names process {}, which is gone", file.pid),
+        None => "is damaged".to_owned(),
+    };
+    events(Event::Recovering(format!("postmaster.pid {what}: removed")));
+    let socket_dir = socket::directory(dir, &Account::of_data(&data)?);
+    for entry in fs::read_dir(socket_dir).into_iter().flatten().flatten() {
+        if entry.file_name().to_string_lossy().starts_with(".s.PGSQL.") {
+            // The server replaces them, unless their lock file names a live process.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    fs::remove_file(&path).on("delete", &path)
+}
+
+/// Backends end by themselves when their postmaster is gone, unless they are busy.
+fn end_processes(dir: &Path, data: &Path, events: Events) -> Result<()> {
+    for signal in [None, Some(Signal::SIGTERM), Some(Signal::SIGKILL)] {
+        let left = process::all_on(data);
+        if left.is_empty() {
+            return Ok(());
+        }
+        let many = left.len();
+        events(Event::Recovering(match signal {
+            None => format!("waiting for {many} processes of a killed server to end"),
+            Some(signal) => format!("ending {many} processes of a killed server ({signal})"),
+        }));
+        for pid in &left {
+            if let Some(signal) = signal {
+                process::signal(*pid, signal);
+            }
+        }
+        let gone = || process::all_on(data).is_empty().then_some(());
+        if poll(LEFTOVERS, EVERY, gone).is_some() {
+            return Ok(());
+        }
+    }
+    Err(Error::Stop {
+        instance: crate::files::name_of(dir),
+        pid: process::all_on(data).first().copied().unwrap_or(0),
+    })
+}

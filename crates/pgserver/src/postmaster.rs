@@ -1,0 +1,243 @@
+//! The server process: spawn it, see it ready, stop it.
+
+use crate::account::Account;
+use crate::error::OnPath;
+use crate::files::{free_bytes, name_of, poll};
+use crate::initdb::clean_environment;
+use crate::pidfile::PidFile;
+use crate::spawn::{Keeper, OnParentDeath, detach, spawn_kept};
+use crate::{Binaries, Error, Event, Events, Lifetime, Result, diagnose, process};
+use nix::sys::signal::Signal;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+const START_DEADLINE: Duration = Duration::from_mins(1);
+/// As long as the log shows crash recovery at work.
+const RECOVERY_DEADLINE: Duration = Duration::from_hours(2);
+/// A fast shutdown writes a checkpoint: with gigabytes of shared buffers and a slow disk that takes
+/// its time. Cutting it short would empty every unlogged table, so patience is the lesser evil.
+const FAST_DEADLINE: Duration = Duration::from_mins(10);
+const IMMEDIATE_DEADLINE: Duration = Duration::from_mins(1);
+/// After this a person wants to know why nothing happens.
+const TELL_AFTER: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_millis(2);
+/// A longer log is put aside before a start.
+const LOG_LIMIT: u64 = 16 << 20;
+
+/// A server process that this process started.
+#[derive(Debug)]
+pub(crate) struct Postmaster {
+    child: Child,
+    /// Only of a server that is to die with us.
+    _keeper: Option<Keeper>,
+    log: Log,
+}
+
+/// The log, and where this server's part of it begins.
+#[derive(Debug, Clone)]
+pub(crate) struct Log {
+    path: PathBuf,
+    begin: u64,
+}
+
+impl Log {
+    pub(crate) fn open(instance: &Path) -> Result<(Self, File)> {
+        let path = instance.join("log");
+        if fs::metadata(&path).is_ok_and(|meta| meta.len() > LOG_LIMIT) {
+            fs::rename(&path, instance.join("log.1")).on("rename", &path)?;
+        }
+        let file = File::options().create(true).append(true).open(&path);
+        let file = file.on("open", &path)?;
+        let begin = file.metadata().on("read", &path)?.len();
+        Ok((Self { path, begin }, file))
+    }
+
+    /// What this server wrote, of a long text its end.
+    pub(crate) fn text(&self) -> String {
+        let read = || -> std::io::Result<String> {
+            let mut file = File::open(&self.path)?;
+            let length = file.metadata()?.len();
+            file.seek(SeekFrom::Start(self.begin.max(length.saturating_sub(1 << 20))))?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            Ok(String::from_utf8_lossy(&bytes).into_owned())
+        };
+        read().unwrap_or_default()
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Why a start failed, for the caller to decide whether to try again.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Leftover processes of a killed server: time mends it.
+    SharedMemory(Error),
+    /// Another port may be free.
+    Port(Error),
+    Other(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl Postmaster {
+    /// `postgres -D data`, and nothing else on its command line.
+    pub(crate) fn spawn(
+        instance: &Path,
+        binaries: &Binaries,
+        account: &Account,
+        lifetime: Lifetime,
+    ) -> Result<Self> {
+        let program = binaries.program("postgres");
+        let (log, file) = Log::open(instance)?;
+        let mut command = Command::new(&program);
+        command.arg("-D").arg(instance.join("data"));
+        clean_environment(&mut command);
+        account.apply(&mut command);
+        let stdout = file.try_clone().on("open", log.path())?;
+        command.stdin(Stdio::null()).stdout(stdout).stderr(file);
+        let spawned = match lifetime {
+            Lifetime::Owned => {
+                // SIGINT is PostgreSQL's fast shutdown.
+                detach(&mut command, OnParentDeath::Send(Signal::SIGINT));
+                spawn_kept(command).map(|(child, keeper)| (child, Some(keeper)))
+            }
+            Lifetime::Detached => {
+                detach(&mut command, OnParentDeath::Nothing);
+                command.spawn().map(|child| (child, None))
+            }
+        };
+        let (child, keeper) = spawned.on("run", &program)?;
+        Ok(Self { child, _keeper: keeper, log })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it accepts connections. On failure it is gone.
+    pub(crate) fn wait_ready(&mut self, instance: &Path, events: Events) -> Result<(), Failure> {
+        let data = instance.join("data");
+        let begin = Instant::now();
+        let mut recovery = Recovery::default();
+        loop {
+            let ready = |file: PidFile| file.pid == self.pid() && file.is_ready();
+            if PidFile::read(&data).is_some_and(ready) {
+                return Ok(());
+            }
+            if let Some(status) = self.exited() {
+                return Err(self.failure(instance, &status.to_string()));
+            }
+            let elapsed = begin.elapsed();
+            recovery.look(&self.log, elapsed, events);
+            if elapsed > recovery.deadline() {
+                self.stop(instance, events)?;
+                let late = format!("not ready after {} s", elapsed.as_secs());
+                return Err(self.failure(instance, &late));
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+
+    /// How it ended, if it did.
+    pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Fast shutdown, and waits for its end. How it ended, if it did so before it was asked.
+    pub(crate) fn stop(&mut self, instance: &Path, events: Events) -> Result<Option<ExitStatus>> {
+        if let Some(status) = self.exited() {
+            return Ok(Some(status));
+        }
+        let pid = self.pid();
+        let child = &mut self.child;
+        let gone = || child.try_wait().is_ok_and(|status| status.is_some());
+        stop(instance, pid, gone, events)?;
+        Ok(None)
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    fn failure(&self, instance: &Path, how: &str) -> Failure {
+        let text = self.log.text();
+        let why = diagnose::explain(&text, free_bytes(instance));
+        let error = Error::Start {
+            instance: name_of(instance),
+            cause: format!("{} ({how})", why.cause),
+            remedy: why.remedy.to_owned(),
+            log: self.log.path.clone(),
+        };
+        if diagnose::is_shared_memory_in_use(&text) {
+            Failure::SharedMemory(error)
+        } else if diagnose::is_port_in_use(&text) {
+            Failure::Port(error)
+        } else {
+            Failure::Other(error)
+        }
+    }
+}
+
+/// Follows the log of a slow start.
+#[derive(Debug, Default)]
+struct Recovery {
+    looked: Duration,
+    seen: bool,
+    told: String,
+}
+
+impl Recovery {
+    /// Once a second: a start that takes longer has a reason.
+    fn look(&mut self, log: &Log, elapsed: Duration, events: Events) {
+        if elapsed < self.looked + Duration::from_secs(1) {
+            return;
+        }
+        self.looked = elapsed;
+        let text = log.text();
+        let at_it = |line: &&str| line.contains("recovery in progress") || line.contains("redo ");
+        if let Some(line) = text.lines().rfind(at_it) {
+            self.seen = true;
+            let line = line.split_once("LOG:").map_or(line, |(_, rest)| rest);
+            if self.told != line.trim() {
+                line.trim().clone_into(&mut self.told);
+                events(Event::Recovering(self.told.clone()));
+            }
+        }
+    }
+
+    fn deadline(&self) -> Duration {
+        if self.seen { RECOVERY_DEADLINE } else { START_DEADLINE }
+    }
+}
+
+/// Stops a server: fast, and if that takes too long immediately.
+pub(crate) fn stop(instance: &Path, pid: u32, mut gone: impl FnMut() -> bool, events: Events) -> Result<()> {
+    let mut gone_within = |time| poll(time, EVERY, || gone().then_some(())).is_some();
+    process::signal(pid, Signal::SIGINT);
+    if gone_within(TELL_AFTER) {
+        return Ok(());
+    }
+    events(Event::Waiting(format!("the server (process {pid}) writes its last checkpoint")));
+    if gone_within(FAST_DEADLINE) {
+        return Ok(());
+    }
+    events(Event::Recovering(format!(
+        "the server (process {pid}) does not stop, and is now stopped without a checkpoint: \
+         the next start recovers it, unlogged tables will be empty"
+    )));
+    process::signal(pid, Signal::SIGQUIT);
+    if gone_within(IMMEDIATE_DEADLINE) {
+        return Ok(());
+    }
+    Err(Error::Stop { instance: name_of(instance), pid })
+}

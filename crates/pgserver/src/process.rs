@@ -1,0 +1,69 @@
+//! Which processes are servers, looked at from outside.
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+/// A process with this id exists (a zombie does).
+pub(crate) fn exists(pid: u32) -> bool {
+    // EPERM: it exists and is somebody else's.
+    pid_of(pid).is_some_and(|pid| kill(pid, None) != Err(Errno::ESRCH))
+}
+
+/// Sends a signal; that the process has gone already is fine.
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = pid_of(pid) {
+        let _ = kill(pid, signal);
+    }
+}
+
+/// 0 and negative numbers would mean process groups.
+fn pid_of(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().filter(|pid| *pid > 0).map(Pid::from_raw)
+}
+
+/// Whether the process is a PostgreSQL server on this data directory (canonical). All its processes
+/// work in that directory. Where that cannot be seen (root without CAP_SYS_PTRACE, as in containers),
+/// the command line decides.
+#[cfg(target_os = "linux")]
+pub(crate) fn serves(pid: u32, data: &Path) -> bool {
+    let proc = Path::new("/proc").join(pid.to_string());
+    match fs::read_link(proc.join("cwd")) {
+        Ok(dir) => dir == data && is_postgres(&proc),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            let command = fs::read(proc.join("cmdline")).unwrap_or_default();
+            let mut words = command.split(|byte| *byte == 0);
+            words.any(|word| word == data.as_os_str().as_bytes())
+        }
+        Err(_) => false,
+    }
+}
+
+/// An operator's shell may stand in the data directory too.
+#[cfg(target_os = "linux")]
+fn is_postgres(proc: &Path) -> bool {
+    let name = fs::read_to_string(proc.join("comm")).unwrap_or_default();
+    matches!(name.trim(), "postgres" | "postmaster")
+}
+
+/// Elsewhere a live process is believed to be what the pid file says; PostgreSQL does so too.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn serves(pid: u32, _data: &Path) -> bool {
+    exists(pid)
+}
+
+/// All server processes on this data directory, as far as they can be seen.
+pub(crate) fn all_on(data: &Path) -> Vec<u32> {
+    if !cfg!(target_os = "linux") {
+        return Vec::new();
+    }
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| serves(*pid, data))
+        .collect()
+}

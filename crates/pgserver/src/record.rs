@@ -1,0 +1,117 @@
+//! What pgrig remembers of an instance: `instance.json`, and of its running server: `server.json`.
+
+use crate::error::OnPath;
+use crate::files::{replace, sync};
+use crate::{Error, Lifetime, Profile, Result, Version};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+/// With what an instance is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Config {
+    pub(crate) version: Version,
+    pub(crate) binaries: Source,
+    pub(crate) profile: Profile,
+    /// The user's, in order.
+    pub(crate) set: Vec<(String, String)>,
+    pub(crate) tcp: bool,
+    /// Of the last detached server; with TCP it is used again if it is free. 0: any.
+    pub(crate) port: u16,
+}
+
+/// Where the binaries come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Source {
+    /// The pinned ones of this major version.
+    Fetched(u16),
+    /// Those in this directory.
+    Installed(PathBuf),
+}
+
+/// `instance.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InstanceRecord {
+    format_version: u32,
+    pub(crate) config: Config,
+}
+
+/// `server.json`: of the server that was started last. Whether it still runs, postmaster.pid says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServerRecord {
+    pub(crate) lifetime: Lifetime,
+    /// The pgrig process that started it.
+    pub(crate) starter: u32,
+    /// None until it is spawned: then it belongs to any server there is.
+    pub(crate) pid: Option<u32>,
+    pub(crate) config: Config,
+    /// What pgrig.conf says.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+impl Config {
+    /// What an instance is run with unless somebody asks for something else.
+    pub(crate) fn default_for(version: Version) -> Self {
+        Self {
+            binaries: Source::Fetched(version.major()),
+            version,
+            profile: Profile::default(),
+            set: Vec::new(),
+            tcp: false,
+            port: 0,
+        }
+    }
+}
+
+impl InstanceRecord {
+    pub(crate) fn read(dir: &Path) -> Result<Option<Self>> {
+        read(&dir.join("instance.json"))
+    }
+
+    /// Survives a crash of the machine.
+    pub(crate) fn write(dir: &Path, config: &Config) -> Result<()> {
+        let record = Self { format_version: 1, config: config.clone() };
+        if Self::read(dir).ok().flatten().as_ref() == Some(&record) {
+            return Ok(());
+        }
+        let path = dir.join("instance.json");
+        write(&path, &record)?;
+        sync(&path)
+    }
+}
+
+impl ServerRecord {
+    /// A damaged one is as good as none: a server without one is taken for started by hand.
+    pub(crate) fn read(dir: &Path) -> Option<Self> {
+        read(&dir.join("server.json")).ok().flatten()
+    }
+
+    pub(crate) fn write(&self, dir: &Path) -> Result<()> {
+        write(&dir.join("server.json"), self)
+    }
+
+    pub(crate) fn remove(dir: &Path) {
+        // If it stays, it matches no running process.
+        let _ = fs::remove_file(dir.join("server.json"));
+    }
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
+    let text = match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        read => read.on("read", path)?,
+    };
+    let parsed = serde_json::from_slice(&text)
+        .map_err(|error| Error::Record { path: path.to_owned(), problem: error.to_string() });
+    parsed.map(Some)
+}
+
+fn write<T: Serialize>(path: &Path, value: &T) -> Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| Error::Record { path: path.to_owned(), problem: error.to_string() })?;
+    text.push(b'\n');
+    replace(path, &text, 0o644, None)
+}

@@ -1,0 +1,203 @@
+//! A running server, as the caller holds it.
+
+use crate::lock::InUse;
+use crate::postmaster::Postmaster;
+use crate::record::{Config, ServerRecord};
+use crate::{Error, Events, Profile, Result, Version, diagnose, process};
+use std::fmt;
+use std::path::PathBuf;
+
+/// How to reach a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Connection {
+    /// Directory of the Unix socket; libpq takes it as `host`.
+    pub socket_dir: PathBuf,
+    /// Part of the socket's name, and the TCP port.
+    pub port: u16,
+    /// The superuser. Through the socket it needs no password.
+    pub user: &'static str,
+    /// A database that is always there.
+    pub database: &'static str,
+    /// If it was asked for.
+    pub tcp: Option<Tcp>,
+}
+
+/// How to reach a server through TCP.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tcp {
+    /// `127.0.0.1`.
+    pub host: &'static str,
+    /// The same as the socket's.
+    pub port: u16,
+    /// Of the superuser. Left out of `Debug`.
+    pub password: String,
+}
+
+impl fmt::Debug for Tcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Tcp");
+        shown.field("host", &self.host).field("port", &self.port);
+        shown.finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// Through the socket: `postgresql://postgres@/postgres?host=%2F…&port=5432`.
+    pub fn url(&self) -> String {
+        let Self { user, database, port, .. } = self;
+        let host = percent_encoded(self.socket_dir.as_os_str().as_encoded_bytes());
+        format!("postgresql://{user}@/{database}?host={host}&port={port}")
+    }
+
+    /// Through TCP, with the password in it.
+    pub fn tcp_url(&self) -> Option<String> {
+        let Self { user, database, .. } = self;
+        let Tcp { host, port, password } = self.tcp.as_ref()?;
+        Some(format!("postgresql://{user}:{password}@{host}:{port}/{database}"))
+    }
+}
+
+fn percent_encoded(bytes: &[u8]) -> String {
+    let encode = |byte: &u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    bytes.iter().map(encode).collect()
+}
+
+/// A server that accepts connections. If this process started it, it is stopped by [`Running::stop`]
+/// or on drop; if not, it is left as it was found.
+#[derive(Debug)]
+pub struct Running {
+    pub(crate) dir: PathBuf,
+    pub(crate) pid: u32,
+    pub(crate) connection: Connection,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) config: Config,
+    /// None if it is not ours to stop.
+    pub(crate) owned: Option<(Postmaster, InUse)>,
+}
+
+impl Running {
+    /// How to reach it.
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// What `pgrig.conf` says, name and value in the order of the file: compare with SHOW, which
+    /// prints the profile's values exactly so, but may convert units of the user's. Empty if the
+    /// server was started by other means than pgrig.
+    pub fn settings(&self) -> &[(String, String)] {
+        &self.settings
+    }
+
+    /// Of the binaries that run.
+    pub fn version(&self) -> &Version {
+        &self.config.version
+    }
+
+    /// With which it was started.
+    pub fn profile(&self) -> Profile {
+        self.config.profile
+    }
+
+    /// The server's log: its standard error.
+    pub fn log_path(&self) -> PathBuf {
+        self.dir.join("log")
+    }
+
+    /// PGDATA.
+    pub fn data_dir(&self) -> PathBuf {
+        self.dir.join("data")
+    }
+
+    /// The postmaster's process id.
+    pub fn server_pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether it was running before, and will be left running.
+    pub fn leaves_running(&self) -> bool {
+        self.owned.is_none()
+    }
+
+    /// Whether the server still runs: to tell a lost connection from a lost server.
+    pub fn is_alive(&mut self) -> bool {
+        match &mut self.owned {
+            Some((postmaster, _)) => postmaster.exited().is_none(),
+            None => process::serves(self.pid, &self.dir.join("data")),
+        }
+    }
+
+    /// Stops the server, if this process started it, and waits for its end.
+    ///
+    /// # Errors
+    /// [`Error::Died`] if it had ended by itself, [`Error::Stop`] if it does not end.
+    pub fn stop(self) -> Result<()> {
+        self.stop_telling(&|_| ())
+    }
+
+    /// Like [`Running::stop`], with news if that takes long.
+    ///
+    /// # Errors
+    /// As for [`Running::stop`].
+    pub fn stop_telling(mut self, events: Events) -> Result<()> {
+        self.end(events)
+    }
+
+    fn end(&mut self, events: Events) -> Result<()> {
+        let Some((mut postmaster, lock)) = self.owned.take() else {
+            return Ok(());
+        };
+        let ended = postmaster.stop(&self.dir, events)?;
+        crate::launch::clear_leftovers(&self.dir, events)?;
+        ServerRecord::remove(&self.dir);
+        drop(lock);
+        match ended {
+            // Somebody else asked it to stop.
+            Some(status) if status.success() => Ok(()),
+            Some(status) => Err(self.died(&postmaster, &status.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn died(&self, postmaster: &Postmaster, how: &str) -> Error {
+        let words = diagnose::last_words(&postmaster.log().text());
+        Error::Died {
+            instance: crate::files::name_of(&self.dir),
+            how: how.to_owned(),
+            cause: words.unwrap_or_else(|| "its log is empty".to_owned()),
+            log: self.log_path(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // There is nobody left to tell.
+        let _ = self.end(&|_| ());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls() {
+        let mut connection = Connection {
+            socket_dir: PathBuf::from("/a b/ü"),
+            port: 5433,
+            user: "postgres",
+            database: "postgres",
+            tcp: None,
+        };
+        let url = "postgresql://postgres@/postgres?host=%2Fa%20b%2F%C3%BC&port=5433";
+        assert_eq!(connection.url(), url);
+        assert_eq!(connection.tcp_url(), None);
+        connection.tcp = Some(Tcp { host: "127.0.0.1", port: 5433, password: "secret".to_owned() });
+        let url = "postgresql://postgres:secret@127.0.0.1:5433/postgres";
+        assert_eq!(connection.tcp_url().as_deref(), Some(url));
+        assert!(!format!("{connection:?}").contains("secret"));
+    }
+}
