@@ -9,8 +9,8 @@ use tokio_postgres::error::DbError;
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
-use super::dial::Route;
 use super::error::{ConnectError, ServerError};
+use super::route::Route;
 use super::transport::Transport;
 use super::wire::Checked;
 

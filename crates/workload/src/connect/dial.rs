@@ -5,22 +5,17 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_postgres::{CancelToken, NoTls, SimpleQueryMessage};
+use tokio_postgres::config::{SslMode, SslNegotiation};
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use super::connection::Connection;
 use super::error::ConnectError;
 use super::passfile::Secret;
 use super::rejection::{Attempt, startup_error};
-use super::target::{Address, Host, SessionAttributes, Target, TcpOptions};
-use super::transport::Transport;
-use super::wire::{Checked, Place, Wire};
-
-/// The way a connection went, to go it again for a cancel request.
-pub(super) struct Route {
-    pub(super) place: Place,
-    tcp: TcpOptions,
-    timeout: Option<Duration>,
-}
+use super::route::{Encryption, Route};
+use super::target::{Address, Host, SessionAttributes, Target};
+use super::tls;
+use super::wire::{Checked, Place};
 
 impl Target {
     /// Connects: the hosts in order, for each its addresses in order, each within connect_timeout. The
@@ -93,25 +88,53 @@ impl Target {
         Err(merge(failures))
     }
 
+    /// One place, in the one or two ways that sslmode allows.
     async fn connect_place(&self, host: &Host, place: Place) -> Result<Connection, ConnectError> {
-        let password = self.password_for(host);
-        let config = self.config(password.as_ref());
-        let route = Arc::new(Route { place, tcp: self.tcp.clone(), timeout: self.connect_timeout });
-        let wire = route.open().await?;
-        let attempt = Attempt { target: self, place: &route.place, password: password.as_ref() };
-        let (client, driver) = config
-            .connect_raw(Checked::new(wire), NoTls)
-            .await
-            .map_err(|error| startup_error(&attempt, error))?;
-        let transport = route.transport();
-        Ok(Connection::start(client, driver, transport, route, self.warnings.clone()))
+        let mut failures: Vec<ConnectError> = Vec::new();
+        for &encryption in encryptions(self.tls.mode, &place) {
+            match self.connect_route(host, Route::new(self, &place, encryption)?).await {
+                Ok(connection) => return Ok(connection),
+                // The second way is closed too: the first way's story is the one to tell.
+                Err(ConnectError::TlsNotOffered { .. }) if !failures.is_empty() => break,
+                Err(error) => {
+                    let other_way_may_work = is_about_encryption(&error);
+                    if failures.iter().all(|known| known.to_string() != error.to_string()) {
+                        failures.push(error);
+                    }
+                    if !other_way_may_work {
+                        break;
+                    }
+                }
+            }
+        }
+        Err(merge(failures))
     }
 
-    fn config(&self, password: Option<&Secret>) -> tokio_postgres::Config {
+    async fn connect_route(&self, host: &Host, route: Route) -> Result<Connection, ConnectError> {
+        let password = self.password_for(host);
+        let (wire, handshake) = route.open().await?;
+        let config = self.config(password.as_ref(), handshake.is_some());
+        let attempt = Attempt { target: self, place: &route.place, password: password.as_ref() };
+        let failed = |error| startup_error(&attempt, error);
+        let warnings = self.warnings.clone();
+        if let Some(handshake) = handshake {
+            let (client, driver) =
+                config.connect_raw(Checked::passed(wire), handshake.clone()).await.map_err(failed)?;
+            let transport = route.transport(Some(&handshake));
+            return Ok(Connection::start(client, driver, transport, Arc::new(route), warnings));
+        }
+        let (client, driver) = config.connect_raw(Checked::new(wire), NoTls).await.map_err(failed)?;
+        let transport = route.transport(None);
+        Ok(Connection::start(client, driver, transport, Arc::new(route), warnings))
+    }
+
+    fn config(&self, password: Option<&Secret>, encrypted: bool) -> tokio_postgres::Config {
         let mut config = tokio_postgres::Config::new();
         config.user(&self.user).dbname(&self.dbname).application_name(&self.application_name);
         config.channel_binding(self.channel_binding);
-        config.ssl_mode(tokio_postgres::config::SslMode::Disable);
+        // "Direct": the server has been asked for TLS already.
+        config.ssl_mode(if encrypted { SslMode::Require } else { SslMode::Disable });
+        config.ssl_negotiation(SslNegotiation::Direct);
         if let Some(options) = &self.options {
             config.options(options);
         }
@@ -122,32 +145,20 @@ impl Target {
     }
 }
 
-impl Route {
-    async fn open(&self) -> Result<Wire, ConnectError> {
-        Wire::open(&self.place, &self.tcp).await
+/// What to try, in order ("34.19.3 Protection Provided in Different Modes"). A Unix socket needs no TLS.
+fn encryptions(mode: tls::SslMode, place: &Place) -> &'static [Encryption] {
+    match (place, mode) {
+        (Place::Unix(_), _) | (_, tls::SslMode::Disable) => &[Encryption::Plain],
+        (_, tls::SslMode::Allow) => &[Encryption::Plain, Encryption::Must],
+        (_, tls::SslMode::Prefer) => &[Encryption::IfOffered, Encryption::Plain],
+        _ => &[Encryption::Must],
     }
+}
 
-    fn transport(&self) -> Transport {
-        match &self.place {
-            Place::Unix(path) => Transport::UnixSocket { path: path.clone() },
-            Place::Tcp { host, address } => {
-                Transport::Tcp { host: host.clone(), port: address.port(), tls: None }
-            }
-        }
-    }
-
-    /// Sends a cancel request the same way.
-    pub(super) async fn cancel(&self, token: &CancelToken) -> Result<(), ConnectError> {
-        let at = self.place.to_string();
-        let request = async {
-            let wire = self.open().await?;
-            token
-                .cancel_query_raw(wire, NoTls)
-                .await
-                .map_err(|error| ConnectError::Protocol { at: at.clone(), why: error.to_string() })
-        };
-        within(self.timeout, &at, request).await
-    }
+/// pg_hba.conf may refuse only the encrypted or only the plain (28000); a handshake may fail.
+fn is_about_encryption(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Tls { .. } | ConnectError::Certificate { .. })
+        || matches!(error, ConnectError::Rejected { error, .. } if error.code == "28000")
 }
 
 /// One error as itself, several as a list.
@@ -162,7 +173,7 @@ fn merge(failures: Vec<ConnectError>) -> ConnectError {
     if flat.len() == 1 { flat.remove(0) } else { ConnectError::AllFailed(flat) }
 }
 
-async fn within<T>(
+pub(super) async fn within<T>(
     limit: Option<Duration>,
     at: &str,
     work: impl Future<Output = Result<T, ConnectError>>,

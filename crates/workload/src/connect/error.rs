@@ -220,7 +220,7 @@ pub enum ConnectError {
         found: &'static str,
     },
     /// Several places were tried.
-    #[error("no connection to any of {} places:{}", .0.len(), listed(.0))]
+    #[error("all {} attempts to connect failed:{}", .0.len(), listed(.0))]
     AllFailed(Vec<ConnectError>),
     /// A query failed with the server's error.
     #[error("{at}: {error}")]

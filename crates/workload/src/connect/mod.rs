@@ -9,6 +9,7 @@
 //!
 //! The client encoding is always UTF8: the driver decodes text as UTF-8 and pgrig's COPY data is UTF-8.
 
+mod certificate;
 mod connection;
 mod conninfo;
 mod dial;
@@ -17,9 +18,13 @@ mod params;
 mod passfile;
 mod rejection;
 mod resolve;
+mod route;
 mod service;
 mod target;
+mod tls;
+mod tls_stream;
 mod transport;
+mod verify;
 mod wire;
 
 pub use connection::{Canceller, Connection};

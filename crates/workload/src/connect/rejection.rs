@@ -4,9 +4,12 @@
 use std::error::Error;
 use std::io;
 
+use rustls::{AlertDescription, CertificateError, OtherError};
+
 use super::error::{ConnectError, ServerError};
 use super::passfile::Secret;
 use super::target::Target;
+use super::verify::NameMismatch;
 use super::wire::{Foreign, Place};
 
 /// One attempt's circumstances.
@@ -28,6 +31,9 @@ pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error)
     if let Some(Foreign(answer)) = cause(&error) {
         return ConnectError::NotPostgres { at, answer: answer.clone() };
     }
+    if let Some(tls) = cause::<rustls::Error>(&error) {
+        return tls_error(attempt, at, tls);
+    }
     if error.is_closed() {
         return ConnectError::ClosedEarly { at, why: String::new() };
     }
@@ -39,6 +45,7 @@ pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error)
             user: attempt.target.user.clone(),
             passfile: attempt.target.passfile_name(),
         },
+        ("error performing TLS handshake", why) => ConnectError::Tls { at, why },
         ("authentication error", why) => ConnectError::Authentication { at, why: authentication(&why) },
         ("error communicating with the server", why) => {
             ConnectError::ClosedEarly { at, why: format!(": {why}") }
@@ -48,6 +55,42 @@ pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error)
         }
         (kind, why) => ConnectError::Protocol { at, why: format!("{kind}: {why}") },
     }
+}
+
+fn tls_error(attempt: &Attempt<'_>, at: String, error: &rustls::Error) -> ConnectError {
+    let tls = &attempt.target.tls;
+    let sslmode = tls.mode.name();
+    let why = match error {
+        // What came is no TLS, though TLS was announced: an `S` that meant something else, or a stranger.
+        rustls::Error::InvalidMessage(_) => return ConnectError::NotPostgres { at, answer: String::new() },
+        rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(other))) => {
+            let remedy = "; connect with a name it is for (-h; hostaddr= keeps the address), or check only its \
+                          signature with sslmode=verify-ca";
+            format!("{other}{}", if other.is::<NameMismatch>() { remedy } else { "" })
+        }
+        rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => format!(
+            "no certificate in {} signed it; name the right authority's certificate with sslrootcert=FILE",
+            tls.roots
+        ),
+        rustls::Error::InvalidCertificate(reason) => {
+            format!("{reason}; the server needs another certificate (trusted: {})", tls.roots)
+        }
+        rustls::Error::AlertReceived(alert) => {
+            let remedy = match alert {
+                AlertDescription::CertificateRequired => {
+                    "; it wants a client certificate: sslcert=FILE and sslkey=FILE"
+                }
+                AlertDescription::UnknownCA | AlertDescription::BadCertificate => {
+                    "; it does not accept the client certificate: check sslcert, and the server's ssl_ca_file"
+                }
+                AlertDescription::ProtocolVersion => "; it has neither TLS 1.2 nor 1.3 as allowed here",
+                _ => "",
+            };
+            return ConnectError::Tls { at, why: format!("the server ended it with \"{alert:?}\"{remedy}") };
+        }
+        other => return ConnectError::Tls { at, why: other.to_string() },
+    };
+    ConnectError::Certificate { at, sslmode, why }
 }
 
 /// The cause of type `E`, also inside an [`io::Error`] (whose `source` skips what it wraps).

@@ -11,6 +11,7 @@ use super::error::ConnectError;
 use super::params::{Origin, Params, Setting, invalid};
 use super::passfile::{PassFile, Secret};
 use super::target::{Address, Host, SessionAttributes, Target, TcpOptions};
+use super::tls::Tls;
 use super::{ConnectOptions, Env, conninfo, service};
 
 /// What the machine says; apart from `resolve` so that tests can say something else.
@@ -93,12 +94,18 @@ fn interpret(params: &Params, machine: &Machine) -> Result<Target, ConnectError>
     let user = user.ok_or(ConnectError::NoUser)?;
     let dbname = params.text("dbname").unwrap_or(&user).to_owned();
     let (passfile, warning) = passfile(params, machine);
+    let mut warnings: Vec<String> = warning.into_iter().chain(encoding_warning(params)).collect();
+    let hosts = hosts(params, machine)?;
+    // Files are not read, nor their faults met, where only Unix sockets are.
+    let over_tcp = hosts.iter().any(|host| matches!(host.address, Address::Tcp { .. }));
+    let tls =
+        if over_tcp { Tls::resolve(params, machine.home.as_deref(), &mut warnings)? } else { Tls::off() };
     let application_name = params
         .text("application_name")
         .or_else(|| params.text("fallback_application_name"))
         .unwrap_or(super::APPLICATION_NAME);
     Ok(Target {
-        hosts: hosts(params, machine)?,
+        hosts,
         user,
         dbname,
         password: params
@@ -109,6 +116,7 @@ fn interpret(params: &Params, machine: &Machine) -> Result<Target, ConnectError>
         application_name: application_name.to_owned(),
         options: params.text("options").map(str::to_owned),
         tcp: tcp_options(params)?,
+        tls,
         channel_binding: params.choice(
             "channel_binding",
             &[
@@ -129,7 +137,7 @@ fn interpret(params: &Params, machine: &Machine) -> Result<Target, ConnectError>
             ],
         )?,
         shuffle_hosts: params.choice("load_balance_hosts", &[("disable", false), ("random", true)])?,
-        warnings: warning.into_iter().chain(encoding_warning(params)).collect(),
+        warnings,
         embedded: false,
     })
 }

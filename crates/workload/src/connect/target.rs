@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::passfile::{PassFile, Secret};
+use super::tls::Tls;
 use super::transport::host_port;
 
 /// A place to connect to and the way to do it. Made by [`super::resolve`] or by one of its constructors;
@@ -22,6 +23,7 @@ pub struct Target {
     pub(super) application_name: String,
     pub(super) options: Option<String>,
     pub(super) tcp: TcpOptions,
+    pub(super) tls: Tls,
     pub(super) channel_binding: tokio_postgres::config::ChannelBinding,
     pub(super) session: SessionAttributes,
     pub(super) shuffle_hosts: bool,
@@ -78,7 +80,7 @@ impl Target {
         Self { embedded: true, ..Self::unix(socket_dir, port, user, dbname) }
     }
 
-    /// The server at `host` (name or address), sslmode=prefer.
+    /// The server at `host` (name or address), without TLS: for servers that pgrig itself started.
     pub fn tcp(host: &str, port: u16, user: &str, dbname: &str) -> Self {
         let address = Address::Tcp { name: host.to_owned(), address: host.parse().ok() };
         Self::new(address, port, user, dbname)
@@ -95,6 +97,7 @@ impl Target {
             application_name: super::APPLICATION_NAME.to_owned(),
             options: None,
             tcp: TcpOptions::default(),
+            tls: Tls::off(),
             channel_binding: tokio_postgres::config::ChannelBinding::Prefer,
             session: SessionAttributes::Any,
             shuffle_hosts: false,

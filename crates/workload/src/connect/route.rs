@@ -1,0 +1,146 @@
+//! One way to one place: socket, the question for TLS, handshake. A connection keeps its route, to send a
+//! cancel request the same way.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_postgres::{CancelToken, NoTls};
+
+use super::dial::within;
+use super::error::ConnectError;
+use super::target::{Target, TcpOptions};
+use super::tls::SslMode;
+use super::tls_stream::Handshake;
+use super::transport::Transport;
+use super::wire::{Foreign, Place, Wire};
+
+/// An SSLRequest message ("54.7 Message Formats"): its length, and the code 1234 · 65536 + 5679.
+const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+
+/// How much one attempt insists on TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Encryption {
+    /// None.
+    Plain,
+    /// If the server offers it.
+    IfOffered,
+    /// Or no connection.
+    Must,
+}
+
+/// See the module.
+#[derive(Clone)]
+pub(super) struct Route {
+    pub(super) place: Place,
+    pub(super) encryption: Encryption,
+    tcp: TcpOptions,
+    timeout: Option<Duration>,
+    sslmode: SslMode,
+    direct: bool,
+    handshake: Option<Handshake>,
+}
+
+impl Route {
+    pub(super) fn new(target: &Target, place: &Place, encryption: Encryption) -> Result<Self, ConnectError> {
+        let handshake = match (place, &target.tls.config, encryption) {
+            (_, _, Encryption::Plain) | (Place::Unix(_), ..) | (_, None, _) => None,
+            (Place::Tcp { host, address }, Some(config), _) => {
+                let name = ServerName::try_from(host.clone()).or_else(|_| match target.tls.mode {
+                    SslMode::VerifyFull => Err(ConnectError::Tls {
+                        at: place.to_string(),
+                        why: format!("\"{host}\" is not a name that a certificate can be for"),
+                    }),
+                    // Not checked: anything will do.
+                    _ => Ok(ServerName::from(address.ip())),
+                })?;
+                Some(Handshake::new(config, name, target.tls.direct))
+            }
+        };
+        Ok(Self {
+            place: place.clone(),
+            encryption,
+            tcp: target.tcp.clone(),
+            timeout: target.connect_timeout,
+            sslmode: target.tls.mode,
+            direct: target.tls.direct,
+            handshake,
+        })
+    }
+
+    /// Opens the socket, and asks for TLS if the route wants it; the handshake to make, if one is due.
+    pub(super) async fn open(&self) -> Result<(Wire, Option<Handshake>), ConnectError> {
+        let mut wire = Wire::open(&self.place, &self.tcp).await?;
+        let Some(handshake) = &self.handshake else {
+            return Ok((wire, None));
+        };
+        if self.direct || self.ask_for_tls(&mut wire).await? {
+            return Ok((wire, Some(handshake.clone())));
+        }
+        if self.encryption == Encryption::Must {
+            return Err(ConnectError::TlsNotOffered {
+                at: self.place.to_string(),
+                sslmode: self.sslmode.name(),
+            });
+        }
+        Ok((wire, None))
+    }
+
+    /// "54.2.9 SSL Session Encryption": one byte comes back. Exactly one is read, so that whatever a
+    /// man in the middle might append is taken for TLS and fails as such.
+    async fn ask_for_tls(&self, wire: &mut Wire) -> Result<bool, ConnectError> {
+        let at = self.place.to_string();
+        let closed = |why: String| ConnectError::ClosedEarly { at: at.clone(), why };
+        let mut answer = [0; 64];
+        wire.write_all(&SSL_REQUEST).await.map_err(|error| closed(format!(": {error}")))?;
+        match wire.read(&mut answer[..1]).await {
+            Err(error) => return Err(closed(format!(": {error}"))),
+            Ok(0) => return Err(closed(String::new())),
+            Ok(_) => {}
+        }
+        match answer[0] {
+            b'S' => Ok(true),
+            b'N' => Ok(false),
+            // Not to be shown: nobody vouches for who says it.
+            b'E' => Err(closed(
+                ": it answered the request for TLS with an error; sslmode=disable shows it".into(),
+            )),
+            _ => {
+                let more = wire.read(&mut answer[1..]).now_or_never();
+                let length = 1 + more.and_then(Result::ok).unwrap_or(0);
+                Err(ConnectError::NotPostgres { at: at.clone(), answer: Foreign::new(&answer[..length]).0 })
+            }
+        }
+    }
+
+    /// How a connection over this route travels.
+    pub(super) fn transport(&self, handshake: Option<&Handshake>) -> Transport {
+        match &self.place {
+            Place::Unix(path) => Transport::UnixSocket { path: path.clone() },
+            Place::Tcp { host, address } => Transport::Tcp {
+                host: host.clone(),
+                port: address.port(),
+                tls: handshake.and_then(Handshake::info),
+            },
+        }
+    }
+
+    /// Sends a cancel request.
+    pub(super) async fn cancel(&self, token: &CancelToken) -> Result<(), ConnectError> {
+        let at = self.place.to_string();
+        let request = async {
+            let (wire, handshake) = self.open().await?;
+            let sent = match handshake {
+                Some(handshake) => token.cancel_query_raw(wire, handshake).await,
+                None => token.cancel_query_raw(wire, NoTls).await,
+            };
+            sent.map_err(|error| {
+                let why =
+                    std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+                ConnectError::Protocol { at: at.clone(), why }
+            })
+        };
+        within(self.timeout, &at, request).await
+    }
+}
