@@ -4,14 +4,20 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// A process with this id exists (a zombie does).
+/// A process with this id lives. A zombie does not: in containers nobody may ever reap it.
 pub(crate) fn exists(pid: u32) -> bool {
     // EPERM: it exists and is somebody else's.
-    pid_of(pid).is_some_and(|pid| kill(pid, None) != Err(Errno::ESRCH))
+    let known = pid_of(pid).is_some_and(|pid| kill(pid, None) != Err(Errno::ESRCH));
+    known && !is_zombie(pid)
+}
+
+/// proc(5): the state follows the name, which is in parentheses and may contain any.
+fn is_zombie(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest);
+    state.is_some_and(|state| state.starts_with(['Z', 'X']))
 }
 
 /// Sends a signal; that the process has gone already is fine.
@@ -31,10 +37,12 @@ fn pid_of(pid: u32) -> Option<Pid> {
 /// the command line decides.
 #[cfg(target_os = "linux")]
 pub(crate) fn serves(pid: u32, data: &Path) -> bool {
+    use std::io::ErrorKind::PermissionDenied;
+    use std::os::unix::ffi::OsStrExt;
     let proc = Path::new("/proc").join(pid.to_string());
     match fs::read_link(proc.join("cwd")) {
         Ok(dir) => dir == data && is_postgres(&proc),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+        Err(error) if error.kind() == PermissionDenied => {
             let command = fs::read(proc.join("cmdline")).unwrap_or_default();
             let mut words = command.split(|byte| *byte == 0);
             words.any(|word| word == data.as_os_str().as_bytes())

@@ -1,0 +1,360 @@
+//! Killed processes, left-over files, wrong settings, closed directories, full disks.
+
+#![allow(clippy::print_stdout)] // why something is skipped
+
+mod common;
+
+use common::{Rig, exists, is_root, kill, named, small, sql, stock, until, versioned};
+use nix::unistd::{Pid, getpgid, getsid};
+use pgserver::{Binaries, Error, Event, Home, Instance, Spec, State};
+use std::cell::RefCell;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+#[ignore = "not a test: what other processes run"]
+fn other_process() {
+    common::other_process();
+}
+
+/// Starts and returns what was recovered.
+fn recoveries(rig: &Rig, spec: Spec) -> (pgserver::Running, String) {
+    let told = RefCell::new(String::new());
+    let events = |event: Event| {
+        if let Event::Recovering(what) = event {
+            *told.borrow_mut() += &(what + "\n");
+        }
+    };
+    let running = rig.instance(spec).attach_or_start(&events).unwrap();
+    (running, told.into_inner())
+}
+
+#[test]
+fn concurrent_first_starts() {
+    let mut rig = Rig::new();
+    // An empty cache: this is about fetching.
+    rig.cache = rig.home.server_root().join("postgresql");
+    let mut others: Vec<_> = ["same", "same", "same", "own1", "own2"]
+        .iter()
+        .map(|name| rig.process("detached", &named(name)))
+        .collect();
+    let pids: Vec<u32> = others.iter_mut().map(common::Other::ready).collect();
+    assert!(pids[0] == pids[1] && pids[1] == pids[2] && pids[3] != pids[4], "{pids:?}");
+    let events: Vec<&String> = others.iter().flat_map(|other| &other.events).collect();
+    let count = |word| events.iter().filter(|event| event.starts_with(word)).count();
+    let counts = ["fetching", "unpacking", "initialising"].map(count);
+    assert_eq!(counts, [1, 1, 3], "{events:?}");
+}
+
+#[test]
+fn a_killed_owner_leaves_no_server() {
+    let rig = Rig::new();
+    for major in [13, 18] {
+        let name = format!("v{major}");
+        let spec = Spec { name, ..versioned(major) };
+        let mut owner = rig.process("owned", &spec);
+        let pid = owner.ready();
+        let url = rig.instance(spec.clone()).connection().unwrap().url();
+        common::try_sql(&url, "CREATE TABLE t AS SELECT 42 AS answer").unwrap();
+        owner.kill();
+        // At once, while the server may still be stopping.
+        let running = rig.start(spec.clone());
+        assert!(!exists(pid));
+        assert_eq!(sql(running.connection(), "SELECT answer FROM t"), "42");
+        running.stop().unwrap();
+        let mut owner = rig.process("owned", &spec);
+        let pid = owner.ready();
+        owner.kill();
+        until("the server of a killed owner ends", || !exists(pid));
+    }
+}
+
+#[test]
+fn an_owner_killed_in_its_first_start() {
+    for word in ["initialising", "starting"] {
+        let rig = Rig::new();
+        // Fetching is another test's.
+        rig.start(named("other")).stop().unwrap();
+        let mut owner = rig.process("owned", &Spec::default());
+        owner.until_event(word);
+        owner.kill();
+        let home = rig.home.server_root();
+        until("its processes end", || processes_in(home).is_empty());
+        let running = rig.start(versioned(18));
+        sql(running.connection(), "SELECT 1");
+        let names = fs::read_dir(running.data_dir().parent().unwrap()).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert!(!names.iter().any(|name| name.to_str().unwrap().starts_with(".initdb")), "{names:?}");
+    }
+}
+
+/// Command lines that name this directory.
+fn processes_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok())
+        .filter(|command| command.contains(dir.to_str().unwrap()))
+        .collect()
+}
+
+/// Linux ties the parent-death signal to the thread, not to the process.
+#[test]
+fn a_server_outlives_the_thread_that_started_it() {
+    let rig = Rig::new();
+    let running = std::thread::scope(|scope| scope.spawn(|| rig.start(stock())).join().unwrap());
+    assert_eq!(sql(running.connection(), "SELECT 1"), "1");
+    // A terminal's Ctrl-C goes to its foreground process group, its hang-up to the session.
+    let server = Some(Pid::from_raw(i32::try_from(running.server_pid()).unwrap()));
+    assert_ne!(getpgid(server).unwrap(), getpgid(None).unwrap());
+    assert_ne!(getsid(server).unwrap(), getsid(None).unwrap());
+}
+
+#[test]
+fn a_killed_server_is_reported_and_recovered() {
+    for major in [13, 18] {
+        let rig = Rig::new();
+        let mut running = rig.start(versioned(major));
+        sql(running.connection(), "CREATE TABLE t AS SELECT 42 AS answer");
+        assert!(running.is_alive());
+        let pid = running.server_pid();
+        kill(pid);
+        until("it is seen dead", || !running.is_alive());
+        let error = running.stop().unwrap_err();
+        assert!(matches!(error, Error::Died { .. }), "{error}");
+        let (running, _) = recoveries(&rig, versioned(major));
+        assert_eq!(sql(running.connection(), "SELECT answer FROM t"), "42");
+    }
+}
+
+#[test]
+fn a_stale_pid_file_of_a_dead_process() {
+    let rig = Rig::new();
+    let pid = {
+        let mut starter = rig.process("detached", &Spec::default());
+        let pid = starter.ready();
+        starter.finish();
+        pid
+    };
+    kill(pid);
+    until("it is dead", || !exists(pid));
+    let (running, told) = recoveries(&rig, versioned(18));
+    assert!(told.contains(&format!("postmaster.pid names process {pid}, which is gone")), "{told}");
+    assert!(!running.leaves_running());
+}
+
+#[test]
+fn a_stale_pid_file_of_a_living_process() {
+    let rig = Rig::new();
+    rig.start(stock()).stop().unwrap();
+    let data = rig.home.server_root().join("instances/default/data");
+    // PostgreSQL itself would be afraid of it: it lives, and belongs to the same account.
+    let mut sleeper = Command::new("sleep");
+    if is_root() {
+        use std::os::unix::fs::MetadataExt;
+        use std::os::unix::process::CommandExt;
+        sleeper.uid(fs::metadata(&data).unwrap().uid());
+    }
+    let mut sleeper = sleeper.arg("600").spawn().unwrap();
+    let pid = sleeper.id();
+    let text = format!("{pid}\n{}\n1700000000\n5432\n", data.display());
+    fs::write(data.join("postmaster.pid"), text).unwrap();
+    let (running, told) = recoveries(&rig, stock());
+    assert!(told.contains(&format!("names process {pid}, which is no server")), "{told}");
+    assert_eq!(sql(running.connection(), "SELECT 1"), "1");
+    assert!(exists(pid));
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+}
+
+#[test]
+fn an_owned_instance_is_refused_to_others() {
+    let rig = Rig::new();
+    let mut owner = rig.process("owned", &Spec::default());
+    let server = owner.ready();
+    let instance = rig.instance(Spec::default());
+    let pid = owner.pid();
+    for error in [
+        instance.attach_or_start(&|_| ()).unwrap_err(),
+        instance.start_detached(&|_| ()).unwrap_err(),
+        instance.stop(&|_| ()).unwrap_err(),
+        instance.destroy(&|_| ()).unwrap_err(),
+    ] {
+        let message = error.to_string();
+        for words in [&format!("process {pid},"), "--instance OTHER", "server start"] {
+            assert!(message.contains(words), "{message}");
+        }
+    }
+    assert!(exists(server));
+    owner.finish();
+    assert!(!exists(server));
+    rig.start(versioned(18)).stop().unwrap();
+}
+
+#[test]
+fn a_bad_setting_is_named() {
+    for major in [13, 18] {
+        let rig = Rig::new();
+        rig.start(versioned(major)).stop().unwrap();
+        for (name, value) in [
+            ("wurk_mem", "1MB"),
+            ("work_mem", "a lot"),
+            ("shared_buffers", "1kB"),
+            ("max_wal_senders", "3"),
+            ("shared_preload_libraries", "no_such_library"),
+        ] {
+            let spec = Spec { set: vec![(name.to_owned(), value.to_owned())], ..versioned(major) };
+            let error = rig.instance(spec).attach_or_start(&|_| ()).unwrap_err();
+            let message = error.to_string();
+            let named = [name, "no_such_library"].iter().any(|word| message.contains(word));
+            assert!(named && message.contains("--set"), "{message}");
+        }
+        rig.start(versioned(major)).stop().unwrap();
+    }
+}
+
+#[test]
+fn a_damaged_record_is_named() {
+    let rig = Rig::new();
+    rig.start(stock()).stop().unwrap();
+    let path = rig.home.server_root().join("instances/default/instance.json");
+    fs::write(&path, "{").unwrap();
+    let error = rig.instance(stock()).attach_or_start(&|_| ()).unwrap_err();
+    assert!(error.to_string().contains("instance.json"), "{error}");
+    fs::remove_file(&path).unwrap();
+    rig.start(stock()).stop().unwrap();
+}
+
+#[test]
+fn without_a_network_an_installed_postgresql_is_offered() {
+    let mut rig = Rig::new();
+    rig.cache = rig.dir.path().join("nothing-here");
+    let mut other = rig.process_with("owned", &Spec::default(), &[("PGRIG_FETCH", "never")]);
+    let message = other.error();
+    assert!(message.contains("18.6.0") && message.contains("PGRIG_FETCH=never"), "{message}");
+    match Binaries::system().first() {
+        Some(found) => {
+            let offer = format!("--pg-bin {}", found.dir().display());
+            assert!(message.contains(&offer), "{message}");
+        }
+        None => assert!(message.contains("--pg-bin DIR"), "{message}"),
+    }
+    assert!(!rig.cache.exists());
+}
+
+#[test]
+fn what_a_killed_unpacking_left_does_not_count() {
+    let rig = Rig::new();
+    let own = rig.home.server_root().join("postgresql");
+    fs::create_dir_all(own.join(".unpacking-dead/postgresql/bin")).unwrap();
+    common::open_to_all(rig.home.server_root());
+    common::open_to_all(&own);
+    let home = Home::at(rig.home.root()).unwrap();
+    let instance = Instance::open(&home, stock()).unwrap();
+    instance.attach_or_start(&|_| ()).unwrap().stop().unwrap();
+    assert!(!own.join(".unpacking-dead").exists());
+}
+
+#[test]
+fn a_closed_home_is_opened_and_nothing_above_it() {
+    if !is_root() {
+        println!("skipped: only root's server runs under another account");
+        return;
+    }
+    let mode = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    };
+    // As `mktemp -d` makes it.
+    let closed = || {
+        let only_ours = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        let mut builder = tempfile::Builder::new();
+        builder.permissions(only_ours).tempdir().unwrap()
+    };
+    let dir = closed();
+    let start = |home: &Home| {
+        let home = home.clone().with_postgresql_cache(&common::cache());
+        let instance = Instance::open(&home, stock()).unwrap();
+        let running = instance.attach_or_start(&|_| ()).unwrap();
+        sql(running.connection(), "SELECT 1");
+        running.data_dir()
+    };
+    let home = Home::at(dir.path()).unwrap();
+    assert_eq!(home.relocated(), None);
+    assert!(start(&home).starts_with(dir.path()));
+    assert_eq!(mode(dir.path()), 0o711);
+
+    // Now it is the parent that is closed, and not ours.
+    let dir = closed();
+    let home = Home::at(&dir.path().join("home")).unwrap();
+    let elsewhere = home.relocated().unwrap().to_owned();
+    let data = start(&home);
+    assert!(data.starts_with(&elsewhere), "{data:?}");
+    assert_eq!(mode(dir.path()), 0o700);
+    // The same place each time.
+    let again = Home::at(&dir.path().join("home")).unwrap();
+    assert_eq!(again.relocated(), Some(&*elsewhere));
+    fs::remove_dir_all(elsewhere).unwrap();
+}
+
+/// A small file system of its own.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(dir: &'a Path, megabytes: u32) -> Option<Self> {
+        let size = format!("size={megabytes}m,mode=711");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir);
+        let mounted = is_root() && mount.output().is_ok_and(|output| output.status.success());
+        if !mounted {
+            println!("skipped: a small file system cannot be mounted here");
+        }
+        mounted.then_some(Self(dir))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).output();
+    }
+}
+
+#[test]
+fn a_full_disk_explains_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    common::open_to_all(dir.path());
+    let Some(disk) = SmallDisk::mount(dir.path(), 100) else {
+        return;
+    };
+    let home = Home::at(&disk.0.join("home")).unwrap();
+    let home = home.with_postgresql_cache(&common::cache());
+    let spec = Spec { set: small(), ..Spec::default() };
+    let instance = Instance::open(&home, spec).unwrap();
+    let start = || instance.attach_or_start(&|_| ());
+    let explained = |message: &str| {
+        assert!(message.contains("No space left"), "{message}");
+        assert!(message.contains("free some space"), "{message}");
+    };
+    // Too small for initdb.
+    let filler = disk.0.join("filler");
+    fs::write(&filler, vec![0; 80 << 20]).unwrap();
+    explained(&start().unwrap_err().to_string());
+    assert_eq!(instance.status().unwrap().state, State::NotCreated);
+    fs::remove_file(&filler).unwrap();
+    start().unwrap().stop().unwrap();
+    // To the brim, then with ever more room: whatever fails first is explained.
+    let failed = [0, 4, 8, 16, 32, 64].into_iter().filter(|kilobytes| {
+        let mut full = fs::File::create(&filler).unwrap();
+        let _ = std::io::copy(&mut std::io::repeat(0), &mut full);
+        let length = full.metadata().unwrap().len();
+        full.set_len(length - (kilobytes << 10)).unwrap();
+        let failed = start().err();
+        if let Some(error) = &failed {
+            explained(&error.to_string());
+        }
+        failed.is_some()
+    });
+    assert!(failed.count() > 0);
+    fs::remove_file(&filler).unwrap();
+    start().unwrap().stop().unwrap();
+}
