@@ -94,6 +94,7 @@ const KEYWORDS: &[(&str, &str, Support)] = &[
     ("sslsni", "PGSSLSNI", Used),
     ("target_session_attrs", "PGTARGETSESSIONATTRS", Used),
     ("tcp_user_timeout", "", Used),
+    ("user", "PGUSER", Used),
 ];
 
 /// Where a value came from; named in every error about it.
