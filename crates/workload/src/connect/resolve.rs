@@ -46,7 +46,7 @@ pub(super) fn resolve(
     machine: &Machine,
 ) -> Result<Target, ConnectError> {
     let params = gather(options, env, machine)?;
-    interpret(&params, machine)
+    interpret(&params, env, machine)
 }
 
 /// All sources, the strongest first.
@@ -89,7 +89,7 @@ fn apply_service(params: &mut Params, env: Env<'_>, machine: &Machine) -> Result
     service::apply(params, &service.value, &service.origin, &files)
 }
 
-fn interpret(params: &Params, machine: &Machine) -> Result<Target, ConnectError> {
+fn interpret(params: &Params, env: Env<'_>, machine: &Machine) -> Result<Target, ConnectError> {
     let user = params.text("user").map(str::to_owned).or_else(|| machine.user.clone());
     let user = user.ok_or(ConnectError::NoUser)?;
     let dbname = params.text("dbname").unwrap_or(&user).to_owned();
@@ -114,7 +114,7 @@ fn interpret(params: &Params, machine: &Machine) -> Result<Target, ConnectError>
         passfile: Arc::new(passfile),
         connect_timeout: params.positive("connect_timeout")?.map(|s| Duration::from_secs(s.into())),
         application_name: application_name.to_owned(),
-        options: params.text("options").map(str::to_owned),
+        options: session_options(params, env),
         tcp: tcp_options(params)?,
         tls,
         channel_binding: params.choice(
@@ -149,6 +149,20 @@ fn passfile(params: &Params, machine: &Machine) -> (PassFile, Option<String>) {
         Some(path) if params.get("password").is_none() => PassFile::read(&path),
         _ => (PassFile::default(), None),
     }
+}
+
+/// The `options` parameter, after the session settings that have variables of their own (34.15).
+fn session_options(params: &Params, env: Env<'_>) -> Option<String> {
+    let settings = [("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
+    let mut options: Vec<String> = settings
+        .into_iter()
+        .filter_map(|(variable, setting)| {
+            let value = env(variable).filter(|value| !value.is_empty())?;
+            Some(format!("-c {setting}={}", value.replace('\\', "\\\\").replace(' ', "\\ ")))
+        })
+        .collect();
+    options.extend(params.text("options").map(str::to_owned));
+    (!options.is_empty()).then(|| options.join(" "))
 }
 
 fn encoding_warning(params: &Params) -> Option<String> {
@@ -265,3 +279,7 @@ fn default_socket(machine: &Machine, port: u16) -> Result<Address, ConnectError>
         .map(|directory| Address::Unix { directory: directory.clone(), default: true })
         .ok_or_else(|| ConnectError::NoSocket { port, directories: directories.clone() })
 }
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

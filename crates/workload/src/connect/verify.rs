@@ -132,3 +132,80 @@ impl ServerCertVerifier for Verifier {
         self.algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+    use std::time::Duration;
+
+    struct Authority {
+        der: CertificateDer<'static>,
+        issuer: Issuer<'static, KeyPair>,
+    }
+
+    impl Authority {
+        /// Also a server certificate for the name, as `openssl req -x509 -subj /CN=…` makes it.
+        fn new(name: &str) -> Self {
+            let mut params = CertificateParams::default();
+            params.distinguished_name.push(DnType::CommonName, name);
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            let key = KeyPair::generate().unwrap();
+            let der = params.self_signed(&key).unwrap().der().clone();
+            Self { der, issuer: Issuer::new(params, key) }
+        }
+
+        fn sign(&self, common: &str, names: &[&str]) -> CertificateDer<'static> {
+            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+            let mut params = CertificateParams::new(names).unwrap();
+            params.distinguished_name.push(DnType::CommonName, common);
+            let key = KeyPair::generate().unwrap();
+            params.signed_by(&key, &self.issuer).unwrap().der().clone()
+        }
+
+        fn check(&self, check: Check, der: &CertificateDer<'_>, host: &str, now: UnixTime) -> String {
+            let mut roots = Roots { exact: vec![self.der.clone()], ..Roots::default() };
+            roots.store.add(self.der.clone()).unwrap();
+            let verifier = Verifier::new(check, roots, &rustls::crypto::ring::default_provider());
+            let host = ServerName::try_from(host).unwrap();
+            let verdict = verifier.verify_server_cert(der, &[], &host, &[], now);
+            verdict.map_or_else(|error| error.to_string(), |_| "ok".to_owned())
+        }
+    }
+
+    #[test]
+    fn names_as_libpq_compares_them() {
+        let authority = Authority::new("authority");
+        let now = UnixTime::now();
+        let cases: &[(&str, &[&str], &str, bool)] = &[
+            ("db", &[], "db", true),
+            ("*.example.com", &[], "db.example.com", true),
+            ("db", &["other"], "db", false),
+            ("db", &["other", "*.example.com"], "a.example.com", true),
+            ("db", &["10.0.0.1"], "10.0.0.1", true),
+            ("10.0.0.1", &[], "10.0.0.1", true),
+            ("db", &["10.0.0.1"], "10.0.0.2", false),
+        ];
+        for (common, names, host, fits) in cases {
+            let der = authority.sign(common, names);
+            let verdict = authority.check(Check::ChainAndName, &der, host, now);
+            assert_eq!(verdict == "ok", *fits, "{common} {names:?} {host}: {verdict}");
+            assert_eq!(authority.check(Check::Chain, &der, host, now), "ok");
+        }
+    }
+
+    #[test]
+    fn chains() {
+        let (authority, stranger) = (Authority::new("db"), Authority::new("db"));
+        let now = UnixTime::now();
+        // The server presents the trusted certificate itself.
+        assert_eq!(authority.check(Check::ChainAndName, &authority.der, "db", now), "ok");
+        let long_ago = UnixTime::since_unix_epoch(Duration::from_secs(0));
+        assert!(authority.check(Check::Chain, &authority.der, "db", long_ago).contains("Expired"));
+        let foreign = stranger.sign("db", &["db"]);
+        for (der, name) in [(&stranger.der, "itself"), (&foreign, "signed")] {
+            assert_ne!(authority.check(Check::Chain, der, "db", now), "ok", "{name}");
+            assert_eq!(authority.check(Check::Nothing, der, "other", now), "ok");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Which source wins, and what values mean.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::super::ConnectOptions;
+use super::super::error::ConnectError;
+use super::super::target::Target;
+use super::super::tls::SslMode;
+use super::{Machine, resolve};
+
+/// A machine with a home, and a directory where a server on port 5432 has its socket.
+struct Fixture {
+    dir: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("run")).unwrap();
+        std::fs::write(dir.path().join("run/.s.PGSQL.5432"), "").unwrap();
+        Self { dir }
+    }
+
+    fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    fn machine(&self) -> Machine {
+        Machine {
+            socket_directories: vec![self.path().join("absent"), self.path().join("run")],
+            user: Some("osuser".into()),
+            home: Some(self.path().to_owned()),
+        }
+    }
+
+    /// `typed`: the values of -d -h -p -U, "" for none.
+    fn resolve(&self, typed: [&str; 4], env: &[(&str, &str)]) -> Result<Target, ConnectError> {
+        let [dbname, host, port, user] = typed.map(|text| (!text.is_empty()).then(|| text.to_owned()));
+        let env: HashMap<&str, &str> = env.iter().copied().collect();
+        let options = ConnectOptions { dbname, host, port, user };
+        resolve(&options, &|name| env.get(name).map(|value| (*value).to_owned()), &self.machine())
+    }
+}
+
+#[test]
+fn precedence_is_libpqs() {
+    let fixture = Fixture::new();
+    let services = fixture.path().join("services");
+    std::fs::write(&services, "[s]\nhost=service\nport=7\ndbname=servicedb\n").unwrap();
+    let service = [("PGSERVICEFILE", services.to_str().unwrap()), ("PGSERVICE", "s"), ("PGUSER", "envuser")];
+    let run = fixture.path().join("run").display().to_string();
+    let env = [("PGHOST", "envhost"), ("PGPORT", "6"), ("PGDATABASE", "envdb"), ("PGUSER", "envuser")];
+    let cases: &[([&str; 4], &[(&str, &str)], &str)] = &[
+        (["", "", "", ""], &[], &format!("host={run} port=5432 dbname=osuser user=osuser")),
+        (["db", "", "", "me"], &[], &format!("host={run} port=5432 dbname=db user=me")),
+        (["", "", "", "me"], &[], &format!("host={run} port=5432 dbname=me user=me")),
+        (["", "", "", ""], &env, "host=envhost port=6 dbname=envdb user=envuser"),
+        (["db", "h", "1", "u"], &env, "host=h port=1 dbname=db user=u"),
+        // The string in -d is read after the options, as in psql.
+        (["host=s user=v", "h", "1", "u"], &env, "host=s port=1 dbname=envdb user=v"),
+        (["postgres://v@s:2/d", "h", "1", "u"], &[], "host=s port=2 dbname=d user=v"),
+        (["", "", "", ""], &service, "host=service port=7 dbname=servicedb user=envuser"),
+        (["port=8", "", "", ""], &service, "host=service port=8 dbname=servicedb user=envuser"),
+        // Empty means the default.
+        (
+            ["host='' port='' dbname=x", "", "", ""],
+            &env,
+            &format!("host={run} port=5432 dbname=x user=envuser"),
+        ),
+        (["postgres://a,b:2/d", "", "", ""], &[], "host=a,b port=5432,2 dbname=d user=osuser"),
+        (["host=a,b port=3 dbname=d", "", "", ""], &[], "host=a,b port=3,3 dbname=d user=osuser"),
+        (["hostaddr=::1 dbname=d", "", "", ""], &[], "host=::1 port=5432 dbname=d user=osuser"),
+    ];
+    for (typed, env, expected) in cases {
+        let target = fixture.resolve(*typed, env).unwrap();
+        assert_eq!(target.to_string(), *expected, "{typed:?}");
+    }
+}
+
+#[test]
+fn wrong_requests_name_the_culprit() {
+    let fixture = Fixture::new();
+    let cases: &[(&str, &[&str])] = &[
+        ("hots=x", &["unknown", "\"hots\"", "the connection string"]),
+        ("host=x port=http", &["port", "\"http\"", "1 to 65535"]),
+        ("host=x port=0", &["port"]),
+        ("host=a,b port=1,2,3", &["3 port numbers", "2 hosts"]),
+        ("host=a,b hostaddr=::1", &["2 host names", "1 hostaddr"]),
+        ("hostaddr=name", &["hostaddr", "\"name\""]),
+        ("host=x sslmode=on", &["sslmode", "\"on\"", "verify-full"]),
+        ("host=x sslmode=require sslrootcert=system", &["sslmode", "verify-full"]),
+        ("host=x sslnegotiation=direct", &["sslnegotiation", "require"]),
+        ("host=x gssencmode=require", &["gssencmode=require", "sslmode"]),
+        ("host=x require_auth=none", &["require_auth", "not supported"]),
+        ("host=x connect_timeout=soon", &["connect_timeout", "\"soon\"", "whole number"]),
+        ("host=x target_session_attrs=best", &["target_session_attrs", "prefer-standby"]),
+        ("host=@abstract", &["abstract"]),
+        ("service=nowhere", &["nowhere", "pg_service.conf"]),
+        ("host=x sslcert=/nonexistent/a.crt", &["sslcert", "/nonexistent/a.crt"]),
+    ];
+    for (string, parts) in cases {
+        let error = fixture.resolve([string, "", "", ""], &[]).unwrap_err();
+        assert!(error.is_usage(), "{string}");
+        let message = error.to_string();
+        assert!(parts.iter().all(|part| message.contains(part)), "{string}: {message}");
+    }
+    let error = fixture.resolve(["", "x", "", ""], &[("PGSSLMODE", "maybe")]).unwrap_err();
+    assert!(error.to_string().contains("PGSSLMODE"), "{error}");
+}
+
+#[test]
+fn no_local_server() {
+    let error = Fixture::new().resolve(["", "", "5433", ""], &[]).unwrap_err();
+    assert!(!error.is_usage());
+    let message = error.to_string();
+    for part in [".s.PGSQL.5433", "absent", "run", "-h HOST", "embedded"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn values_mean_what_the_documentation_says() {
+    let fixture = Fixture::new();
+    let text = "host=x connect_timeout=3 keepalives=0 keepalives_idle=9 tcp_user_timeout=1500 \
+                fallback_application_name=fallback client_encoding=LATIN1 sslmode=allow krbsrvname=p";
+    let target =
+        fixture.resolve([text, "", "", ""], &[("PGTZ", "UTC"), ("PGOPTIONS", "-c geqo=off")]).unwrap();
+    assert_eq!(target.connect_timeout.unwrap().as_secs(), 3);
+    assert!(target.tcp.no_keepalives);
+    assert_eq!(target.tcp.idle.unwrap().as_secs(), 9);
+    assert_eq!(target.tcp.user_timeout.unwrap().as_millis(), 1500);
+    assert_eq!(target.application_name, "fallback");
+    assert_eq!(target.tls.mode, SslMode::Allow);
+    assert_eq!(target.options.as_deref(), Some("-c timezone=UTC -c geqo=off"));
+    assert!(target.warnings().iter().any(|warning| warning.contains("LATIN1")));
+    let forever = fixture.resolve(["host=x connect_timeout=-1", "", "", ""], &[]).unwrap();
+    assert_eq!(forever.connect_timeout, None);
+}
+
+#[test]
+fn passwords_are_found_and_never_shown() {
+    let fixture = Fixture::new();
+    let pgpass = fixture.path().join(".pgpass");
+    std::fs::write(&pgpass, "localhost:5432:*:*:from file\nx:*:db:*:other\n").unwrap();
+    std::fs::set_permissions(&pgpass, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let password = |typed: &str, env: &[(&str, &str)]| {
+        let target = fixture.resolve([typed, "", "", ""], env).unwrap();
+        let shown = format!("{target} {target:?}");
+        let secret = target.password_for(&target.hosts[0]);
+        if let Some(secret) = &secret {
+            assert!(!shown.contains(&secret.value) && !format!("{secret:?}").contains(&secret.value));
+        }
+        secret.map(|secret| (secret.value, PathBuf::from(secret.source)))
+    };
+    let found = |value: &str, source: &str| Some((value.to_owned(), PathBuf::from(source)));
+    let file = pgpass.to_str().unwrap();
+    let env = [("PGPASSWORD", "from env")];
+    // The default socket directory is "localhost" to the password file.
+    assert_eq!(password("dbname=db", &[]), found("from file", file));
+    assert_eq!(password("host=x dbname=db", &[]), found("other", file));
+    assert_eq!(password("host=x dbname=other", &[]), None);
+    assert_eq!(password("dbname=db", &env), found("from env", "PGPASSWORD"));
+    assert_eq!(password("dbname=db password=typed", &env), found("typed", "the connection string"));
+}
+
+#[test]
+fn require_checks_the_chain_only_if_there_are_roots() {
+    let fixture = Fixture::new();
+    let string = "host=x sslmode=require sslrootcert=/nonexistent/root.crt";
+    let target = fixture.resolve([string, "", "", ""], &[]).unwrap();
+    assert!(target.warnings()[0].contains("not checked"));
+    let home = fixture.path().join(".postgresql");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("root.crt"), "nothing").unwrap();
+    let error = fixture.resolve(["host=x sslmode=require", "", "", ""], &[]).unwrap_err();
+    assert!(error.to_string().contains("contains no certificate"), "{error}");
+    // Neither a Unix socket nor a mode that promises nothing reads it.
+    fixture.resolve(["sslmode=require", "", "", ""], &[]).unwrap();
+    fixture.resolve(["host=x", "", "", ""], &[]).unwrap();
+}
