@@ -1,2 +1,8 @@
-//! stub
+//! All that talks to PostgreSQL: connecting, what a server is, and a folder per verb, each
+//! configuration → run.
+
 pub mod connect;
+pub mod fill;
+pub mod machine;
+pub mod quote;
+pub mod server;

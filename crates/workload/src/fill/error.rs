@@ -1,0 +1,142 @@
+//! What can go wrong with a fill.
+
+use thiserror::Error;
+
+use super::remains::Remains;
+use super::request::InitStep;
+use crate::connect::ConnectError;
+
+/// Why a fill was refused or failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FillError {
+    /// The server could not be reached or asked.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A size that these tables cannot have.
+    #[error("{size} bytes cannot be had: with these options the tables take {smallest} to {largest} bytes")]
+    Size {
+        /// Asked for, bytes.
+        size: u64,
+        /// One account, bytes.
+        smallest: u64,
+        /// One full table, bytes.
+        largest: u64,
+    },
+    /// A scale that pgbench's tables cannot have.
+    #[error("--scale {scale} cannot be had: give 1 to {most}")]
+    Scale {
+        /// Asked for.
+        scale: u64,
+        /// What one table holds.
+        most: u64,
+    },
+    /// A number of rows that one table cannot have.
+    #[error("--rows {rows} cannot be had: give 1 to {most}")]
+    Rows {
+        /// Asked for.
+        rows: u64,
+        /// What one table holds.
+        most: u64,
+    },
+    /// Older than PostgreSQL 13.
+    #[error("this server is {version}; pgrig works with PostgreSQL 13 and later")]
+    TooOld {
+        /// `version()`.
+        version: String,
+    },
+    /// A standby cannot be written to.
+    #[error("the server is in recovery (a standby?) and read-only: connect to its primary")]
+    InRecovery,
+    /// The session has no schema to create tables in.
+    #[error("no schema to create tables in: search_path names none that exists. Give --schema NAME")]
+    NoSchema,
+    /// The role may not create tables there.
+    #[error(
+        "role {role} may not create tables in schema {schema}: GRANT CREATE ON SCHEMA {schema} TO {role}, \
+         or give --schema NAME with one that it may"
+    )]
+    SchemaPrivilege {
+        /// The role.
+        role: String,
+        /// The schema.
+        schema: String,
+    },
+    /// The role may not create the schema.
+    #[error(
+        "schema {schema} does not exist and role {role} may not create it in database {database}: \
+         have it created, or GRANT CREATE ON DATABASE {database} TO {role}"
+    )]
+    CreateSchemaPrivilege {
+        /// The role.
+        role: String,
+        /// The schema.
+        schema: String,
+        /// The database.
+        database: String,
+    },
+    /// Names are taken.
+    #[error("schema {schema} already has {}: give --drop to drop and replace, or --schema NAME", tables.join(", "))]
+    TablesExist {
+        /// The schema.
+        schema: String,
+        /// Names of the existing relations.
+        tables: Vec<String>,
+    },
+    /// Names are taken by something that --drop does not drop.
+    #[error("{name} in schema {schema} is no table, and --drop drops only tables: give --schema NAME")]
+    NotATable {
+        /// The schema.
+        schema: String,
+        /// Name of the existing relation.
+        name: String,
+    },
+    /// The data volume is too small.
+    #[error(
+        "not enough disk: {needed} bytes are needed (tables and indexes {total}, WAL {wal}, temporary files \
+         {temporary}), {free} are free on {mount}. Ask for less, or free some"
+    )]
+    Disk {
+        /// At the peak, bytes.
+        needed: u64,
+        /// Tables and indexes, bytes.
+        total: u64,
+        /// WAL, bytes.
+        wal: u64,
+        /// Index build's temporary files, bytes.
+        temporary: u64,
+        /// On the volume, bytes.
+        free: u64,
+        /// The volume's mount point.
+        mount: String,
+    },
+    /// A step failed.
+    #[error("{} failed: {source}\n{remains}", step.name())]
+    Step {
+        /// Which.
+        step: InitStep,
+        /// Why.
+        source: Box<ConnectError>,
+        /// What is there now.
+        remains: Remains,
+    },
+    /// The user interrupted it.
+    #[error("interrupted while at {}\n{remains}", step.name())]
+    Interrupted {
+        /// At which step.
+        step: InitStep,
+        /// What is there now.
+        remains: Remains,
+    },
+}
+
+impl FillError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery => false,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! `fill`: test data to an exact size. Request → plan → chunks → COPY streams → outcome.
+//!
+//! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
+//! ("Speeding up pgbench using COPY FREEZE").
+
+mod copy;
+mod ddl;
+mod error;
+mod outcome;
+mod plan;
+mod predict;
+mod remains;
+mod request;
+mod session;
+mod steps;
+mod survey;
+
+use std::pin::pin;
+use std::time::Duration;
+
+pub use error::FillError;
+pub use outcome::Outcome;
+pub use plan::{Found, IndexBuild, Method, Plan, Prediction, Site};
+pub use predict::Sizes;
+pub use remains::Remains;
+pub use request::{Amount, CopyFormat, InitStep, Persistence, Request, Steps};
+pub use survey::Survey;
+
+use self::steps::Filler;
+use crate::connect::Target;
+
+/// Told of a fill's progress while it runs. Calls come from several threads.
+pub trait Observer: Sync {
+    /// A step begins.
+    fn step_started(&self, step: InitStep);
+    /// So many more accounts were handed to the server.
+    fn rows_sent(&self, rows: u64);
+    /// The server says how far the current phase of the step has come, 0 to 1.
+    fn fraction_done(&self, fraction: f64);
+    /// A step is done.
+    fn step_finished(&self, step: InitStep, elapsed: Duration);
+}
+
+/// How long sessions may take to end after they were cancelled.
+const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
+
+/// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
+/// then cancelled, and the error says what is there.
+///
+/// # Errors
+/// If a step fails or is interrupted.
+pub async fn run(
+    target: &Target,
+    plan: &Plan,
+    observer: &dyn Observer,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Outcome, FillError> {
+    let filler = Filler::new(target, plan, observer);
+    let mut work = pin!(filler.execute());
+    let result = tokio::select! {
+        biased;
+        () = interrupt => {
+            filler.cancel().await;
+            // The cancelled statements end with an error of their own; that they have ended is
+            // what matters, so that what remains can be told.
+            match tokio::time::timeout(CANCEL_DEADLINE, &mut work).await {
+                Ok(Ok(outcome)) => return Ok(outcome),
+                Ok(Err(_)) | Err(_) => None,
+            }
+        }
+        result = &mut work => Some(result),
+    };
+    match result {
+        Some(Ok(outcome)) => Ok(outcome),
+        Some(Err(source)) => Err(FillError::Step {
+            step: filler.step(),
+            source: Box::new(source),
+            remains: filler.remains().await,
+        }),
+        None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),
+    }
+}

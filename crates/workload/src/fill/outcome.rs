@@ -1,0 +1,54 @@
+//! What a fill came to.
+
+use std::time::Duration;
+
+use measure::{Trial, Unit};
+
+use super::plan::Plan;
+use super::predict::Sizes;
+use super::request::InitStep;
+
+/// A finished fill.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Each step's wall-clock time, in order.
+    pub steps: Vec<(InitStep, Duration)>,
+    /// Accounts that the server counted.
+    pub accounts: u64,
+    /// What tables and indexes take now, bytes.
+    pub sizes: Sizes,
+    /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
+    pub wal: u64,
+    /// Processor time that pgrig itself took to generate and send, user and system.
+    pub client_cpu: Duration,
+}
+
+impl Outcome {
+    /// Wall-clock time of all steps.
+    pub fn elapsed(&self) -> Duration {
+        self.steps.iter().map(|(_, elapsed)| *elapsed).sum()
+    }
+
+    /// Wall-clock time of one step; zero if it was not done.
+    pub fn step(&self, wanted: InitStep) -> Duration {
+        self.steps.iter().filter(|(step, _)| *step == wanted).map(|(_, elapsed)| *elapsed).sum()
+    }
+
+    /// As a trial of a run document, with what was predicted beside what came.
+    pub fn trial(&self, plan: &Plan) -> Trial {
+        let mut trial = Trial { config: "fill".to_owned(), observations: Vec::new() };
+        for (step, elapsed) in &self.steps {
+            trial.observe(step.name(), elapsed.as_secs_f64(), Unit::Seconds);
+        }
+        trial.observe("total", self.elapsed().as_secs_f64(), Unit::Seconds);
+        trial.observe("client-cpu", self.client_cpu.as_secs_f64(), Unit::Seconds);
+        trial.observe("accounts", self.accounts as f64, Unit::Rows);
+        trial.observe("heap", self.sizes.heap as f64, Unit::Bytes);
+        trial.observe("index", self.sizes.index as f64, Unit::Bytes);
+        trial.observe("wal", self.wal as f64, Unit::Bytes);
+        trial.observe("predicted-heap", plan.predicted.sizes.heap as f64, Unit::Bytes);
+        trial.observe("predicted-index", plan.predicted.sizes.index as f64, Unit::Bytes);
+        trial.observe("predicted-wal", plan.predicted.wal as f64, Unit::Bytes);
+        trial
+    }
+}

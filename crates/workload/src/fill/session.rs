@@ -1,0 +1,58 @@
+//! Connections of a fill: opened alike, all cancelled at once on an interrupt.
+
+use std::sync::Mutex;
+
+use crate::connect::{Canceller, ConnectError, Connection, Target};
+
+/// Opens sessions and can cancel what they run.
+pub(super) struct Sessions<'a> {
+    target: &'a Target,
+    open: Mutex<Vec<Canceller>>,
+}
+
+impl<'a> Sessions<'a> {
+    pub(super) fn new(target: &'a Target) -> Self {
+        Self { target, open: Mutex::new(Vec::new()) }
+    }
+
+    /// A session without the timeouts that a role or database may have set: a fill takes as long
+    /// as it takes, and Ctrl-C ends it.
+    pub(super) async fn open(&self) -> Result<Session, ConnectError> {
+        let connection = self.target.connect().await?;
+        self.open.lock().expect("nobody panics holding this").push(connection.canceller());
+        let session = Session { connection };
+        session.run(include_str!("../sql/no_timeouts.sql")).await?;
+        Ok(session)
+    }
+
+    /// Cancels whatever any session runs. Those that are gone already do not matter.
+    pub(super) async fn cancel_all(&self) {
+        let open: Vec<Canceller> = self.open.lock().expect("nobody panics holding this").clone();
+        for canceller in open {
+            let _ = canceller.cancel().await;
+        }
+    }
+}
+
+/// One connection; its errors say what the server said.
+pub(super) struct Session {
+    pub(super) connection: Connection,
+}
+
+impl Session {
+    /// Runs one or several statements that return nothing of interest.
+    pub(super) async fn run(&self, sql: &str) -> Result<(), ConnectError> {
+        match self.connection.client.batch_execute(sql).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.connection.explain(error).await),
+        }
+    }
+
+    /// The server process behind this session.
+    pub(super) async fn pid(&self) -> Result<i32, ConnectError> {
+        match self.connection.client.query_one("SELECT pg_backend_pid()", &[]).await {
+            Ok(row) => Ok(row.get(0)),
+            Err(error) => Err(self.connection.explain(error).await),
+        }
+    }
+}

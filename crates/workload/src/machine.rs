@@ -1,0 +1,69 @@
+//! The machine that pgrig runs on, and whether the server is on it too.
+
+use std::fs;
+use std::path::Path;
+
+use measure::{Disk, Machine};
+use sysinfo::{CpuRefreshKind, Disks, MemoryRefreshKind, RefreshKind, System};
+
+use crate::connect::{Connection, Transport};
+use crate::server::ServerInfo;
+
+/// Describes this machine. What the system does not tell is `unknown` or 0.
+pub fn this_machine() -> Machine {
+    let wanted = RefreshKind::nothing()
+        .with_cpu(CpuRefreshKind::nothing())
+        .with_memory(MemoryRefreshKind::nothing().with_ram());
+    let (cpu, memory) = System::new_with_specifics(wanted).map_or((None, 0), |system| {
+        let model = system.cpus().first().map(|cpu| cpu.brand().trim().to_owned());
+        (model, system.total_memory())
+    });
+    let unknown = || "unknown".to_owned();
+    let name = System::long_os_version().unwrap_or_else(|_| unknown());
+    let kernel = System::kernel_long_version().unwrap_or_else(|_| unknown());
+    let cpu = cpu.filter(|model| !model.is_empty()).unwrap_or_else(unknown);
+    Machine { system: format!("{name}, {kernel}"), cpu, cores: cores(), memory }
+}
+
+/// Logical processors that this process may use.
+pub fn cores() -> u32 {
+    std::thread::available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+/// The volume that holds `path`, with what is free on it for an ordinary user.
+pub fn volume_of(path: &Path) -> Option<Disk> {
+    let path = fs::canonicalize(path).ok()?;
+    let disks = Disks::new_with_refreshed_list().ok()?;
+    let holding = disks.iter().filter(|disk| path.starts_with(disk.mount_point()));
+    let disk = holding.max_by_key(|disk| disk.mount_point().components().count())?;
+    Some(Disk {
+        mount: disk.mount_point().display().to_string(),
+        file_system: disk.file_system().to_string_lossy().into_owned(),
+        size: disk.total_space(),
+        free: disk.available_space(),
+    })
+}
+
+/// Whether the server runs on this machine; none where it cannot be known (a TCP connection to
+/// localhost may be a tunnel or a container).
+pub fn is_local(connection: &Connection) -> Option<bool> {
+    match connection.transport {
+        Transport::UnixSocket { .. } => Some(true),
+        Transport::Tcp { .. } => None,
+    }
+}
+
+/// The server's data directory as a path of this machine, proved to be this server's: the system
+/// identifier it tells must stand at the start of its `global/pg_control`.
+///
+/// None where it cannot be seen or proved.
+pub async fn data_directory(connection: &Connection, server: &ServerInfo) -> Option<std::path::PathBuf> {
+    let path = Path::new(server.data_directory.as_ref()?);
+    let mut told = [0; 8];
+    let mut control = fs::File::open(path.join("global/pg_control")).ok()?;
+    std::io::Read::read_exact(&mut control, &mut told).ok()?;
+    let query = "SELECT system_identifier FROM pg_control_system()";
+    let row = connection.client.query_one(query, &[]).await.ok()?;
+    let identifier: i64 = row.get(0);
+    (identifier.to_ne_bytes() == told).then(|| path.to_owned())
+}

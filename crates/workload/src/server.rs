@@ -1,0 +1,112 @@
+//! What a server is and how it is set up: asked once, before anything is planned.
+
+use measure::Setting;
+use page::Geometry;
+use tokio_postgres::{Client, Error};
+
+/// The oldest release that pgrig works with, as `server_version_num`.
+pub const OLDEST_VERSION: u32 = 130_000;
+
+/// A server's build and settings.
+#[derive(Clone, Debug)]
+pub struct ServerInfo {
+    /// `version()`.
+    pub version: String,
+    /// `server_version_num`, e.g. 180006.
+    pub version_num: u32,
+    /// Block arithmetic for its block size.
+    pub geometry: Geometry,
+    /// Whether it is a standby, or otherwise in recovery: then it is read-only.
+    pub in_recovery: bool,
+    /// `wal_level`.
+    pub wal_level: String,
+    /// `maintenance_work_mem` of this session, bytes.
+    pub maintenance_work_mem: u64,
+    /// `shared_buffers`, bytes.
+    pub shared_buffers: u64,
+    /// `data_directory`, where the role may see it.
+    pub data_directory: Option<String>,
+    /// Every setting that is not at its built-in default.
+    pub settings: Vec<Setting>,
+}
+
+impl ServerInfo {
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// If a query fails.
+    pub async fn ask(client: &Client) -> Result<Self, Error> {
+        let row = client.query_one(include_str!("sql/server.sql"), &[]).await?;
+        let number = |column: &str| u32::try_from(row.get::<_, i32>(column)).unwrap_or_default();
+        let bytes = |column: &str| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
+        Ok(Self {
+            version: row.get("version"),
+            version_num: number("version_num"),
+            geometry: Geometry::new(number("block_size")),
+            in_recovery: row.get("in_recovery"),
+            wal_level: row.get("wal_level"),
+            maintenance_work_mem: bytes("maintenance_work_mem"),
+            shared_buffers: bytes("shared_buffers"),
+            data_directory: row.get("data_directory"),
+            settings: settings(client).await?,
+        })
+    }
+
+    /// The major release, e.g. 18.
+    pub fn major(&self) -> u32 {
+        self.version_num / 10_000
+    }
+
+    /// The part of a run document that says what server this was.
+    pub fn record(&self) -> measure::Server {
+        measure::Server {
+            version: self.version.clone(),
+            version_num: self.version_num,
+            block_size: self.geometry.block_size(),
+            settings: self.settings.clone(),
+        }
+    }
+
+    /// Whether tables made in the transaction that fills them are fsynced instead of logged
+    /// (documentation, "Disable WAL Archival and Streaming Replication").
+    pub fn skips_wal(&self) -> bool {
+        self.wal_level == "minimal"
+    }
+}
+
+async fn settings(client: &Client) -> Result<Vec<Setting>, Error> {
+    let rows = client.query(include_str!("sql/settings.sql"), &[]).await?;
+    let setting = |row: &tokio_postgres::Row| Setting {
+        name: row.get("name"),
+        value: row.get("value"),
+        source: row.get("source"),
+    };
+    Ok(rows.iter().map(setting).collect())
+}
+
+/// Checks with SHOW that each setting has the value it was started with.
+///
+/// Values are compared as the server itself reads them: through the unit and spelling that
+/// pg_settings gives them, so `4GB` and `4096MB`, `on` and `true` are equal.
+///
+/// # Errors
+/// If a query fails. `Ok` holds what differs: name, expected, active.
+pub async fn differing_settings(
+    client: &Client,
+    expected: &[(String, String)],
+) -> Result<Vec<(String, String, String)>, Error> {
+    let mut differing = Vec::new();
+    for (name, value) in expected {
+        let row = client.query_opt(include_str!("sql/setting_source.sql"), &[name]).await?;
+        let Some(row) = row else {
+            differing.push((name.clone(), value.clone(), "unknown to this server".to_owned()));
+            continue;
+        };
+        let active: String = row.get("value");
+        let from_pgrig_conf: bool = row.get("from_pgrig_conf");
+        if !from_pgrig_conf && !active.eq_ignore_ascii_case(value) {
+            differing.push((name.clone(), value.clone(), active));
+        }
+    }
+    Ok(differing)
+}

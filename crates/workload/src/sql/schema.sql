@@ -1,0 +1,19 @@
+-- $1: schema asked for, NULL for the current one; $2: names of the tables to be created.
+WITH asked AS (
+    SELECT coalesce($1::text, current_schema()::text) AS name
+), existing AS (
+    SELECT n.oid, n.nspname FROM pg_namespace n, asked WHERE n.nspname = asked.name
+), taken AS (
+    SELECT c.relname::text AS name, c.relkind IN ('r', 'p') AS is_table
+      FROM pg_class c JOIN existing ON c.relnamespace = existing.oid
+     WHERE c.relname = ANY ($2::text[])
+)
+SELECT asked.name AS schema,
+       current_user::text AS role,
+       current_database()::text AS database,
+       EXISTS (SELECT FROM existing) AS schema_exists,
+       has_database_privilege(current_database(), 'CREATE') AS may_create_schema,
+       coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM existing), false) AS may_create_tables,
+       ARRAY(SELECT name FROM taken ORDER BY name) AS taken,
+       ARRAY(SELECT name FROM taken WHERE NOT is_table ORDER BY name) AS taken_by_others
+  FROM asked
