@@ -1,1 +1,30 @@
-fn main() {}
+//! The command line: arguments in, a verb run, an exit status out.
+
+mod args;
+mod cmd;
+mod exit;
+mod printer;
+mod progress;
+mod runs;
+mod size;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Verb};
+use crate::printer::Printer;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::usage(&error),
+    };
+    let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
+    let result = match cli.verb {
+        Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
+        Verb::Server(arguments) => cmd::server::run(&arguments, &printer),
+    };
+    exit::status(result, &printer)
+}

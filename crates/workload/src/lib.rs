@@ -2,6 +2,7 @@
 //! configuration → run.
 
 pub mod connect;
+pub mod disturbance;
 pub mod fill;
 pub mod machine;
 pub mod quote;

@@ -1,0 +1,240 @@
+//! The command line's shape. Help texts are these doc comments.
+
+use std::num::NonZeroU16;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use pgserver::{Major, Profile};
+
+use crate::size::Size;
+
+/// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows.
+///
+/// With no server named, pgrig uses a PostgreSQL of its own (see `pgrig server --help`). A server
+/// is named with -d, -h, -p, -U or the PG* environment, as for psql.
+#[derive(Debug, Parser)]
+#[command(name = "pgrig", version, disable_help_flag = true, propagate_version = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+
+    /// Print only results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+
+    /// Print help (-h is the server's host)
+    #[arg(long, global = true, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Fill a server with test data of an exact size
+    Fill(FillArgs),
+    /// The PostgreSQL of pgrig's own: start, stop, look at it
+    Server(ServerArgs),
+}
+
+impl Verb {
+    /// Whether standard output is for JSON alone.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        match self {
+            Self::Fill(fill) => fill.json.as_deref() == Some("-"),
+            Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
+        }
+    }
+}
+
+/// Which server to use.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerChoice {
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…)
+    #[arg(short, long = "dbname", value_name = "DBNAME")]
+    pub(crate) dbname: Option<String>,
+
+    /// Host name, or directory of a Unix socket
+    #[arg(short = 'h', long)]
+    pub(crate) host: Option<String>,
+
+    /// Port
+    #[arg(short, long)]
+    pub(crate) port: Option<String>,
+
+    /// Role to connect as; a password comes from PGPASSWORD or ~/.pgpass
+    #[arg(short = 'U', long = "username", value_name = "USERNAME")]
+    pub(crate) username: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) embedded: EmbeddedArgs,
+}
+
+/// The PostgreSQL of pgrig's own.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "pgrig's own PostgreSQL")]
+pub(crate) struct EmbeddedArgs {
+    /// Use pgrig's own PostgreSQL, of this name, whatever the environment says [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance: Option<String>,
+
+    /// Its major version, 13 to 18, fetched when first used [default: 18]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) pg_version: Option<Major>,
+
+    /// Use an installed PostgreSQL instead: the directory with initdb and postgres
+    #[arg(long, value_name = "DIR", conflicts_with = "pg_version")]
+    pub(crate) pg_bin: Option<PathBuf>,
+
+    /// Its settings: stock (PostgreSQL's own), bulk (durable, set up for loading), dangerous (no
+    /// fsync: a crash may destroy everything in it) [default: bulk]
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<Profile>,
+
+    /// A setting on top of the profile's; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+impl EmbeddedArgs {
+    /// Whether any of them was given: then the embedded server is meant.
+    pub(crate) fn any(&self) -> bool {
+        let Self { instance, pg_version, pg_bin, profile, set } = self;
+        instance.is_some() || pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        _ => Err("give NAME=VALUE, for example work_mem=64MB".to_owned()),
+    }
+}
+
+/// Fill a server with test data of an exact size: pgbench's four tables, ready for pgbench.
+///
+/// The tables, their values, primary keys and statistics are those of `pgbench -i`. SIZE is what
+/// finished tables and indexes take (pg_total_relation_size), met within 1 % from 50 MB up.
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("amount").required(true).args(["size", "scale", "rows"])),
+    after_help = "Examples:\n  \
+        pgrig fill 1GB                       into pgrig's own PostgreSQL\n  \
+        pgrig fill 73GB --unlogged -d mydb   into the server that psql -d mydb reaches\n  \
+        pgrig fill --scale 100 --drop        as pgbench -i -s 100\n  \
+        pgrig fill 20GiB --data-only --explain"
+)]
+pub(crate) struct FillArgs {
+    /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
+    pub(crate) size: Option<Size>,
+
+    /// Instead of SIZE: pgbench's scale, 100,000 accounts each
+    #[arg(long)]
+    pub(crate) scale: Option<u64>,
+
+    /// Instead of SIZE: rows of pgbench_accounts
+    #[arg(long)]
+    pub(crate) rows: Option<u64>,
+
+    /// Schema for the tables, created if need be [default: the session's current one]
+    #[arg(long)]
+    pub(crate) schema: Option<String>,
+
+    /// Unlogged tables: no WAL, and emptied if the server crashes
+    #[arg(long, overrides_with = "logged")]
+    pub(crate) unlogged: bool,
+
+    /// Ordinary, crash-safe tables (the default)
+    #[arg(long, overrides_with = "unlogged")]
+    pub(crate) logged: bool,
+
+    /// Rows only: no vacuum, no statistics, no primary keys (pgbench -I dtg)
+    #[arg(long)]
+    pub(crate) data_only: bool,
+
+    /// Percent of each page that is filled
+    #[arg(long, value_name = "PERCENT", default_value_t = 100,
+          value_parser = clap::value_parser!(u8).range(10..=100))]
+    pub(crate) fillfactor: u8,
+
+    /// Connections that load at once [default: chosen from cores and server]
+    #[arg(long, value_name = "N")]
+    pub(crate) streams: Option<NonZeroU16>,
+
+    /// COPY's format [default: binary, over a network text]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+
+    /// Drop existing pgbench tables first
+    #[arg(long)]
+    pub(crate) drop: bool,
+
+    /// Print the plan and stop; nothing is written
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Write the run document to FILE too; with - it is all that standard output gets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Binary,
+}
+
+/// The PostgreSQL of pgrig's own.
+///
+/// Verbs that are given no server start it, use it, and stop it again; what they load stays. Start
+/// it here to keep it running, or to reach it with other programs. It lives under PGRIG_HOME
+/// (default: ~/.local/share/pgrig, for root /var/lib/pgrig), runs without root's rights, and is
+/// reached through a Unix socket.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig server start\n  \
+    psql \"$(pgrig server url)\"\n  \
+    pgrig server start --instance old --pg-version 13 --profile stock\n  \
+    pgrig server destroy --instance old")]
+pub(crate) struct ServerArgs {
+    #[command(subcommand)]
+    pub(crate) action: ServerAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerAction {
+    /// Start it and leave it running
+    Start {
+        #[command(flatten)]
+        embedded: EmbeddedArgs,
+        /// Listen on 127.0.0.1 too, on a free port
+        #[arg(long)]
+        tcp: bool,
+    },
+    /// Stop it
+    Stop(InstanceName),
+    /// What it is doing; without --instance, every one there is
+    Status {
+        /// Only this one
+        #[arg(long, value_name = "NAME")]
+        instance: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Its connection URI, for psql and others
+    Url(InstanceName),
+    /// Its log
+    Logs(InstanceName),
+    /// Stop it and delete it with all its data
+    Destroy(InstanceName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstanceName {
+    /// Which one
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) instance: String,
+}

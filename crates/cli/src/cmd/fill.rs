@@ -1,0 +1,125 @@
+//! `pgrig fill`: request → plan → run → run document and tables.
+
+use measure::{FORMAT_VERSION, Note, Run, Status};
+use pgserver::Home;
+use tokio::signal::unix::{SignalKind, signal};
+use workload::disturbance::Checkpoints;
+use workload::fill::{self, Amount, CopyFormat, FillError, Persistence, Request, Steps, Survey};
+
+use super::fill_text;
+use crate::args::{FillArgs, Format};
+use crate::printer::Printer;
+use crate::progress::FillProgress;
+use crate::runs::{RunFile, identify};
+use crate::target::{self, Chosen};
+
+/// Fills the server that the arguments name.
+pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+    let home = Home::locate()?;
+    // Started on the main thread, which outlives everything: the server ends when it does.
+    let chosen = target::choose(&arguments.server, &home, printer)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(fill(arguments, &home, &chosen, printer));
+    let log = chosen.log();
+    let released = chosen.release(printer);
+    if let (Err(_), Some(log)) = (&result, log) {
+        printer.say(format!("The server's log: {}", log.display()));
+    }
+    result.and(released)
+}
+
+async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Printer) -> anyhow::Result<()> {
+    let request = request(arguments);
+    let connection = chosen.connect(printer).await?;
+    let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+    let plan = survey.plan(&connection, &request).await?;
+    if arguments.explain {
+        if arguments.json.is_some() {
+            return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
+        }
+        return Ok(printer.result(fill_text::plan(&plan, &survey))?);
+    }
+    printer.say(fill_text::plan(&plan, &survey));
+
+    let (id, started_at) = identify("fill");
+    let file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut run = Run {
+        format_version: FORMAT_VERSION,
+        id,
+        verb: "fill".to_owned(),
+        started_at,
+        status: Status::Unfinished,
+        request: serde_json::to_value(&request)?,
+        plan: serde_json::to_value(&plan)?,
+        environment: survey.environment.clone(),
+        trials: Vec::new(),
+        notes: Vec::new(),
+    };
+    file.save(&run)?;
+
+    let checkpoints = Checkpoints::so_far(&connection.client).await;
+    let result = fill::run(&chosen.target, &plan, &FillProgress::new(&plan, printer), interrupted()).await;
+    match &result {
+        Ok(outcome) => {
+            run.status = Status::Done;
+            run.trials.push(outcome.trial(&plan));
+            run.notes.extend(disturbances(checkpoints, Checkpoints::so_far(&connection.client).await));
+            printer.result(fill_text::outcome(outcome, &plan))?;
+        }
+        Err(error) => {
+            let interrupted = matches!(error, FillError::Interrupted { .. });
+            run.status = if interrupted { Status::Interrupted } else { Status::Failed };
+            run.notes.push(Note { text: error.to_string() });
+        }
+    }
+    file.finish(&run)?;
+    for note in run.notes.iter().filter(|_| result.is_ok()) {
+        printer.say(format!("note: {}", note.text));
+    }
+    printer.say(format!("run document: {}", file.path().display()));
+    Ok(result.map(|_| ())?)
+}
+
+fn request(arguments: &FillArgs) -> Request {
+    let amount = match (arguments.size, arguments.scale, arguments.rows) {
+        (_, Some(scale), _) => Amount::Scale(scale),
+        (_, _, Some(rows)) => Amount::Rows(rows),
+        (size, None, None) => Amount::Size(size.map_or(0, |size| size.0)),
+    };
+    Request {
+        amount,
+        schema: arguments.schema.clone(),
+        persistence: if arguments.unlogged { Persistence::Unlogged } else { Persistence::Logged },
+        fillfactor: arguments.fillfactor,
+        streams: arguments.streams,
+        format: arguments.format.map(|format| match format {
+            Format::Text => CopyFormat::Text,
+            Format::Binary => CopyFormat::Binary,
+        }),
+        steps: Steps {
+            drop: arguments.drop,
+            vacuum: !arguments.data_only,
+            primary_keys: !arguments.data_only,
+        },
+    }
+}
+
+/// Resolves when the user, or whoever ends sessions, wants pgrig to stop.
+async fn interrupted() {
+    let caught = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = caught else {
+        // Without handlers the signals end pgrig at once, and the server rolls back.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+        _ = hangup.recv() => {}
+    }
+}
+
+fn disturbances(before: Option<Checkpoints>, after: Option<Checkpoints>) -> Option<Note> {
+    let ran = after?.since(before?);
+    let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };
+    (ran > 0).then(|| Note { text: format!("{ran} {plural} began meanwhile: some of the time is theirs") })
+}

@@ -1,0 +1,132 @@
+//! A fill's plan and outcome as people read them.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use workload::fill::{CopyFormat, InitStep, Method, Outcome, Persistence, Plan, Survey};
+
+use crate::progress::title;
+use crate::size::{count, described, grouped, human};
+
+/// What will be done, and what it will take.
+pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
+    let mut text = String::new();
+    let kind = match plan.persistence {
+        Persistence::Logged => "logged",
+        Persistence::Unlogged => "unlogged",
+    };
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<12} {value}");
+    };
+    line("rows", format!("{} accounts, pgbench scale {}", grouped(plan.accounts), grouped(plan.scale)));
+    let sizes = plan.predicted.sizes;
+    line(
+        "size",
+        format!("{} = heap {} + indexes {}", described(sizes.total()), human(sizes.heap), human(sizes.index)),
+    );
+    let wal_and_temporary =
+        format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
+    line("also", wal_and_temporary);
+    if let Some(disk) = &survey.environment.data_volume {
+        line("disk", format!("{} free on {} ({})", human(disk.free), disk.mount, disk.file_system));
+    } else {
+        line("disk", "free space cannot be seen from here".to_owned());
+    }
+    let new = if plan.create_schema { ", a new schema" } else { "" };
+    line("tables", format!("{kind}, fillfactor {}, in schema {}{new}", plan.fillfactor, plan.schema));
+    if !plan.dropped.is_empty() {
+        line("drops", plan.dropped.join(", "));
+    }
+    line("method", method(plan));
+    for reason in &plan.reasons {
+        line("", reason.clone());
+    }
+    format!("plan\n{}", text.trim_end())
+}
+
+fn about(bytes: u64) -> String {
+    if bytes == 0 { "almost none".to_owned() } else { format!("about {}", human(bytes)) }
+}
+
+/// How the rows travel.
+fn method(plan: &Plan) -> String {
+    let format = match plan.format {
+        CopyFormat::Text => "text",
+        CopyFormat::Binary => "binary",
+    };
+    match plan.method {
+        Method::FrozenCopy => format!("frozen-copy, {format}: one transaction, all or nothing"),
+        Method::ParallelCopy { streams, chunk_rows } => format!(
+            "parallel-copy, {format}: {streams} streams, a transaction for every {} rows",
+            grouped(chunk_rows)
+        ),
+    }
+}
+
+/// What came of it: phases, then predicted against actual sizes.
+pub(crate) fn outcome(outcome: &Outcome, plan: &Plan) -> String {
+    let mut phases = Table::new();
+    phases.load_style(presets::NOTHING).set_header(["step", "seconds", "", ""]);
+    for (step, elapsed) in &outcome.steps {
+        let seconds = elapsed.as_secs_f64();
+        let rates = if *step == InitStep::Generate {
+            let heap = plan.predicted.sizes.heap as f64;
+            [
+                format!("{} rows/s", count(outcome.accounts as f64 / seconds)),
+                format!("{:.0} MB/s", heap / seconds / 1e6),
+            ]
+        } else {
+            [String::new(), String::new()]
+        };
+        let [rows, bytes] = rates;
+        phases.add_row([title(*step).to_owned(), format!("{seconds:.2}"), rows, bytes]);
+    }
+    let total = outcome.elapsed().as_secs_f64();
+    let rate = format!("{:.0} MB/s", outcome.sizes.total() as f64 / total / 1e6);
+    phases.add_row(["total".to_owned(), format!("{total:.2}"), String::new(), rate]);
+    align_right(&mut phases, 1..4);
+
+    let mut sizes = Table::new();
+    sizes.load_style(presets::NOTHING).set_header(["size", "predicted", "actual", ""]);
+    let predicted = plan.predicted;
+    for (name, expected, actual) in [
+        ("heap", predicted.sizes.heap, outcome.sizes.heap),
+        ("indexes", predicted.sizes.index, outcome.sizes.index),
+        ("total", predicted.sizes.total(), outcome.sizes.total()),
+        ("WAL", predicted.wal, outcome.wal),
+    ] {
+        let off = if name == "WAL" { String::new() } else { difference(expected, actual) };
+        sizes.add_row([name.to_owned(), human(expected), human(actual), off]);
+    }
+    align_right(&mut sizes, 1..4);
+
+    format!(
+        "{}\n\n{}\n\n{} in {total:.2} s: {} accounts in schema {}, {}",
+        trimmed(&phases),
+        trimmed(&sizes),
+        described(outcome.sizes.total()),
+        grouped(outcome.accounts),
+        plan.schema,
+        method(plan).split(':').next().unwrap_or_default(),
+    )
+}
+
+fn difference(expected: u64, actual: u64) -> String {
+    if expected == 0 {
+        return String::new();
+    }
+    format!("{:+.2} %", (actual as f64 / expected as f64 - 1.0) * 100.0)
+}
+
+fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in columns {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn trimmed(table: &Table) -> String {
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,5 @@
+//! One file per verb.
+
+pub(crate) mod fill;
+mod fill_text;
+pub(crate) mod server;

@@ -1,0 +1,53 @@
+//! What a result means to whoever called pgrig: 0 done; 1 the server or the machine failed; 2 the
+//! request was wrong; 130 interrupted.
+
+use std::io;
+use std::process::ExitCode;
+
+use workload::connect::ConnectError;
+use workload::fill::FillError;
+
+use crate::printer::Printer;
+
+const FAILED: u8 = 1;
+const WRONG_REQUEST: u8 = 2;
+const INTERRUPTED: u8 = 130;
+
+/// A request that is wrong in a way that only the command line can tell.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
+/// Prints clap's own message: help and version are results, all else is a wrong request.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    // If the terminal is gone there is nobody left to tell.
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { WRONG_REQUEST } else { 0 })
+}
+
+/// Says what went wrong, and turns it into a status.
+pub(crate) fn status(result: anyhow::Result<()>, printer: &Printer) -> ExitCode {
+    let Err(error) = result else { return ExitCode::SUCCESS };
+    if is_broken_pipe(&error) {
+        return ExitCode::SUCCESS;
+    }
+    // Library errors hold their causes in their text; what is below them would say it twice.
+    printer.error(format!("{error}"));
+    ExitCode::from(code(&error))
+}
+
+fn code(error: &anyhow::Error) -> u8 {
+    if let Some(FillError::Interrupted { .. }) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
+    let wrong = error.is::<Usage>()
+        || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
+        || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
+        || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
+    if wrong { WRONG_REQUEST } else { FAILED }
+}
+
+/// Whoever read our output has enough: `pgrig server logs | head`.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,82 @@
+//! The one owner of output: results to standard output, everything else to standard error.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use console::style;
+
+/// Where text goes.
+pub(crate) struct Printer {
+    quiet: bool,
+    /// Standard output holds JSON and nothing else; results for people go to standard error.
+    json_to_stdout: bool,
+}
+
+impl Printer {
+    pub(crate) fn new(quiet: bool, json_to_stdout: bool) -> Self {
+        Self { quiet, json_to_stdout }
+    }
+
+    /// A result, for people.
+    pub(crate) fn result(&self, text: impl Display) -> io::Result<()> {
+        if !self.json_to_stdout {
+            return writeln!(io::stdout(), "{text}");
+        }
+        if !self.quiet {
+            self.say(text);
+        }
+        Ok(())
+    }
+
+    /// A result, for programs.
+    pub(crate) fn json(text: &str) -> io::Result<()> {
+        writeln!(io::stdout(), "{text}")
+    }
+
+    /// What is going on. Not said when quiet.
+    pub(crate) fn say(&self, text: impl Display) {
+        if !self.quiet {
+            to_stderr(&text.to_string());
+        }
+    }
+
+    /// What people should know even when quiet.
+    #[expect(clippy::unused_self, reason = "output has one owner")]
+    pub(crate) fn warn(&self, text: impl Display) {
+        to_stderr(&format!("{} {text}", style("warning:").for_stderr().yellow().bold()));
+    }
+
+    /// Danger: in red, even when quiet.
+    #[expect(clippy::unused_self, reason = "output has one owner")]
+    pub(crate) fn danger(&self, text: impl Display) {
+        to_stderr(&style(text.to_string()).for_stderr().red().bold().to_string());
+    }
+
+    #[expect(clippy::unused_self, reason = "output has one owner")]
+    pub(crate) fn error(&self, text: impl Display) {
+        to_stderr(&format!("{} {text}", style("error:").for_stderr().red().bold()));
+    }
+
+    /// Whether a progress bar can be drawn, plain progress lines are printed, or neither.
+    pub(crate) fn progress(&self) -> ProgressStyle {
+        if self.quiet {
+            ProgressStyle::None
+        } else if io::stderr().is_terminal() {
+            ProgressStyle::Bar
+        } else {
+            ProgressStyle::Lines
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProgressStyle {
+    None,
+    Lines,
+    Bar,
+}
+
+/// If standard error is gone there is nobody left to tell.
+fn to_stderr(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}

@@ -1,0 +1,148 @@
+//! A fill's progress: a bar on a terminal, a line every few seconds elsewhere.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use workload::fill::{InitStep, Observer, Plan};
+
+use crate::printer::{Printer, ProgressStyle};
+use crate::size::count;
+
+/// Between plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// Steps of a bar or line that only knows a fraction.
+const PARTS: u64 = 1000;
+
+/// Draws what a fill reports.
+pub(crate) struct FillProgress<'a> {
+    printer: &'a Printer,
+    style: ProgressStyle,
+    accounts: u64,
+    bytes_per_row: f64,
+    sent: AtomicU64,
+    current: Mutex<Option<Current>>,
+}
+
+/// The step being drawn.
+struct Current {
+    name: &'static str,
+    bar: ProgressBar,
+    started: Instant,
+    last_line: Instant,
+}
+
+impl<'a> FillProgress<'a> {
+    pub(crate) fn new(plan: &Plan, printer: &'a Printer) -> Self {
+        Self {
+            printer,
+            style: printer.progress(),
+            accounts: plan.accounts,
+            bytes_per_row: plan.predicted.sizes.heap as f64 / plan.accounts as f64,
+            sent: AtomicU64::new(0),
+            current: Mutex::new(None),
+        }
+    }
+
+    fn update(&self, position: u64, describe: impl Fn(&Current) -> String) {
+        let Ok(mut current) = self.current.lock() else { return };
+        let Some(current) = current.as_mut() else { return };
+        current.bar.set_position(position);
+        let text = describe(current);
+        match self.style {
+            ProgressStyle::Bar => current.bar.set_message(text),
+            ProgressStyle::Lines if current.last_line.elapsed() >= LINE_INTERVAL => {
+                current.last_line = Instant::now();
+                self.printer.say(format!("{}: {text}", current.name));
+            }
+            ProgressStyle::Lines | ProgressStyle::None => {}
+        }
+    }
+}
+
+impl Observer for FillProgress<'_> {
+    fn step_started(&self, step: InitStep) {
+        let length = if step == InitStep::Generate { self.accounts } else { PARTS };
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        if self.style == ProgressStyle::Bar {
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+            let template = "{prefix:12} {bar:30} {percent:>3} %  {msg}";
+            bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
+            bar.set_prefix(title(step));
+        }
+        let now = Instant::now();
+        let current = Current { name: title(step), bar, started: now, last_line: now };
+        if let Ok(mut slot) = self.current.lock() {
+            *slot = Some(current);
+        }
+    }
+
+    fn rows_sent(&self, rows: u64) {
+        let sent = self.sent.fetch_add(rows, Ordering::Relaxed) + rows;
+        self.update(sent, |current| {
+            let seconds = current.started.elapsed().as_secs_f64().max(1e-3);
+            let rate = sent as f64 / seconds;
+            let left = (self.accounts.saturating_sub(sent)) as f64 / rate;
+            format!(
+                "{} of {} rows, {} rows/s, {:.0} MB/s, {} left",
+                count(sent as f64),
+                count(self.accounts as f64),
+                count(rate),
+                rate * self.bytes_per_row / 1e6,
+                clock(left),
+            )
+        });
+    }
+
+    fn fraction_done(&self, fraction: f64) {
+        let fraction = fraction.clamp(0.0, 1.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to PARTS")]
+        let position = (fraction * PARTS as f64) as u64;
+        self.update(position, |current| {
+            let elapsed = current.started.elapsed().as_secs_f64();
+            if fraction < 0.05 {
+                return format!("{} so far", clock(elapsed));
+            }
+            format!("{:.0} % of this phase, {} left", fraction * 100.0, clock(elapsed / fraction - elapsed))
+        });
+    }
+
+    fn step_finished(&self, _: InitStep, _: Duration) {
+        if let Ok(mut slot) = self.current.lock()
+            && let Some(current) = slot.take()
+        {
+            current.bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for FillProgress<'_> {
+    /// Takes an unfinished bar off the screen before an error is printed.
+    fn drop(&mut self) {
+        if let Ok(mut slot) = self.current.lock()
+            && let Some(current) = slot.take()
+        {
+            current.bar.finish_and_clear();
+        }
+    }
+}
+
+/// A step's name for people.
+pub(crate) fn title(step: InitStep) -> &'static str {
+    match step {
+        InitStep::PrimaryKeys => "primary keys",
+        step => step.name(),
+    }
+}
+
+/// Seconds as `7 s`, `3:05 min` or `2:10 h`.
+fn clock(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration to display")]
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{}:{:02} min", whole / 60, whole % 60),
+        _ => format!("{}:{:02} h", whole / 3600, whole % 3600 / 60),
+    }
+}

@@ -1,0 +1,127 @@
+//! Which server a verb works on: the one that was named, or the embedded one.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use pgserver::{Home, Instance, Profile, Running, Spec};
+use workload::connect::{ConnectOptions, Connection, Target, resolve};
+use workload::server::differing_settings;
+
+use crate::args::{EmbeddedArgs, ServerChoice};
+use crate::exit::Usage;
+use crate::printer::Printer;
+
+/// The server that a verb works on. An embedded one that was started for it stops with it.
+pub(crate) struct Chosen {
+    pub(crate) target: Target,
+    embedded: Option<Running>,
+}
+
+/// Finds the server, and starts the embedded one if that is meant.
+pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> anyhow::Result<Chosen> {
+    let options = ConnectOptions {
+        dbname: choice.dbname.clone(),
+        host: choice.host.clone(),
+        port: choice.port.clone(),
+        user: choice.username.clone(),
+    };
+    let env = |name: &str| std::env::var(name).ok();
+    let named = options.names_a_server(&|_| None);
+    if named && choice.embedded.any() {
+        return Err(Usage(
+            "-d, -h, -p and -U name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
+             pgrig's own: give one or the other"
+                .to_owned(),
+        )
+        .into());
+    }
+    if named || !choice.embedded.any() && options.names_a_server(&env) {
+        let target = resolve(&options, &env)?;
+        return Ok(Chosen { target, embedded: None });
+    }
+    let running =
+        Instance::open(home, spec(&choice.embedded))?.attach_or_start(&|event| printer.say(event))?;
+    announce(&running, home, printer);
+    let at = running.connection();
+    let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
+    Ok(Chosen { target, embedded: Some(running) })
+}
+
+/// What the arguments ask of an instance.
+pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
+    let default = Spec::default();
+    Spec {
+        name: embedded.instance.clone().unwrap_or(default.name),
+        version: embedded.pg_version,
+        pg_bin: embedded.pg_bin.clone(),
+        profile: embedded.profile,
+        set: embedded.set.clone(),
+        tcp: None,
+    }
+}
+
+/// Says which server this is, where it lives, and if a crash may cost data.
+pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
+    printer.say(format!(
+        "pgrig's own PostgreSQL {}, profile {}, in {}",
+        running.version(),
+        running.profile(),
+        running.data_dir().display(),
+    ));
+    if let Some(moved) = home.relocated() {
+        printer.say(format!(
+            "(not under {}: the server's account cannot reach that; it is in {})",
+            home.root().display(),
+            moved.display(),
+        ));
+    }
+    if running.profile() == Profile::Dangerous {
+        printer.danger(
+            "DANGEROUS: fsync, full_page_writes and synchronous_commit are off. \
+             A crash of the machine may destroy everything in this instance.",
+        );
+    }
+}
+
+impl Chosen {
+    /// Connects, and makes sure that an embedded server runs with the settings it was given.
+    pub(crate) async fn connect(&self, printer: &Printer) -> anyhow::Result<Connection> {
+        let connection = self.target.connect().await?;
+        for warning in self.target.warnings().iter().chain(connection.warnings()) {
+            printer.warn(warning);
+        }
+        if let Some(running) = &self.embedded {
+            assert_settings(&connection, running).await?;
+        }
+        Ok(connection)
+    }
+
+    /// The data directory, where it is known to be this server's.
+    pub(crate) fn data_directory(&self) -> Option<PathBuf> {
+        self.embedded.as_ref().map(Running::data_dir)
+    }
+
+    /// Leaves the server as it was found.
+    pub(crate) fn release(self, printer: &Printer) -> anyhow::Result<()> {
+        match self.embedded {
+            Some(running) => Ok(running.stop_telling(&|event| printer.say(event))?),
+            None => Ok(()),
+        }
+    }
+
+    /// The embedded server's log, for hints.
+    pub(crate) fn log(&self) -> Option<PathBuf> {
+        self.embedded.as_ref().map(Running::log_path)
+    }
+}
+
+/// SHOW must agree with what the server was started with, or results would be labelled wrongly.
+pub(crate) async fn assert_settings(connection: &Connection, running: &Running) -> anyhow::Result<()> {
+    let differing =
+        differing_settings(&connection.client, running.settings()).await.context("cannot read settings")?;
+    let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
+    anyhow::bail!(
+        "{name} is {active}, not {expected} as this instance was started with (ALTER SYSTEM, or ALTER ROLE \
+         or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
+    )
+}
