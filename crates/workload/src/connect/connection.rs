@@ -5,7 +5,7 @@ use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
-use tokio_postgres::error::DbError;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
@@ -27,6 +27,12 @@ pub struct Connection {
     ended: watch::Receiver<Option<Ending>>,
     route: Arc<Route>,
     warnings: Vec<String>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Connection({})", self.transport)
+    }
 }
 
 type Notices = Arc<Mutex<VecDeque<DbError>>>;
@@ -91,7 +97,12 @@ impl Connection {
     pub async fn explain(&self, error: tokio_postgres::Error) -> ConnectError {
         let at = self.route.place.to_string();
         if let Some(db) = error.as_db_error() {
-            return ConnectError::Query { at, error: db.into() };
+            let error: Box<ServerError> = db.into();
+            // FATAL and PANIC end the session, ERROR only the query.
+            return match error.severity.as_str() {
+                "ERROR" => ConnectError::Query { at, error },
+                _ => ConnectError::Lost { at, why: error.to_string(), error: Some(error) },
+            };
         }
         if error.is_closed() {
             return self.ending().await;
@@ -150,11 +161,22 @@ async fn drive<T>(mut driver: tokio_postgres::Connection<Checked, T>, notices: &
 where
     T: TlsStream + Unpin,
 {
+    let mut farewell = None;
     loop {
         match poll_fn(|cx| driver.poll_message(cx)).await {
-            Some(Ok(AsyncMessage::Notice(notice))) => keep(notices, notice),
+            Some(Ok(AsyncMessage::Notice(notice))) => {
+                // When another backend crashed, the server takes leave with a mere warning.
+                if *notice.code() == SqlState::CRASH_SHUTDOWN {
+                    farewell = Some(Box::<ServerError>::from(&notice));
+                }
+                keep(notices, notice);
+            }
             Some(Ok(_)) => {}
-            Some(Err(error)) => return Ending::from(&error),
+            Some(Err(error)) => {
+                let ending = Ending::from(&error);
+                let error = ending.error.or(farewell);
+                return Ending { why: error.as_ref().map_or(ending.why, ToString::to_string), error };
+            }
             None => return Ending { error: None, why: "it was closed here".to_owned() },
         }
     }

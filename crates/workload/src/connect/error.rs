@@ -116,12 +116,14 @@ pub enum ConnectError {
         extra: &'static str,
     },
     /// The operating system cannot get there.
-    #[error("cannot reach {at}: {source}")]
+    #[error("cannot reach {at}: {source}; {remedy}")]
     Unreachable {
         /// The place.
         at: String,
         /// The operating system's reason.
         source: std::io::Error,
+        /// What to check.
+        remedy: &'static str,
     },
     /// No complete answer within connect_timeout.
     #[error(
@@ -181,7 +183,7 @@ pub enum ConnectError {
     },
     /// The server wants a password and there is none.
     #[error(
-        "{at} asks for a password for user \"{user}\" (SQLSTATE 28P01 without one), but none was given; set PGPASSWORD, add a line host:port:database:user:password to {passfile}, or put it into the connection string"
+        "{at} asks for a password for user \"{user}\", but none was given; set PGPASSWORD, add a line host:port:database:user:password to {passfile}, or put it into the connection string"
     )]
     PasswordMissing {
         /// The place.

@@ -43,6 +43,9 @@ impl Fixture {
     }
 }
 
+/// -d -h -p -U; environment; the target.
+type Case<'c> = ([&'c str; 4], &'c [(&'c str, &'c str)], &'c str);
+
 #[test]
 fn precedence_is_libpqs() {
     let fixture = Fixture::new();
@@ -51,7 +54,7 @@ fn precedence_is_libpqs() {
     let service = [("PGSERVICEFILE", services.to_str().unwrap()), ("PGSERVICE", "s"), ("PGUSER", "envuser")];
     let run = fixture.path().join("run").display().to_string();
     let env = [("PGHOST", "envhost"), ("PGPORT", "6"), ("PGDATABASE", "envdb"), ("PGUSER", "envuser")];
-    let cases: &[([&str; 4], &[(&str, &str)], &str)] = &[
+    let cases: &[Case<'_>] = &[
         (["", "", "", ""], &[], &format!("host={run} port=5432 dbname=osuser user=osuser")),
         (["db", "", "", "me"], &[], &format!("host={run} port=5432 dbname=db user=me")),
         (["", "", "", "me"], &[], &format!("host={run} port=5432 dbname=me user=me")),

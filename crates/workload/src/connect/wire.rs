@@ -76,7 +76,18 @@ fn unreachable_at(place: &Place, source: io::Error) -> ConnectError {
             kind: "Unix-socket",
             extra: ": the socket file may be a dead server's",
         },
-        _ => ConnectError::Unreachable { at, source },
+        (kind, place) => {
+            let remedy = match (kind, place) {
+                (io::ErrorKind::NotFound, _) => {
+                    "is the server running there and using that socket? Check the directory (-h) and the port (-p)"
+                }
+                (io::ErrorKind::PermissionDenied, Place::Unix(_)) => {
+                    "the server's unix_socket_permissions or the directory's keep this account out"
+                }
+                _ => "check host, network and firewall",
+            };
+            ConnectError::Unreachable { at, source, remedy }
+        }
     }
 }
 
@@ -115,6 +126,12 @@ impl Foreign {
         let text: String = text.collect();
         Self(if text.len() < 4 { String::new() } else { format!(" (it said \"{}\")", text.trim_end()) })
     }
+}
+
+/// libpq's limit for what may answer a startup packet: "ERROR" has a length of 1.4 GB.
+fn has_absurd_length(message: &[u8]) -> bool {
+    let length = message.get(1..5).and_then(|bytes| <[u8; 4]>::try_from(bytes).ok()).map(u32::from_be_bytes);
+    length.is_some_and(|length| !(4..=30_000).contains(&length))
 }
 
 impl AsyncRead for Wire {
@@ -158,8 +175,9 @@ impl AsyncRead for Checked {
         let before = buf.filled().len();
         ready!(Pin::new(&mut self.wire).poll_read(cx, buf))?;
         if let (true, [first, ..]) = (self.pending, &buf.filled()[before..]) {
-            if !b"REvN".contains(first) {
-                let foreign = Foreign::new(&buf.filled()[before..]);
+            let bytes = &buf.filled()[before..];
+            if !b"REvN".contains(first) || has_absurd_length(bytes) {
+                let foreign = Foreign::new(bytes);
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, foreign)));
             }
             self.pending = false;
