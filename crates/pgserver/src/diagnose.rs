@@ -83,6 +83,11 @@ pub(crate) fn is_shared_memory_in_use(output: &str) -> bool {
     output.contains(SHARED_MEMORY_IN_USE)
 }
 
+/// `lock file "postmaster.pid" already exists`.
+pub(crate) fn is_already_running(output: &str) -> bool {
+    output.contains("lock file") && output.contains("already exists")
+}
+
 /// The port was free a moment ago.
 pub(crate) fn is_port_in_use(output: &str) -> bool {
     output.contains("Address already in use")

@@ -112,9 +112,16 @@ impl Home {
         let mode = if account.is_lent() { 0o711 } else { 0o700 };
         for dir in [&self.server_root, &self.instances_dir()] {
             create_dirs(dir, mode)?;
-            while let Some(barrier) = account.barrier(dir) {
-                self.open_up(&barrier, account)?;
-            }
+            self.open(dir, account)?;
+        }
+        Ok(())
+    }
+
+    /// Lets the account enter this directory: it may be ours and closed by an umask, by `mktemp -d`,
+    /// or because we were killed right after we made it.
+    pub(crate) fn open(&self, dir: &Path, account: &Account) -> Result<()> {
+        while let Some(barrier) = account.barrier(dir) {
+            self.open_up(&barrier, account)?;
         }
         Ok(())
     }

@@ -39,28 +39,42 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
     instance.home.prepare(&account)?;
     let mode = if account.is_lent() { 0o711 } else { 0o700 };
     create_dirs(&instance.dir, mode)?;
+    instance.home.open(&instance.dir, &account)?;
     let purpose = match lifetime {
         Lifetime::Owned => Purpose::Owning,
         Lifetime::Detached => Purpose::Starting,
     };
     let lock = InUse::acquire(&instance.dir, purpose, events)?;
-    if let Some(live) = Live::find(&instance.dir) {
-        match live.lifetime() {
-            Lifetime::Owned => instance.end_orphan(live.pidfile.pid, events)?,
-            Lifetime::Detached => {
-                instance.settle(SETTLE);
-                if let Some(running) = attach(instance)? {
-                    return Ok(running);
-                }
-            }
+    let begin = Instant::now();
+    let (mut running, postmaster) = loop {
+        if let Some(running) = settle(instance, events)? {
+            return Ok(running);
         }
-    }
-    let (mut running, postmaster) = start(instance, lifetime, &account, events)?;
+        match start(instance, lifetime, &account, events) {
+            Ok(started) => break started,
+            Err(Failure::AlreadyRunning(_)) if begin.elapsed() < SETTLE => {}
+            Err(failure) => return Err(failure.into_error()),
+        }
+    };
     if lifetime == Lifetime::Owned {
         running.owned = Some((postmaster, lock));
     }
     // A detached server needs neither: it goes on when they are dropped.
     Ok(running)
+}
+
+/// With the lock held: a server that is there is one to attach to once it is up, or one whose pgrig
+/// was killed and that must end first.
+fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
+    let Some(live) = Live::find(&instance.dir) else {
+        return Ok(None);
+    };
+    if live.lifetime() == Lifetime::Owned {
+        instance.end_orphan(live.pidfile.pid, events)?;
+        return Ok(None);
+    }
+    instance.settle(SETTLE);
+    attach(instance)
 }
 
 /// A server that is up and outlives its starter; None if there is none.
@@ -91,10 +105,13 @@ fn start(
     lifetime: Lifetime,
     account: &Account,
     events: Events,
-) -> Result<(Running, Postmaster)> {
+) -> Result<(Running, Postmaster), Failure> {
     clear_leftovers(&instance.dir, events)?;
     instance.check_version()?;
     let (binaries, source) = instance.binaries(events)?;
+    if binaries.dir().starts_with(instance.home.server_root()) {
+        instance.home.open(binaries.dir(), account)?;
+    }
     binaries.check_reachable(account)?;
     if !instance.data().exists() {
         events(Event::Initialising {
@@ -116,7 +133,7 @@ fn start(
                 std::thread::sleep(EVERY);
             }
             Err(Failure::Port(_)) if config.tcp && attempts < PORT_ATTEMPTS => {}
-            Err(Failure::SharedMemory(e) | Failure::Port(e) | Failure::Other(e)) => return Err(e),
+            Err(failure) => return Err(failure),
         }
     };
     remember(instance, lifetime, &record.config)?;

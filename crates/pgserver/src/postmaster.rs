@@ -80,7 +80,17 @@ pub(crate) enum Failure {
     SharedMemory(Error),
     /// Another port may be free.
     Port(Error),
+    /// A server that had not written its pid file yet when we looked.
+    AlreadyRunning(Error),
     Other(Error),
+}
+
+impl Failure {
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::SharedMemory(e) | Self::Port(e) | Self::AlreadyRunning(e) | Self::Other(e) => e,
+        }
+    }
 }
 
 impl From<Error> for Failure {
@@ -153,16 +163,15 @@ impl Postmaster {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Fast shutdown, and waits for its end. How it ended, if it did so before it was asked.
-    pub(crate) fn stop(&mut self, instance: &Path, events: Events) -> Result<Option<ExitStatus>> {
-        if let Some(status) = self.exited() {
-            return Ok(Some(status));
-        }
+    /// Fast shutdown, and waits for its end: with success, unless it died before it could obey.
+    pub(crate) fn stop(&mut self, instance: &Path, events: Events) -> Result<ExitStatus> {
         let pid = self.pid();
-        let child = &mut self.child;
-        let gone = || child.try_wait().is_ok_and(|status| status.is_some());
-        stop(instance, pid, gone, events)?;
-        Ok(None)
+        if self.exited().is_none() {
+            let gone = || self.exited().is_some();
+            stop(instance, pid, gone, events)?;
+        }
+        let instance = name_of(instance);
+        self.exited().ok_or(Error::Stop { instance, pid })
     }
 
     pub(crate) fn log(&self) -> &Log {
@@ -182,6 +191,8 @@ impl Postmaster {
             Failure::SharedMemory(error)
         } else if diagnose::is_port_in_use(&text) {
             Failure::Port(error)
+        } else if diagnose::is_already_running(&text) {
+            Failure::AlreadyRunning(error)
         } else {
             Failure::Other(error)
         }

@@ -153,12 +153,7 @@ impl Running {
         crate::launch::clear_leftovers(&self.dir, events)?;
         ServerRecord::remove(&self.dir);
         drop(lock);
-        match ended {
-            // Somebody else asked it to stop.
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(self.died(&postmaster, &status.to_string())),
-            None => Ok(()),
-        }
+        if ended.success() { Ok(()) } else { Err(self.died(&postmaster, &ended.to_string())) }
     }
 
     fn died(&self, postmaster: &Postmaster, how: &str) -> Error {

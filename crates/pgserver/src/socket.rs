@@ -4,6 +4,7 @@ use crate::account::Account;
 use crate::error::OnPath;
 use crate::files::path_hash;
 use crate::{Error, Result};
+use nix::unistd::Uid;
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -33,14 +34,16 @@ pub(crate) fn prepare(dir: &Path, account: &Account) -> Result<()> {
         Err(error) => return Err(error).on("create directory", dir),
     }
     let meta = fs::symlink_metadata(dir).on("read", dir)?;
+    // Root was killed before it could give it away.
+    let unfinished = meta.uid() == Uid::effective().as_raw();
     let problem = if !meta.is_dir() {
         "it is no directory".to_owned()
-    } else if meta.uid() != account.uid() {
+    } else if meta.uid() != account.uid() && !unfinished {
         format!("it belongs to uid {}", meta.uid())
     } else if meta.mode() & 0o077 != 0 {
         format!("its mode is {:o}", meta.mode() & 0o777)
     } else {
-        return Ok(());
+        return account.give(dir);
     };
     Err(Error::SocketDirectory { path: dir.to_owned(), problem })
 }
@@ -77,6 +80,10 @@ mod tests {
         fs::set_permissions(&dir, open).unwrap();
         let message = prepare(&dir, &account).unwrap_err().to_string();
         assert!(message.contains("755"), "{message}");
+        fs::remove_dir(&dir).unwrap();
+        fs::DirBuilder::new().mode(0o700).create(&dir).unwrap();
+        prepare(&dir, &account).unwrap();
+        assert_eq!(fs::metadata(&dir).unwrap().uid(), account.uid());
         fs::remove_dir(&dir).unwrap();
         std::os::unix::fs::symlink("/", &dir).unwrap();
         prepare(&dir, &account).unwrap_err();

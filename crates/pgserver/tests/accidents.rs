@@ -9,6 +9,8 @@ use nix::unistd::{Pid, getpgid, getsid};
 use pgserver::{Binaries, Error, Event, Home, Instance, Spec, State};
 use std::cell::RefCell;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -71,16 +73,21 @@ fn a_killed_owner_leaves_no_server() {
 }
 
 #[test]
-fn an_owner_killed_in_its_first_start() {
-    for word in ["initialising", "starting"] {
+fn a_pgrig_killed_in_its_first_start() {
+    for (does, word) in [
+        ("owned", "initialising"),
+        ("owned", "starting"),
+        ("detached", "initialising"),
+        ("detached", "starting"),
+    ] {
         let rig = Rig::new();
-        // Fetching is another test's.
-        rig.start(named("other")).stop().unwrap();
-        let mut owner = rig.process("owned", &Spec::default());
+        let mut owner = rig.process(does, &Spec::default());
         owner.until_event(word);
         owner.kill();
-        let home = rig.home.server_root();
-        until("its processes end", || processes_in(home).is_empty());
+        if does == "owned" {
+            let home = rig.home.server_root();
+            until("its processes end", || processes_in(home).is_empty());
+        }
         let running = rig.start(versioned(18));
         sql(running.connection(), "SELECT 1");
         let names = fs::read_dir(running.data_dir().parent().unwrap()).unwrap();
@@ -127,6 +134,69 @@ fn a_killed_server_is_reported_and_recovered() {
     }
 }
 
+/// A busy backend does not notice that its postmaster is gone.
+#[test]
+fn a_busy_backend_of_a_killed_server_is_ended() {
+    let rig = Rig::new();
+    let running = rig.start(versioned(18));
+    let url = running.connection().url();
+    let count = "SELECT count(*) FROM generate_series(1::int8, 1000000000000)";
+    std::thread::scope(|scope| {
+        let busy = scope.spawn(|| common::try_sql(&url, count));
+        let active = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%count(*) FROM gen%'";
+        until("it is busy", || sql(running.connection(), active) == "2");
+        kill(running.server_pid());
+        let error = running.stop().unwrap_err();
+        assert!(matches!(error, Error::Died { .. }), "{error}");
+        assert!(busy.join().unwrap().is_err());
+    });
+    rig.start(versioned(18)).stop().unwrap();
+}
+
+#[test]
+fn a_server_started_by_hand_is_left_alone() {
+    let rig = Rig::new();
+    let running = rig.start(versioned(18));
+    let data = running.data_dir();
+    let postgres = fs::read_link(format!("/proc/{}/exe", running.server_pid())).unwrap();
+    running.stop().unwrap();
+    let mut by_hand = Command::new(postgres);
+    by_hand.arg("-D").arg(&data).current_dir("/");
+    as_owner_of(&data, &mut by_hand);
+    let mut by_hand = by_hand.spawn().unwrap();
+    let instance = rig.instance(Spec::default());
+    let ready = || matches!(instance.status().unwrap().state, State::Running(s) if s.ready);
+    until("it is up", ready);
+    let running = instance.attach_or_start(&|_| ()).unwrap();
+    assert!(running.leaves_running());
+    assert_eq!(running.server_pid(), by_hand.id());
+    sql(running.connection(), "SELECT 1");
+    running.stop().unwrap();
+    assert_eq!(by_hand.try_wait().unwrap(), None);
+    assert!(instance.stop(&|_| ()).unwrap());
+    assert!(by_hand.wait().unwrap().success());
+}
+
+fn as_owner_of(path: &Path, command: &mut Command) {
+    if is_root() {
+        command.uid(fs::metadata(path).unwrap().uid());
+    }
+}
+
+#[test]
+fn a_port_that_is_taken_meanwhile() {
+    let rig = Rig::new();
+    let spec = Spec { tcp: Some(true), ..versioned(18) };
+    let instance = rig.instance(spec);
+    let port = || instance.start_detached(&|_| ()).unwrap().connection().port;
+    let first = port();
+    instance.stop(&|_| ()).unwrap();
+    assert_eq!(port(), first);
+    instance.stop(&|_| ()).unwrap();
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", first)).unwrap();
+    assert_ne!(port(), first);
+}
+
 #[test]
 fn a_stale_pid_file_of_a_dead_process() {
     let rig = Rig::new();
@@ -150,11 +220,7 @@ fn a_stale_pid_file_of_a_living_process() {
     let data = rig.home.server_root().join("instances/default/data");
     // PostgreSQL itself would be afraid of it: it lives, and belongs to the same account.
     let mut sleeper = Command::new("sleep");
-    if is_root() {
-        use std::os::unix::fs::MetadataExt;
-        use std::os::unix::process::CommandExt;
-        sleeper.uid(fs::metadata(&data).unwrap().uid());
-    }
+    as_owner_of(&data, &mut sleeper);
     let mut sleeper = sleeper.arg("600").spawn().unwrap();
     let pid = sleeper.id();
     let text = format!("{pid}\n{}\n1700000000\n5432\n", data.display());
