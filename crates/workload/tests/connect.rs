@@ -107,16 +107,15 @@ fn service_file() {
 fn what_the_server_refuses() {
     let server = server::plain();
     run(async {
-        let missing = server.target().with_database("nowhere").connect().await.err().unwrap();
+        let missing = server.target().with_database("nowhere").connect().await.unwrap_err();
         assert_eq!(missing.sqlstate(), Some("3D000"));
         assert!(!missing.is_usage());
         assert_says(&missing.to_string(), &["nowhere", "3D000", "createdb nowhere"]);
 
-        let nobody = server.target().with_user("nobody at all").connect().await.err().unwrap();
+        let nobody = server.target().with_user("nobody at all").connect().await.unwrap_err();
         assert_says(&nobody.to_string(), &["28000", "nobody at all", "-U"]);
 
-        let closed =
-            server.target().with_user("alice").with_database("closed").connect().await.err().unwrap();
+        let closed = server.target().with_user("alice").with_database("closed").connect().await.unwrap_err();
         assert_says(&closed.to_string(), &["42501", "CONNECT"]);
     });
 }
@@ -236,6 +235,7 @@ fn nobody_there() {
 fn not_postgresql() {
     let http = impostor::speaks("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n");
     let ssh = impostor::speaks("SSH-2.0-OpenSSH_9.9\r\n");
+    let memcached = impostor::speaks("ERROR\r\n");
     run(async {
         for mode in ["disable", "prefer", "require"] {
             let message = refused(&format!("host=127.0.0.1 port={http} sslmode={mode}"), &[]).await;
@@ -243,6 +243,11 @@ fn not_postgresql() {
                 &message,
                 &["not as a PostgreSQL server", "HTTP/1.1 400 Bad Request", "check the port"],
             );
+            if mode == "disable" {
+                // Begins like an ErrorResponse, of 1.4 GB.
+                let message = refused(&format!("host=127.0.0.1 port={memcached} sslmode=disable"), &[]).await;
+                assert_says(&message, &["not as a PostgreSQL server", "ERROR"]);
+            }
             // Begins with the very byte that means "TLS, go ahead".
             let message = refused(&format!("host=127.0.0.1 port={ssh} sslmode={mode}"), &[]).await;
             assert_says(&message, &["not as a PostgreSQL server"]);
@@ -337,6 +342,38 @@ fn a_lost_connection_says_why() {
 }
 
 #[test]
+fn a_session_ended_in_mid_query() {
+    let server = server::own();
+    run(async {
+        let (victim, other) =
+            (server.target().connect().await.unwrap(), server.target().connect().await.unwrap());
+        let pid: i32 = victim.client.query_one_scalar("SELECT pg_backend_pid()", &[]).await.unwrap();
+        let kill = async {
+            let busy = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'";
+            while other.client.query_one_scalar::<i64, _>(busy, &[&pid]).await.unwrap() == 0 {}
+            other.client.execute("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
+        };
+        let (result, ()) = tokio::join!(victim.client.batch_execute("SELECT pg_sleep(60)"), kill);
+        let error = victim.explain(result.unwrap_err()).await;
+        assert!(matches!(error, ConnectError::Lost { .. }), "{error}");
+        assert_eq!(error.sqlstate(), Some("57P01"), "{error}");
+
+        // A backend dies by SIGKILL; the server throws the others out.
+        let (victim, witness) =
+            (server.target().connect().await.unwrap(), server.target().connect().await.unwrap());
+        let pid: i32 = victim.client.query_one_scalar("SELECT pg_backend_pid()", &[]).await.unwrap();
+        let _ = other.client.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'kill -9 {pid}'")).await;
+        assert_says(&victim.ending().await.to_string(), &["without a word"]);
+        let ending = witness.ending().await;
+        assert_eq!(ending.sqlstate(), Some("57P02"), "{ending}");
+        // Until it is back the server says so; then it may be stopped.
+        while let Err(error) = server.target().connect().await {
+            assert!(error.sqlstate().is_none_or(|code| code == "57P03"), "{error}");
+        }
+    });
+}
+
+#[test]
 fn too_many_connections() {
     let server = server::plain();
     run(async {
@@ -344,7 +381,7 @@ fn too_many_connections() {
         admin.client.batch_execute("CREATE ROLE single LOGIN CONNECTION LIMIT 1").await.unwrap();
         let target = server.target().with_user("single");
         let first = target.connect().await.unwrap();
-        let error = target.connect().await.err().unwrap();
+        let error = target.connect().await.unwrap_err();
         assert_eq!(error.sqlstate(), Some("53300"));
         assert_says(&error.to_string(), &["max_connections"]);
         first.close().await;

@@ -34,6 +34,11 @@ pub(crate) fn plain() -> Arc<Server> {
     })
 }
 
+/// A server of one's own, to be broken.
+pub(crate) fn own() -> Server {
+    Server::start(&[])
+}
+
 /// The server with TLS.
 pub(crate) fn tls() -> Arc<TlsServer> {
     shared(&TLS, TlsServer::start)
@@ -43,9 +48,9 @@ pub(crate) fn tls() -> Arc<TlsServer> {
 fn shared<T>(place: &Mutex<Weak<T>>, make: impl FnOnce() -> T) -> Arc<T> {
     let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
     place.upgrade().unwrap_or_else(|| {
-        let made = Arc::new(make());
-        *place = Arc::downgrade(&made);
-        made
+        let fresh = Arc::new(make());
+        *place = Arc::downgrade(&fresh);
+        fresh
     })
 }
 
