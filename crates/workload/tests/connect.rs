@@ -12,7 +12,8 @@ use workload::connect::{ConnectError, Transport};
 fn unix_socket() {
     let server = server::plain();
     run(async {
-        let connection = server.target().connect().await.unwrap();
+        let target = server.target();
+        let connection = tokio::spawn(async move { target.connect().await }).await.unwrap().unwrap();
         let name: String = connection.client.query_one_scalar("SHOW application_name", &[]).await.unwrap();
         assert_eq!(name, "pgrig");
         let path = format!("{}/.s.PGSQL.{}", server.socket_dir(), server.port());
