@@ -156,6 +156,7 @@ fn try_start(
     config_file::write(&instance.data(), &settings, account)?;
     let mut record =
         ServerRecord { lifetime, starter: std::process::id(), pid: None, config: config.clone(), settings };
+    let before = ServerRecord::read(&instance.dir);
     // Before the server is there: should we be killed in between, the next pgrig knows whose it is.
     record.write(&instance.dir)?;
     let mut postmaster = Postmaster::spawn(&instance.dir, binaries, account, lifetime)?;
@@ -165,8 +166,12 @@ fn try_start(
         postmaster.stop(&instance.dir, events)?;
         return Err(error.into());
     }
-    postmaster.wait_ready(&instance.dir, events)?;
-    Ok((postmaster, record))
+    let ready = postmaster.wait_ready(&instance.dir, events);
+    if let (Err(Failure::AlreadyRunning(_)), Some(before)) = (&ready, before) {
+        // It is that other server's record that holds.
+        before.write(&instance.dir)?;
+    }
+    ready.map(|()| (postmaster, record))
 }
 
 /// The profile's, the user's, and those that make it reachable.
