@@ -1,0 +1,196 @@
+//! What the tests share: a PGRIG_HOME of their own, the program itself, and SQL to look behind it.
+
+// Each test program uses its part.
+#![allow(dead_code, unreachable_pub, clippy::missing_panics_doc)]
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use pgserver::Home;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, NoTls, Row};
+
+/// Nothing here takes this long unless it never ends.
+pub const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A PGRIG_HOME in a temporary directory; PostgreSQL itself is fetched once for all tests.
+pub struct Rig {
+    pub home: TempDir,
+    pub runtime: Runtime,
+}
+
+/// A finished pgrig.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Rig {
+    pub fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Self { home: tempfile::tempdir().unwrap(), runtime }
+    }
+
+    /// pgrig with these arguments, split at blanks.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pgrig"));
+        command.args(arguments.split_whitespace());
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PG")) {
+            command.env_remove(name);
+        }
+        command.env("PGRIG_HOME", self.home.path()).env("PGRIG_POSTGRESQL_CACHE", cache());
+        command
+    }
+
+    /// Runs pgrig to its end.
+    pub fn run(&self, arguments: &str) -> Ran {
+        Ran::from(self.command(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs pgrig, which must succeed.
+    pub fn done(&self, arguments: &str) -> Ran {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, Some(0), "pgrig {arguments}: {ran:#?}");
+        ran
+    }
+
+    /// Runs pgrig with --json - and returns the document.
+    pub fn document(&self, arguments: &str) -> Value {
+        let ran = self.done(&format!("{arguments} --json -"));
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
+    }
+
+    /// Starts the instance for the length of a test, small enough to have many beside each other.
+    pub fn server(&self, arguments: &str) -> Server<'_> {
+        let settings = "--set shared_buffers=128MB --set max_wal_size=1GB";
+        self.done(&format!("server start {settings} {arguments}"));
+        let url = self.done("server url").stdout.trim().to_owned();
+        Server { rig: self, url }
+    }
+
+    /// Starts pgrig and goes on.
+    pub fn spawn(&self, arguments: &str) -> Running {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running(Some(command.spawn().unwrap()))
+    }
+
+    /// The default instance's status, as JSON.
+    pub fn status(&self) -> Value {
+        let ran = self.done("server status --instance default --json");
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()[0].clone()
+    }
+
+    pub fn connect(&self, url: &str) -> Client {
+        self.runtime.block_on(connect(url)).unwrap()
+    }
+
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+}
+
+impl Drop for Rig {
+    /// A failed test leaves no server.
+    fn drop(&mut self) {
+        let _ = self.command("server destroy").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    }
+}
+
+/// The default instance, running.
+pub struct Server<'a> {
+    rig: &'a Rig,
+    pub url: String,
+}
+
+impl Server<'_> {
+    /// One row of one query.
+    pub fn row(&self, query: &str) -> Row {
+        let client = self.rig.connect(&self.url);
+        self.rig.block_on(client.query_one(query, &[])).unwrap()
+    }
+
+    /// A single number.
+    pub fn number(&self, query: &str) -> i64 {
+        self.row(query).get(0)
+    }
+
+    pub fn execute(&self, sql: &str) {
+        let client = self.rig.connect(&self.url);
+        self.rig.block_on(client.batch_execute(sql)).unwrap();
+    }
+}
+
+/// A pgrig that runs; killed if the test ends before it.
+pub struct Running(Option<Child>);
+
+impl Running {
+    pub fn pid(&self) -> nix::unistd::Pid {
+        nix::unistd::Pid::from_raw(i32::try_from(self.0.as_ref().unwrap().id()).unwrap())
+    }
+
+    pub fn signal(&self, signal: nix::sys::signal::Signal) {
+        nix::sys::signal::kill(self.pid(), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> Ran {
+        Ran::from(self.0.take().unwrap().wait_with_output().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Until the condition gives something; fails the test if it never does.
+pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(found) = condition() {
+            return found;
+        }
+        assert!(started.elapsed() < DEADLINE, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The value observed under `name` in a document's only trial.
+pub fn observed(document: &Value, name: &str) -> f64 {
+    let observations = document["trials"][0]["observations"].as_array().unwrap();
+    let found = observations.iter().find(|observation| observation["name"] == name);
+    found.unwrap_or_else(|| panic!("no {name} in {document:#}"))["value"].as_f64().unwrap()
+}
+
+pub async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Where PostgreSQL is unpacked for all tests: below the target directory, or where a home there
+/// is relocated to if the server's account cannot reach that.
+fn cache() -> PathBuf {
+    let home = Home::at(&PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pgrig")).unwrap();
+    home.server_root().join("postgresql")
+}

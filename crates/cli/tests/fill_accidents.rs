@@ -1,0 +1,140 @@
+//! Fills that are interrupted, killed, or lose their server in the middle.
+
+mod common;
+
+use std::path::Path;
+
+use common::{Ran, Rig, Running, connect, until};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+const FROZEN: &str = "fill 8GB --streams 1 --data-only --set shared_buffers=128MB";
+const PARALLEL: &str = "fill 8GB --streams 2 --unlogged --data-only --set shared_buffers=128MB";
+
+/// A fill in the middle of its COPY, and where its server is.
+struct Filling {
+    pgrig: Running,
+    postmaster: Pid,
+    url: String,
+}
+
+/// Starts the fill and waits until the server itself says that rows have come in.
+fn filling(rig: &Rig, arguments: &str) -> Filling {
+    let pgrig = rig.spawn(arguments);
+    let (postmaster, url) = until("the server is up", || {
+        let status = rig.status();
+        (status["state"] == "running" && status["ready"] == true).then(|| {
+            let socket = status["socket_dir"].as_str().unwrap();
+            let url = format!("host={socket} port={} user=postgres dbname=postgres", status["port"]);
+            (Pid::from_raw(i32::try_from(status["pid"].as_i64().unwrap()).unwrap()), url)
+        })
+    });
+    rig.block_on(async {
+        let client = loop {
+            if let Ok(client) = connect(&url).await {
+                break client;
+            }
+        };
+        // In a chunk of parallel streams some rows are committed when a later COPY begins.
+        let copied = "SELECT coalesce(sum(tuples_processed), 0)::bigint FROM pg_stat_progress_copy";
+        let started = std::time::Instant::now();
+        while client.query_one(copied, &[]).await.unwrap().get::<_, i64>(0) < 100_000 {
+            assert!(started.elapsed() < common::DEADLINE, "no rows come in");
+        }
+    });
+    Filling { pgrig, postmaster, url }
+}
+
+fn assert_gone(process: Pid) {
+    until("the process is gone", || kill(process, None).is_err().then_some(()));
+}
+
+/// The last run document's status.
+fn saved_status(rig: &Rig) -> Value {
+    let files = std::fs::read_dir(rig.home.path().join("runs")).unwrap();
+    let mut paths: Vec<_> = files.map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension() == Some(Path::new("json").as_os_str()));
+    paths.sort();
+    let text = std::fs::read_to_string(paths.last().unwrap()).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["status"].clone()
+}
+
+fn tables(rig: &Rig) -> i64 {
+    let server = rig.server("");
+    server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'")
+}
+
+fn interrupted(rig: &Rig, arguments: &str, signal: Signal) -> Ran {
+    let filling = filling(rig, arguments);
+    filling.pgrig.signal(signal);
+    let ran = filling.pgrig.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.stderr.contains("interrupted while at generate"), "{ran:#?}");
+    assert_eq!(saved_status(rig), "interrupted");
+    assert_gone(filling.postmaster);
+    ran
+}
+
+#[test]
+fn an_interrupted_frozen_copy_leaves_nothing() {
+    let rig = Rig::new();
+    let ran = interrupted(&rig, FROZEN, Signal::SIGINT);
+    assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");
+    assert_eq!(tables(&rig), 0);
+}
+
+#[test]
+fn an_interrupted_parallel_copy_names_what_is_there() {
+    let rig = Rig::new();
+    let ran = interrupted(&rig, PARALLEL, Signal::SIGTERM);
+    assert!(ran.stderr.contains("pgbench's tables in schema public"), "{ran:#?}");
+    assert!(ran.stderr.contains("--drop"), "{ran:#?}");
+    assert_eq!(tables(&rig), 4);
+    let server = rig.server("");
+    let rows = server.number("SELECT count(*) FROM pgbench_accounts");
+    assert!(ran.stderr.contains(&format!("{rows} accounts committed")), "{rows} rows: {ran:#?}");
+    rig.done("fill 10MB --drop");
+}
+
+#[test]
+fn a_killed_pgrig_takes_its_server_along_and_the_next_one_recovers() {
+    let rig = Rig::new();
+    let filling = filling(&rig, FROZEN);
+    filling.pgrig.signal(Signal::SIGKILL);
+    drop(filling.pgrig);
+    assert_gone(filling.postmaster);
+    assert_eq!(saved_status(&rig), "unfinished");
+    assert_eq!(tables(&rig), 0);
+    rig.done("fill 10MB");
+}
+
+#[test]
+fn a_killed_server_is_reported_with_what_is_there() {
+    for (arguments, there) in [(FROZEN, "Nothing is left behind"), (PARALLEL, "its recovery empties these")] {
+        let rig = Rig::new();
+        let filling = filling(&rig, arguments);
+        kill(filling.postmaster, Signal::SIGKILL).unwrap();
+        let ran = filling.pgrig.end();
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        assert!(ran.stderr.contains("generate failed"), "{ran:#?}");
+        assert!(ran.stderr.contains(there), "{ran:#?}");
+        assert_eq!(saved_status(&rig), "failed");
+        rig.done("fill 10MB --drop --set shared_buffers=128MB");
+    }
+}
+
+#[test]
+fn a_lost_session_is_reported_with_the_server_s_word() {
+    let rig = Rig::new();
+    let filling = filling(&rig, FROZEN);
+    rig.block_on(async {
+        let client = connect(&filling.url).await.unwrap();
+        let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY%'";
+        client.batch_execute(end).await.unwrap();
+    });
+    let ran = filling.pgrig.end();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("57P01"), "{ran:#?}");
+    assert_eq!(tables(&rig), 0);
+}
