@@ -67,12 +67,13 @@ fn wal_is_about_what_the_plan_says() {
     assert!(observed(&document, "wal") < 2e6, "unlogged tables: {document:#}");
 }
 
-/// Everything that pgbench's users can see of its tables in a schema.
+/// Everything that pgbench's users can see of its tables in a schema. Of pages those with rows must
+/// be all-visible, 61 rows at most each; streams may leave empty ones behind.
 fn catalog(rig: &Rig, server: &Server, schema: &str) -> BTreeMap<String, String> {
     let query = format!(
         "SELECT c.relname::text AS name, \
                 concat_ws(' ', c.relpersistence, c.relkind, c.reloptions::text, c.reltuples::bigint, \
-                          c.relallvisible = c.relpages, \
+                          c.relkind = 'i' OR c.relallvisible >= ceil(c.reltuples / 61), \
                           (SELECT string_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod), attnotnull, \
                                                        atthasdef, atthasmissing, attidentity), ', ' ORDER BY attnum) \
                              FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0), \
@@ -135,10 +136,8 @@ fn assert_like_pgbench(version: &str) {
         assert!(report.contains("scaling factor: 3"), "{report}");
         assert!(report.contains("number of failed transactions: 0"), "{report}");
     }
-    let branches = server.number("SELECT sum(bbalance)::bigint FROM ours.pgbench_branches");
     let accounts = server.number("SELECT sum(abalance)::bigint FROM ours.pgbench_accounts");
-    assert!(server.number("SELECT count(*) FROM ours.pgbench_history") > 0);
-    assert_eq!(branches, server.number("SELECT sum(delta)::bigint FROM ours.pgbench_history"));
+    assert_eq!(accounts, server.number("SELECT sum(delta)::bigint FROM ours.pgbench_history"));
     assert!(accounts != 0, "accounts were found and updated");
 }
 
@@ -248,7 +247,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         (format!("fill 50MB -d {guest} --schema new"), 2, "guest may not create it in database"),
         (format!("fill 50MB -d {guest} --instance default"), 2, "give one or the other"),
         (format!("fill 50MB {nobody_s_port}"), 1, "127.0.0.1"),
-        ("fill 50MB -d host=x=y".to_owned(), 2, ""),
+        ("fill 50MB -d hots=x".to_owned(), 2, "hots"),
         ("fill 50MB --profile bluk".to_owned(), 2, "bluk"),
         ("fill 50MB --pg-version 12".to_owned(), 2, "13"),
     ] {

@@ -3,6 +3,7 @@
 mod common;
 
 use std::path::Path;
+use std::process::Command;
 
 use common::{Ran, Rig, Running, connect, until};
 use nix::sys::signal::{Signal, kill};
@@ -122,6 +123,50 @@ fn a_killed_server_is_reported_with_what_is_there() {
         assert_eq!(saved_status(&rig), "failed");
         rig.done("fill 10MB --drop --set shared_buffers=128MB");
     }
+}
+
+/// A small file system of its own for a test; only root can have one.
+struct Volume(std::path::PathBuf);
+
+impl Volume {
+    fn mount(at: &Path, megabytes: u32) -> Option<Self> {
+        let options = format!("size={megabytes}m,mode=0755");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at).output();
+        let mounted = mount.is_ok_and(|output| output.status.success());
+        mounted.then(|| Self(at.to_owned()))
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
+    let rig = Rig::new();
+    let Some(_volume) = Volume::mount(rig.home.path(), 1500) else {
+        println!("skipped: this account may not mount a tmpfs");
+        return;
+    };
+    let filling = filling(
+        &rig,
+        "fill 900MB --streams 1 --data-only --set shared_buffers=128MB --set max_wal_size=64MB",
+    );
+    // Somebody else takes all that is left.
+    let hog = rig.home.path().join("hog");
+    let taken = std::io::copy(&mut std::io::repeat(0), &mut std::fs::File::create(&hog).unwrap());
+    assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    let ran = filling.pgrig.end();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("53100"), "{ran:#?}");
+    assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");
+    std::fs::remove_file(hog).unwrap();
+    assert_eq!(tables(&rig), 0);
+    let again = rig.run("fill 5GB");
+    assert_eq!(again.code, Some(2), "{again:#?}");
+    assert!(again.stderr.contains("not enough disk"), "{again:#?}");
 }
 
 #[test]

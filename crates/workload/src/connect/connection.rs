@@ -10,6 +10,7 @@ use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
 use super::error::{ConnectError, ServerError};
+use super::overhear::Overheard;
 use super::route::Route;
 use super::transport::Transport;
 use super::wire::Checked;
@@ -24,9 +25,17 @@ pub struct Connection {
     /// How the bytes travel.
     pub transport: Transport,
     notices: Notices,
+    overheard: Arc<Overheard>,
     ended: watch::Receiver<Option<Ending>>,
     route: Arc<Route>,
     warnings: Vec<String>,
+}
+
+/// What a connection knows of the way to its server.
+pub(super) struct Link {
+    pub(super) transport: Transport,
+    pub(super) overheard: Arc<Overheard>,
+    pub(super) route: Arc<Route>,
 }
 
 impl std::fmt::Debug for Connection {
@@ -49,8 +58,7 @@ impl Connection {
     pub(super) fn start<T>(
         client: Client,
         driver: tokio_postgres::Connection<Checked, T>,
-        transport: Transport,
-        route: Arc<Route>,
+        link: Link,
         warnings: Vec<String>,
     ) -> Self
     where
@@ -63,12 +71,24 @@ impl Connection {
             let ending = drive(driver, &kept).await;
             report.send_replace(Some(ending));
         });
-        Self { client, transport, notices, ended, route, warnings }
+        let Link { transport, overheard, route } = link;
+        Self { client, transport, notices, overheard, ended, route, warnings }
     }
 
     /// The notices and warnings the server sent since the last call, oldest first (the newest thousand).
     pub fn take_notices(&self) -> Vec<DbError> {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+    }
+
+    /// Whether the server has sent an error since [`Self::forget_errors`]. True even while a COPY is
+    /// being sent, whose error the driver tells only at its end.
+    pub fn heard_an_error(&self) -> bool {
+        self.overheard.any()
+    }
+
+    /// Makes [`Self::heard_an_error`] false until the next one.
+    pub fn forget_errors(&self) {
+        self.overheard.forget();
     }
 
     /// What people should know about how this connection came to be, e.g. an ignored password file.
@@ -126,7 +146,10 @@ impl Connection {
         let at = self.route.place.to_string();
         let (error, why) = ending
             .map_or_else(|| (None, "its task was stopped".to_owned()), |ending| (ending.error, ending.why));
-        ConnectError::Lost { at, error, why }
+        match (error, self.overheard.last_words()) {
+            (None, Some(last)) => ConnectError::Lost { at, why: last.to_string(), error: Some(last.into()) },
+            (error, _) => ConnectError::Lost { at, error, why },
+        }
     }
 
     /// Ends the session, and returns once the server has been told and the socket is closed.

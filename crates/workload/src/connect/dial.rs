@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-use super::connection::Connection;
+use super::connection::{Connection, Link};
 use super::error::ConnectError;
 use super::passfile::Secret;
 use super::rejection::{Attempt, startup_error};
@@ -120,12 +120,18 @@ impl Target {
         if let Some(handshake) = handshake {
             let (client, driver) =
                 config.connect_raw(Checked::passed(wire), handshake.clone()).await.map_err(failed)?;
-            let transport = route.transport(Some(&handshake));
-            return Ok(Connection::start(client, driver, transport, Arc::new(route), warnings));
+            let link = Link {
+                transport: route.transport(Some(&handshake)),
+                overheard: handshake.overheard(),
+                route: Arc::new(route),
+            };
+            return Ok(Connection::start(client, driver, link, warnings));
         }
-        let (client, driver) = config.connect_raw(Checked::new(wire), NoTls).await.map_err(failed)?;
-        let transport = route.transport(None);
-        Ok(Connection::start(client, driver, transport, Arc::new(route), warnings))
+        let overheard = Arc::default();
+        let checked = Checked::new(wire, Arc::clone(&overheard));
+        let (client, driver) = config.connect_raw(checked, NoTls).await.map_err(failed)?;
+        let link = Link { transport: route.transport(None), overheard, route: Arc::new(route) };
+        Ok(Connection::start(client, driver, link, warnings))
     }
 
     fn config(&self, password: Option<&Secret>, encrypted: bool) -> tokio_postgres::Config {

@@ -14,6 +14,7 @@ mod connection;
 mod conninfo;
 mod dial;
 mod error;
+mod overhear;
 mod params;
 mod passfile;
 mod rejection;

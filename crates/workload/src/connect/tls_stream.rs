@@ -5,7 +5,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ProtocolVersion};
@@ -14,6 +14,7 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
 use super::certificate::Certificate;
+use super::overhear::{Ear, Overheard};
 use super::tls::ALPN;
 use super::transport::TlsInfo;
 
@@ -24,12 +25,18 @@ pub(super) struct Handshake {
     name: ServerName<'static>,
     direct: bool,
     info: Arc<OnceLock<TlsInfo>>,
+    overheard: Arc<Overheard>,
 }
 
 impl Handshake {
     pub(super) fn new(config: &Arc<ClientConfig>, name: ServerName<'static>, direct: bool) -> Self {
         let connector = TlsConnector::from(Arc::clone(config));
-        Self { connector, name, direct, info: Arc::default() }
+        Self { connector, name, direct, info: Arc::default(), overheard: Arc::default() }
+    }
+
+    /// The errors that come through the session.
+    pub(super) fn overheard(&self) -> Arc<Overheard> {
+        Arc::clone(&self.overheard)
     }
 
     /// What the last handshake negotiated.
@@ -58,7 +65,7 @@ where
                 ));
             }
             self.info.get_or_init(|| describe(session));
-            Ok(Encrypted(stream))
+            Ok(Encrypted { stream, ear: Ear::new(self.overheard) })
         })
     }
 }
@@ -74,11 +81,14 @@ fn describe(session: &ClientConnection) -> TlsInfo {
 }
 
 /// A socket inside TLS.
-pub(super) struct Encrypted<S>(tokio_rustls::client::TlsStream<S>);
+pub(super) struct Encrypted<S> {
+    stream: tokio_rustls::client::TlsStream<S>,
+    ear: Ear,
+}
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        let certificates = self.0.get_ref().1.peer_certificates().unwrap_or_default();
+        let certificates = self.stream.get_ref().1.peer_certificates().unwrap_or_default();
         certificates
             .first()
             .and_then(|der| Certificate::parse(der))
@@ -93,20 +103,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Encrypted<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buf))?;
+        self.ear.hear(&buf.filled()[before..]);
+        Poll::Ready(Ok(()))
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Encrypted<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use socket2::{SockRef, TcpKeepalive};
@@ -11,6 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::error::ConnectError;
+use super::overhear::{Ear, Overheard};
 use super::target::TcpOptions;
 use super::transport::host_port;
 
@@ -97,17 +99,18 @@ fn unreachable_at(place: &Place, source: io::Error) -> ConnectError {
 pub(super) struct Checked {
     wire: Wire,
     pending: bool,
+    ear: Option<Ear>,
 }
 
 impl Checked {
-    /// Checks the first byte read.
-    pub(super) fn new(wire: Wire) -> Self {
-        Self { wire, pending: true }
+    /// Checks the first byte read, and notices errors.
+    pub(super) fn new(wire: Wire, overheard: Arc<Overheard>) -> Self {
+        Self { wire, pending: true, ear: Some(Ear::new(overheard)) }
     }
 
-    /// Checks nothing: TLS follows, which does.
+    /// Checks and notices nothing: TLS follows, which does.
     pub(super) fn passed(wire: Wire) -> Self {
-        Self { wire, pending: false }
+        Self { wire, pending: false, ear: None }
     }
 }
 
@@ -144,10 +147,17 @@ impl AsyncRead for Wire {
 }
 
 impl AsyncWrite for Wire {
+    /// Writes to a server that has hung up go nowhere and count as done, as in libpq: the reading
+    /// side then finds the server's last words ("terminating connection …"), and after them the end.
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
+        let written = match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
             Self::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+        };
+        let hung_up = |kind| matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
+        match written {
+            Poll::Ready(Err(error)) if hung_up(error.kind()) => Poll::Ready(Ok(buf.len())),
+            written => written,
         }
     }
 
@@ -181,6 +191,9 @@ impl AsyncRead for Checked {
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, foreign)));
             }
             self.pending = false;
+        }
+        if let Some(ear) = &mut self.ear {
+            ear.hear(&buf.filled()[before..]);
         }
         Poll::Ready(Ok(()))
     }

@@ -5,9 +5,10 @@ use std::ops::Range;
 use bytes::Bytes;
 use futures_util::SinkExt;
 use rowgen::{Encoder, Format, Table};
-use tokio_postgres::{Client, Error};
+use tokio_postgres::Error;
 
 use super::request::CopyFormat;
+use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
 
 /// Bytes handed over at once: few messages for the server to open, and still in the processor's
@@ -46,25 +47,30 @@ impl Copy {
     /// Loads a range of rows; `sent` is told of each buffer's rows as the server takes them.
     pub(super) async fn load(
         &self,
-        client: &Client,
+        connection: &Connection,
         range: Range<u64>,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, Error> {
-        let sink = client.copy_in::<_, Bytes>(&self.statement).await?;
+        connection.forget_errors();
+        let sink = connection.client.copy_in::<_, Bytes>(&self.statement).await?;
         let mut sink = std::pin::pin!(sink);
         let mut start = range.start;
         let mut buffer = self.encoder.header().to_vec();
-        while start < range.end {
+        // Once the server has given up there is no use in sending on; the end tells why.
+        while start < range.end && !connection.heard_an_error() {
             let end = range.end.min(start + self.rows_per_buffer);
             buffer.reserve(BUFFER + BUFFER / 16);
             self.encoder.encode(start..end, &mut buffer);
-            sink.send(Bytes::from(std::mem::take(&mut buffer))).await?;
+            if sink.feed(Bytes::from(std::mem::take(&mut buffer))).await.is_err() {
+                break;
+            }
             sent(end - start);
             start = end;
         }
         buffer.extend_from_slice(self.encoder.trailer());
         if !buffer.is_empty() {
-            sink.send(Bytes::from(buffer)).await?;
+            // If this fails, so does the end, which can say why.
+            let _ = sink.feed(Bytes::from(buffer)).await;
         }
         sink.as_mut().finish().await
     }

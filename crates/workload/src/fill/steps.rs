@@ -177,7 +177,7 @@ impl<'a> Filler<'a> {
                 self.observer.rows_sent(rows);
             }
         };
-        match copy.load(&session.connection.client, rows, &sent).await {
+        match copy.load(&session.connection, rows, &sent).await {
             Ok(rows) => Ok(rows),
             Err(error) => Err(session.connection.explain(error).await),
         }

@@ -1,0 +1,149 @@
+//! Errors noticed as they arrive. The driver hands a failed COPY's error over only when the COPY is
+//! ended, so a sender would push gigabytes at a server that has long given up; and a session's last
+//! words ("terminating connection …") are lost if the driver meets the closed socket in the same turn.
+//! So the incoming stream is followed message by message ("54.7 Message Formats"), read-only.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::error::ServerError;
+
+/// A message's type and length.
+const HEADER: usize = 5;
+/// More of an error than this is not kept: no server says as much.
+const MOST_KEPT: usize = 64 << 10;
+
+/// The last error that the server sent on a connection.
+#[derive(Debug, Default)]
+pub(super) struct Overheard {
+    any: AtomicBool,
+    last: Mutex<Option<ServerError>>,
+}
+
+impl Overheard {
+    /// Whether an error came since the last [`Self::forget`].
+    pub(super) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// What is about to be sent starts with a clean slate.
+    pub(super) fn forget(&self) {
+        self.any.store(false, Ordering::Release);
+    }
+
+    /// The last error, if it is one that ends the session.
+    pub(super) fn last_words(&self) -> Option<ServerError> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|error| error.severity != "ERROR").cloned()
+    }
+
+    fn tell(&self, error: ServerError) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        self.any.store(true, Ordering::Release);
+    }
+}
+
+/// Follows one incoming stream.
+#[derive(Debug)]
+pub(super) struct Ear {
+    overheard: Arc<Overheard>,
+    header: [u8; HEADER],
+    header_length: usize,
+    /// Bytes of the current message that are still to come.
+    left: usize,
+    /// The current message so far, if it is an error.
+    error: Option<Vec<u8>>,
+}
+
+impl Ear {
+    pub(super) fn new(overheard: Arc<Overheard>) -> Self {
+        Self { overheard, header: [0; HEADER], header_length: 0, left: 0, error: None }
+    }
+
+    /// Takes the next bytes of the stream.
+    pub(super) fn hear(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            bytes = if self.header_length < HEADER { self.hear_header(bytes) } else { self.hear_body(bytes) };
+            if self.header_length == HEADER && self.left == 0 {
+                self.finish();
+            }
+        }
+    }
+
+    fn hear_header<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let count = bytes.len().min(HEADER - self.header_length);
+        let (taken, rest) = bytes.split_at(count);
+        self.header[self.header_length..][..count].copy_from_slice(taken);
+        self.header_length += count;
+        if let (HEADER, [kind, length @ ..]) = (self.header_length, &self.header) {
+            // The length counts itself.
+            self.left = (u32::from_be_bytes(*length) as usize).saturating_sub(4);
+            self.error = (*kind == b'E').then(Vec::new);
+        }
+        rest
+    }
+
+    fn hear_body<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let (taken, rest) = bytes.split_at(bytes.len().min(self.left));
+        self.left -= taken.len();
+        if let Some(error) = self.error.as_mut().filter(|error| error.len() < MOST_KEPT) {
+            error.extend_from_slice(taken);
+        }
+        rest
+    }
+
+    fn finish(&mut self) {
+        self.header_length = 0;
+        if let Some(body) = self.error.take() {
+            self.overheard.tell(parse(&body));
+        }
+    }
+}
+
+/// The fields of an ErrorResponse ("54.8 Error and Notice Message Fields").
+fn parse(body: &[u8]) -> ServerError {
+    let field = |kind: u8| {
+        let found = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind));
+        found.map(|field| String::from_utf8_lossy(&field[1..]).into_owned())
+    };
+    ServerError {
+        // V is S untranslated; all supported versions send it.
+        severity: field(b'V').or_else(|| field(b'S')).unwrap_or_default(),
+        code: field(b'C').unwrap_or_default(),
+        message: field(b'M').unwrap_or_default(),
+        detail: field(b'D'),
+        hint: field(b'H'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 4).unwrap().to_be_bytes();
+        [&[kind][..], &length, body].concat()
+    }
+
+    #[test]
+    fn errors_are_heard_however_the_bytes_are_cut() {
+        let error = b"SFEHLER\0VERROR\0C53100\0Mcould not extend file\0HCheck free disk space.\0\0";
+        let stream =
+            [message(b'Z', b"I"), message(b'n', b""), message(b'E', error), message(b'Z', b"I")].concat();
+        for size in 1..stream.len() {
+            let overheard = Arc::new(Overheard::default());
+            let mut ear = Ear::new(Arc::clone(&overheard));
+            stream.chunks(size).for_each(|bytes| ear.hear(bytes));
+            assert!(overheard.any());
+            assert_eq!(overheard.last_words(), None, "an ERROR does not end the session");
+            overheard.forget();
+            assert!(!overheard.any());
+            ear.hear(&message(b'E', b"VFATAL\0C57P01\0Mterminating\0\0"));
+            let last = overheard.last_words().unwrap();
+            assert_eq!(
+                (last.code.as_str(), last.message.as_str(), last.hint),
+                ("57P01", "terminating", None)
+            );
+        }
+    }
+}
