@@ -123,6 +123,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
         pgrig fill --scale 100 --drop        as pgbench -i -s 100\n  \
         pgrig fill 20GiB --data-only --explain"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct FillArgs {
     /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
     pub(crate) size: Option<Size>,

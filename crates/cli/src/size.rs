@@ -48,11 +48,12 @@ impl FromStr for Size {
 
 /// Bytes for people, in powers of 1000 with three significant digits: `1.07 GB`.
 pub(crate) fn human(bytes: u64) -> String {
+    // 999.5 MB and more round to 1.00 GB.
     let (unit, factor) = match bytes {
         0..1_000 => return format!("{bytes} B"),
-        1_000..1_000_000 => ("kB", 1e3),
-        1_000_000..1_000_000_000 => ("MB", 1e6),
-        1_000_000_000..1_000_000_000_000 => ("GB", 1e9),
+        1_000..999_500 => ("kB", 1e3),
+        999_500..999_500_000 => ("MB", 1e6),
+        999_500_000..999_500_000_000 => ("GB", 1e9),
         _ => ("TB", 1e12),
     };
     format!("{} {unit}", three_digits(bytes as f64 / factor))
@@ -88,7 +89,8 @@ pub(crate) fn grouped(number: u64) -> String {
 }
 
 fn three_digits(number: f64) -> String {
-    let decimals = if number < 10.0 { 2 } else { usize::from(number < 100.0) };
+    // What would be rounded up to a further digit has one decimal less.
+    let decimals = if number < 9.995 { 2 } else { usize::from(number < 99.95) };
     format!("{number:.decimals$}")
 }
 
@@ -133,6 +135,9 @@ mod tests {
     #[test]
     fn sizes_and_counts_are_short() {
         assert_eq!(human(999), "999 B");
+        assert_eq!(human(999_499_999), "999 MB");
+        assert_eq!(human(999_999_999), "1.00 GB");
+        assert_eq!(human(9_996_000_000), "10.0 GB");
         assert_eq!(human(1_073_741_824), "1.07 GB");
         assert_eq!(human(73_412_000_000), "73.4 GB");
         assert_eq!(human(734_120_000), "734 MB");

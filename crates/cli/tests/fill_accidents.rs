@@ -1,5 +1,7 @@
 //! Fills that are interrupted, killed, or lose their server in the middle.
 
+#![allow(clippy::print_stderr, reason = "says what is skipped")]
+
 mod common;
 
 use std::path::Path;
@@ -147,7 +149,7 @@ impl Drop for Volume {
 fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
     let rig = Rig::new();
     let Some(_volume) = Volume::mount(rig.home.path(), 1500) else {
-        println!("skipped: this account may not mount a tmpfs");
+        eprintln!("skipped: this account may not mount a tmpfs");
         return;
     };
     let filling = filling(

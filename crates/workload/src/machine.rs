@@ -1,10 +1,12 @@
 //! The machine that pgrig runs on, and whether the server is on it too.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use measure::{Disk, Machine};
-use sysinfo::{CpuRefreshKind, Disks, MemoryRefreshKind, RefreshKind, System};
+use nix::sys::statvfs::statvfs;
+use sysinfo::{CpuRefreshKind, MemoryRefreshKind, RefreshKind, System};
 
 use crate::connect::{Connection, Transport};
 use crate::server::ServerInfo;
@@ -33,15 +35,31 @@ pub fn cores() -> u32 {
 /// The volume that holds `path`, with what is free on it for an ordinary user.
 pub fn volume_of(path: &Path) -> Option<Disk> {
     let path = fs::canonicalize(path).ok()?;
-    let disks = Disks::new_with_refreshed_list().ok()?;
-    let holding = disks.iter().filter(|disk| path.starts_with(disk.mount_point()));
-    let disk = holding.max_by_key(|disk| disk.mount_point().components().count())?;
+    let device = fs::metadata(&path).ok()?.dev();
+    let on_it = |path: &&Path| fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
+    let mount = path.ancestors().take_while(on_it).last()?.to_owned();
+    let space = statvfs(&path).ok()?;
+    // The types of these fields differ between systems.
+    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    let bytes = |blocks| u64::from(blocks) * space.fragment_size() as u64;
     Some(Disk {
-        mount: disk.mount_point().display().to_string(),
-        file_system: disk.file_system().to_string_lossy().into_owned(),
-        size: disk.total_space(),
-        free: disk.available_space(),
+        file_system: file_system(&mount).unwrap_or_else(|| "unknown".to_owned()),
+        mount: mount.display().to_string(),
+        size: bytes(space.blocks()),
+        free: bytes(space.blocks_available()),
     })
+}
+
+/// Type of the file system mounted there, where the system has Linux's list of them.
+fn file_system(mount: &Path) -> Option<String> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let fields = |line: &str| {
+        let mut fields = line.split(' ').map(str::to_owned);
+        Some((fields.nth(1)?, fields.next()?))
+    };
+    // What was mounted last on a place is what is seen there.
+    let found = mounts.lines().rev().filter_map(fields).find(|(at, _)| Path::new(at) == mount);
+    found.map(|(_, kind)| kind)
 }
 
 /// Whether the server runs on this machine; none where it cannot be known (a TCP connection to

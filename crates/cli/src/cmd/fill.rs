@@ -58,7 +58,9 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
     file.save(&run)?;
 
     let checkpoints = Checkpoints::so_far(&connection.client).await;
-    let result = fill::run(&chosen.target, &plan, &FillProgress::new(&plan, printer), interrupted()).await;
+    let progress = FillProgress::new(&plan, printer);
+    let result = Box::pin(fill::run(&chosen.target, &plan, &progress, interrupted())).await;
+    drop(progress);
     match &result {
         Ok(outcome) => {
             run.status = Status::Done;

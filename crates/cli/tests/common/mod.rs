@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, Row};
 
 /// Nothing here takes this long unless it never ends.
-pub const DEADLINE: Duration = Duration::from_secs(120);
+pub const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A PGRIG_HOME in a temporary directory; PostgreSQL itself is fetched once for all tests.
 pub struct Rig {
