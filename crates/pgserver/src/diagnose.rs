@@ -93,12 +93,12 @@ pub(crate) fn is_port_in_use(output: &str) -> bool {
     output.contains("Address already in use")
 }
 
-/// The last FATAL or PANIC message, or else the last line.
+/// The last PANIC message, or how a child died, or the last FATAL message, or else the last line.
 pub(crate) fn last_words(output: &str) -> Option<String> {
-    let severe = |line: &&str| line.contains("FATAL:") || line.contains("PANIC:");
-    output
-        .lines()
-        .rfind(severe)
+    // After a child's death, those who connect get a FATAL that explains nothing.
+    ["PANIC:", "was terminated by signal", "FATAL:"]
+        .iter()
+        .find_map(|words| output.lines().rfind(|line| line.contains(words)))
         .or_else(|| output.lines().rfind(|line| !line.trim().is_empty()))
         .map(|line| message(line).to_owned())
 }
@@ -143,6 +143,9 @@ mod tests {
     fn the_unknown_is_quoted() {
         let found = explain("a LOG:  fine\nb FATAL:  odd thing\nc LOG:  shut down\n", None);
         assert_eq!(found.cause, "odd thing");
+        let crash = "a LOG:  server process (PID 7) was terminated by signal 9: Killed\n\
+                     b FATAL:  the database system is in recovery mode\n";
+        assert!(explain(crash, None).cause.ends_with("signal 9: Killed"));
         assert_eq!(explain("", None).cause, "it printed nothing");
     }
 }

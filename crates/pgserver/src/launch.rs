@@ -5,12 +5,12 @@ use crate::error::OnPath;
 use crate::files::{create_dirs, poll, text};
 use crate::lock::{InUse, Purpose};
 use crate::pidfile::{self, PidFile};
-use crate::postmaster::{Failure, Postmaster};
+use crate::postmaster::{Failure, Postmaster, RECOVERY_DEADLINE};
 use crate::record::{Config, InstanceRecord, ServerRecord};
 use crate::running::Running;
 use crate::status::Live;
 use crate::{
-    Binaries, Error, Event, Events, Instance, Lifetime, Result, config_file, initdb, process, socket,
+    Binaries, Error, Event, Events, Instance, Lifetime, Result, config_file, control, initdb, process, socket,
 };
 use nix::sys::signal::Signal;
 use std::fs;
@@ -23,6 +23,8 @@ pub(crate) const LOCALHOST: &str = "127.0.0.1";
 
 /// For a server that is starting or stopping without holding the lock.
 const SETTLE: Duration = Duration::from_mins(1);
+/// Between two looks at it.
+const LOOK: Duration = Duration::from_secs(1);
 /// For the processes of a killed server to notice that; then again after each signal.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 const EVERY: Duration = Duration::from_millis(10);
@@ -73,7 +75,28 @@ fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
         instance.end_orphan(live.pidfile.pid, events)?;
         return Ok(None);
     }
-    instance.settle(SETTLE);
+    let begin = Instant::now();
+    let mut told = false;
+    while let Some(live) = instance.settle(LOOK).filter(|live| !live.pidfile.is_ready()) {
+        // Its starter was killed, or would still hold the lock.
+        let recovers = live.pidfile.is_starting() && !control::is_shut_down(&instance.data());
+        let patience = if recovers { RECOVERY_DEADLINE } else { SETTLE };
+        let pid = live.pidfile.pid;
+        if begin.elapsed() > patience {
+            return Err(Error::Start {
+                instance: instance.name().to_owned(),
+                cause: format!("its server (process {pid}) is still starting or stopping"),
+                remedy: "wait for it, or stop it (pgrig server stop)".to_owned(),
+                log: instance.log_path(),
+            });
+        }
+        if recovers && !told {
+            told = true;
+            events(Event::Recovering(format!(
+                "the server (process {pid}) that a killed pgrig started is in crash recovery; waiting for it"
+            )));
+        }
+    }
     attach(instance)
 }
 
@@ -152,7 +175,7 @@ fn try_start(
 ) -> Result<(Postmaster, ServerRecord), Failure> {
     let socket_dir = socket::directory(&instance.dir, account);
     socket::prepare(&socket_dir, account)?;
-    let settings = settings(config, &instance.data(), &socket_dir)?;
+    let settings = settings(config, lifetime, &instance.data(), &socket_dir)?;
     config_file::write(&instance.data(), &settings, account)?;
     let mut record =
         ServerRecord { lifetime, starter: std::process::id(), pid: None, config: config.clone(), settings };
@@ -175,7 +198,12 @@ fn try_start(
 }
 
 /// The profile's, the user's, and those that make it reachable.
-fn settings(config: &Config, data: &Path, socket_dir: &Path) -> Result<Vec<(String, String)>> {
+fn settings(
+    config: &Config,
+    lifetime: Lifetime,
+    data: &Path,
+    socket_dir: &Path,
+) -> Result<Vec<(String, String)>> {
     let listen = if config.tcp { LOCALHOST } else { "" };
     let mut settings = config.profile.settings(data);
     settings.extend(config.set.iter().cloned());
@@ -185,6 +213,11 @@ fn settings(config: &Config, data: &Path, socket_dir: &Path) -> Result<Vec<(Stri
         ("unix_socket_directories", socket::list_element(text(socket_dir)?)),
     ];
     settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    if lifetime == Lifetime::Owned {
+        // The kernel's SIGINT at our death must end it. From 15 on, a postmaster that gets one between a
+        // crash of its child and the redo that follows waits for ever for its idle checkpointer.
+        settings.push(("restart_after_crash".to_owned(), "off".to_owned()));
+    }
     Ok(config_file::effective(settings))
 }
 

@@ -31,6 +31,8 @@
 //!
 //! A server started by [`Instance::attach_or_start`] belongs to this process: it is stopped by
 //! [`Running::stop`] or on drop, and on Linux also by the kernel when this process dies in any way.
+//! It also ends when one of its processes crashes (`restart_after_crash=off`): PostgreSQL 15 to 18, told
+//! to stop while they restart themselves, never end. The next start recovers it.
 //! A server started by [`Instance::start_detached`] outlives it and is shared by all who attach.
 //!
 //! All entry points block, and may be called from inside an async runtime's blocking section.
@@ -44,6 +46,7 @@
 mod account;
 mod binaries;
 mod config_file;
+mod control;
 mod diagnose;
 mod error;
 mod event;

@@ -31,6 +31,11 @@ impl PidFile {
         matches!(self.status.as_deref(), Some("ready" | "standby"))
     }
 
+    /// It does not accept connections yet.
+    pub(crate) fn is_starting(&self) -> bool {
+        self.status.as_deref() == Some("starting")
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
         let line = |n: usize| lines.get(n - 1).copied().filter(|line| !line.is_empty());

@@ -6,7 +6,7 @@ use crate::files::{free_bytes, name_of, poll};
 use crate::initdb::clean_environment;
 use crate::pidfile::PidFile;
 use crate::spawn::{Keeper, OnParentDeath, detach, spawn_kept};
-use crate::{Binaries, Error, Event, Events, Lifetime, Result, diagnose, process};
+use crate::{Binaries, Error, Event, Events, Lifetime, Result, control, diagnose, process};
 use nix::sys::signal::Signal;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const START_DEADLINE: Duration = Duration::from_mins(1);
 /// As long as the log shows crash recovery at work.
-const RECOVERY_DEADLINE: Duration = Duration::from_hours(2);
+pub(crate) const RECOVERY_DEADLINE: Duration = Duration::from_hours(2);
 /// A fast shutdown writes a checkpoint: with gigabytes of shared buffers and a slow disk that takes
 /// its time. Cutting it short would empty every unlogged table, so patience is the lesser evil.
 const FAST_DEADLINE: Duration = Duration::from_mins(10);
@@ -199,6 +199,11 @@ impl Postmaster {
     }
 }
 
+/// Words of the log's lines about crash recovery. The first three come before a sync of the whole data
+/// directory, which may take minutes.
+const RECOVERING: [&str; 5] =
+    ["was interrupted", "shut down in recovery", "syncing data directory", "recovery in progress", "redo "];
+
 /// Follows the log of a slow start.
 #[derive(Debug, Default)]
 struct Recovery {
@@ -215,8 +220,7 @@ impl Recovery {
         }
         self.looked = elapsed;
         let text = log.text();
-        let at_it = |line: &&str| line.contains("recovery in progress") || line.contains("redo ");
-        if let Some(line) = text.lines().rfind(at_it) {
+        if let Some(line) = text.lines().rfind(|line| RECOVERING.iter().any(|words| line.contains(words))) {
             self.seen = true;
             let line = line.split_once("LOG:").map_or(line, |(_, rest)| rest);
             if self.told != line.trim() {
@@ -231,23 +235,34 @@ impl Recovery {
     }
 }
 
-/// Stops a server: fast, and if that takes too long immediately.
+/// Stops a server: fast, and if that takes too long immediately. One in the middle of crash recovery
+/// immediately: the next start does it again, and it empties the unlogged tables anyway.
 pub(crate) fn stop(instance: &Path, pid: u32, mut gone: impl FnMut() -> bool, events: Events) -> Result<()> {
-    let mut gone_within = |time| poll(time, EVERY, || gone().then_some(())).is_some();
-    process::signal(pid, Signal::SIGINT);
-    if gone_within(TELL_AFTER) {
+    let data = instance.join("data");
+    let recovering = || control::is_recovering(&data);
+    if !recovering() {
+        process::signal(pid, Signal::SIGINT);
+        // It may enter recovery after the signal, and then not end: see launch::settings.
+        let mut settled_within =
+            |time| poll(time, EVERY, || (gone() || recovering()).then_some(())).is_some();
+        if !settled_within(TELL_AFTER) {
+            events(Event::Waiting(format!("the server (process {pid}) writes its last checkpoint")));
+            settled_within(FAST_DEADLINE);
+        }
+    }
+    if gone() {
         return Ok(());
     }
-    events(Event::Waiting(format!("the server (process {pid}) writes its last checkpoint")));
-    if gone_within(FAST_DEADLINE) {
-        return Ok(());
-    }
-    events(Event::Recovering(format!(
-        "the server (process {pid}) does not stop, and is now stopped without a checkpoint: \
-         the next start recovers it, unlogged tables will be empty"
-    )));
+    events(Event::Recovering(if recovering() {
+        format!("the server (process {pid}) is stopped in its crash recovery: the next start begins it anew")
+    } else {
+        format!(
+            "the server (process {pid}) does not stop, and is now stopped without a checkpoint: \
+             the next start recovers it, unlogged tables will be empty"
+        )
+    }));
     process::signal(pid, Signal::SIGQUIT);
-    if gone_within(IMMEDIATE_DEADLINE) {
+    if poll(IMMEDIATE_DEADLINE, EVERY, || gone().then_some(())).is_some() {
         return Ok(());
     }
     Err(Error::Stop { instance: name_of(instance), pid })

@@ -106,7 +106,7 @@ fn memory() -> u64 {
 }
 
 /// What pgrig decides itself, and what to use instead.
-const RESERVED: [(&str, &str); 9] = [
+const RESERVED: [(&str, &str); 10] = [
     ("port", "ask for TCP to get a free one"),
     ("listen_addresses", "ask for TCP to listen on 127.0.0.1"),
     ("unix_socket_directories", "`pgrig server url` shows where"),
@@ -116,6 +116,10 @@ const RESERVED: [(&str, &str); 9] = [
     ("ident_file", "edit pg_ident.conf in the data directory"),
     ("logging_collector", "`pgrig server logs` shows the log"),
     ("log_destination", "`pgrig server logs` shows the log"),
+    (
+        "restart_after_crash",
+        "a shared server (`pgrig server start`) restarts itself, one that ends with its command does not",
+    ),
 ];
 
 /// Whether the user may set this.
