@@ -35,10 +35,13 @@ KINDS = {
 
 def main():
     options = parse()
-    instance = f"bench-{os.getpid()}"
+    instance = options.instance = f"bench-{os.getpid()}"
     server = ["--pg-bin", options.pg_bin] if options.pg_bin else ["--pg-version", options.pg_version]
     start = [options.pgrig, "server", "start", "--instance", instance, "--profile", options.profile, *server]
     url = subprocess.run(start, check=True, capture_output=True, text=True).stdout.strip()
+    status = [options.pgrig, "server", "status", "--instance", instance, "--json"]
+    found = json.loads(subprocess.run(status, check=True, capture_output=True, text=True).stdout)
+    options.home = str(Path(found[0]["directory"]).parent.parent)
     try:
         trials = run(options, url)
         record = {
@@ -60,9 +63,10 @@ def main():
     show(record)
     if options.record:
         major = record["server"].split()[1].split(".")[0]
-        name = f"{record['date'][:10]}-fill-pg{major}-{options.profile}.json"
+        name = f"{record['date'][:10]}-fill-pg{major}-{options.profile}-scale{options.scale}.json"
         path = Path(options.record) / name
-        path.write_text(json.dumps(record, indent=1) + "\n")
+        # Where pgrig lives on the machine that measured is nobody's business.
+        path.write_text(json.dumps(record, indent=1).replace(options.home, "PGRIG_HOME") + "\n")
         print(f"\nrecord: {path}")
 
 
@@ -96,7 +100,7 @@ def run(options, url):
         tools = {"pgbench": [options.pgbench, "-i", "-q", "-s", str(options.scale), *pgbench.split(), url]}
         for name, arguments in pgrigs.items():
             tools[f"pgrig {name}"] = [options.pgrig, "fill", "--scale", str(options.scale), "--drop", "-q",
-                                      *arguments.split(), "-d", url]
+                                      *arguments.split(), "--instance", options.instance]
         for number in range(options.trials + 1):
             order = list(tools)
             chance.shuffle(order)

@@ -7,6 +7,11 @@ const TUPLE_HEADER: u32 = 23;
 /// The longest payload that a one-byte varlena header can describe, bytes.
 const SHORT_VARLENA: u32 = 126;
 
+/// Tuples that COPY collects before it writes them (`MAX_BUFFERED_TUPLES` in `copyfrom.c`).
+const COPY_BATCH: u32 = 1000;
+/// Blocks by which a heap is extended at once, at most (`MAX_BUFFERS_TO_EXTEND_BY` in `hio.c`).
+const MOST_EXTENSION: u64 = 64;
+
 /// A column's value as a tuple stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribute {
@@ -61,5 +66,23 @@ impl Geometry {
     /// Blocks of a heap filled from empty with `rows` tuples.
     pub fn heap_blocks(self, rows: u64, tuple: u32, fillfactor: u8) -> u64 {
         rows.div_ceil(u64::from(self.rows_per_page(tuple, fillfactor)))
+    }
+
+    /// The most blocks, at most `limit`, that one COPY into a table of its own transaction fills
+    /// without leaving extended blocks empty.
+    ///
+    /// Since PostgreSQL 16 a COPY extends the heap by what its first batch needs, then each time by
+    /// as much as in all before, up to 64 blocks (`RelationAddBlocks` in `hio.c`); what is left
+    /// when it ends stays empty. Older releases extend block by block, so any number does.
+    pub fn blocks_without_waste(self, tuple: u32, fillfactor: u8, limit: u64) -> u64 {
+        let rows_per_page = self.rows_per_page(tuple, fillfactor);
+        let mut extended = u64::from(COPY_BATCH.div_ceil(rows_per_page)).min(MOST_EXTENSION);
+        loop {
+            let next = extended + extended.min(MOST_EXTENSION);
+            if next > limit {
+                return extended;
+            }
+            extended = next;
+        }
     }
 }

@@ -65,7 +65,8 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
         Ok(outcome) => {
             run.status = Status::Done;
             run.trials.push(outcome.trial(&plan));
-            run.notes.extend(disturbances(checkpoints, Checkpoints::so_far(&connection.client).await));
+            let now = Checkpoints::so_far(&connection.client).await;
+            run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
             printer.result(fill_text::outcome(outcome, &plan))?;
         }
         Err(error) => {
@@ -120,8 +121,9 @@ async fn interrupted() {
     }
 }
 
-fn disturbances(before: Option<Checkpoints>, after: Option<Checkpoints>) -> Option<Note> {
-    let ran = after?.since(before?);
+fn disturbances(before: Option<Checkpoints>, after: Option<Checkpoints>, own: u64) -> Option<Note> {
+    // The last of our own may have been cut short by the commit, and not be counted on our side.
+    let ran = after?.since(before?).saturating_sub(if own > 0 { own + 1 } else { 0 });
     let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };
     (ran > 0).then(|| Note { text: format!("{ran} {plural} began meanwhile: some of the time is theirs") })
 }

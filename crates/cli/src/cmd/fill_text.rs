@@ -55,7 +55,7 @@ fn method(plan: &Plan) -> String {
         CopyFormat::Binary => "binary",
     };
     match plan.method {
-        Method::FrozenCopy => format!("frozen-copy, {format}: one transaction, all or nothing"),
+        Method::FrozenCopy { .. } => format!("frozen-copy, {format}: one transaction, all or nothing"),
         Method::ParallelCopy { streams, chunk_rows } => format!(
             "parallel-copy, {format}: {streams} streams, a transaction for every {} rows",
             grouped(chunk_rows)

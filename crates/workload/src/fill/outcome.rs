@@ -21,6 +21,8 @@ pub struct Outcome {
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.
     pub client_cpu: Duration,
+    /// Checkpoints that the fill itself forced.
+    pub own_checkpoints: u64,
 }
 
 impl Outcome {

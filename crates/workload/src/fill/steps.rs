@@ -1,5 +1,6 @@
 //! The steps, one after the other, as the plan says.
 
+use std::convert::Infallible;
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -24,6 +25,9 @@ use crate::quote::{identifier, qualified};
 /// How often the server is asked how far a vacuum or an index build has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
+/// Between forced checkpoints: enough comes in meanwhile to make the next one worth its fsync.
+const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
+
 /// A fill that is being carried out.
 pub(super) struct Filler<'a> {
     plan: &'a Plan,
@@ -31,6 +35,7 @@ pub(super) struct Filler<'a> {
     sessions: Sessions<'a>,
     progress: Progress,
     observer: &'a dyn Observer,
+    own_checkpoints: AtomicU64,
 }
 
 impl<'a> Filler<'a> {
@@ -41,6 +46,7 @@ impl<'a> Filler<'a> {
             sessions: Sessions::new(target),
             progress: Progress::new(),
             observer,
+            own_checkpoints: AtomicU64::new(0),
         }
     }
 
@@ -56,7 +62,7 @@ impl<'a> Filler<'a> {
 
     /// All steps of the plan.
     pub(super) async fn execute(&self) -> Result<Outcome, ConnectError> {
-        let session = self.sessions.open().await?;
+        let session = self.open_loader().await?;
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let wal_before = wal_position(&session).await?;
         if self.plan.includes(InitStep::Drop) {
@@ -68,15 +74,15 @@ impl<'a> Filler<'a> {
         }
         let cpu_before = cpu_time();
         let accounts = match self.plan.method {
-            Method::FrozenCopy => self.load_frozen(&session, &mut clock).await?,
+            Method::FrozenCopy { chunk_rows } => self.load_frozen(&session, &mut clock, chunk_rows).await?,
             Method::ParallelCopy { streams, chunk_rows } => {
                 self.load_parallel(&session, &mut clock, streams, chunk_rows).await?
             }
         };
         let client_cpu = cpu_time().saturating_sub(cpu_before);
-        if self.plan.includes(InitStep::Vacuum) {
+        if let Some(options) = self.plan.vacuum {
             let started = clock.start(InitStep::Vacuum);
-            self.vacuum(&session).await?;
+            self.vacuum(&session, options).await?;
             clock.finish(InitStep::Vacuum, started);
         }
         if self.plan.includes(InitStep::PrimaryKeys) {
@@ -86,29 +92,75 @@ impl<'a> Filler<'a> {
         }
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
-        Ok(Outcome { steps: clock.steps, accounts, sizes, wal, client_cpu })
+        let own_checkpoints = self.own_checkpoints.load(Ordering::Relaxed);
+        Ok(Outcome { steps: clock.steps, accounts, sizes, wal, client_cpu, own_checkpoints })
+    }
+
+    /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is
+    /// dirty, and then stops whoever writes.
+    async fn open_loader(&self) -> Result<Session, ConnectError> {
+        let session = self.sessions.open().await?;
+        if self.plan.flush_early {
+            session.run("SET backend_flush_after = '2MB'").await?;
+        }
+        Ok(session)
     }
 
     /// Everything in the transaction that creates the tables, so that rows can be frozen and, with
     /// wal_level = minimal, need no WAL.
-    async fn load_frozen(&self, session: &Session, clock: &mut Clock<'_, '_>) -> Result<u64, ConnectError> {
+    async fn load_frozen(
+        &self,
+        session: &Session,
+        clock: &mut Clock<'_, '_>,
+        chunk_rows: u64,
+    ) -> Result<u64, ConnectError> {
         let started = clock.start(InitStep::Create);
         session.run("BEGIN").await?;
         self.create(session).await?;
         clock.finish(InitStep::Create, started);
 
         let started = clock.start(InitStep::Generate);
-        let mut accounts = 0;
-        for table in self.tables.iter().filter(|table| table.rows > 0) {
+        let [small @ .., accounts] = &self.tables;
+        for table in small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, true);
-            accounts = self.copy(session, &copy, table, 0..table.rows).await?;
+            self.copy(session, &copy, table, 0..table.rows).await?;
         }
+        let copy = Copy::new(&self.plan.schema, accounts, self.plan.format, true);
+        let load = async {
+            let mut loaded = 0;
+            let mut start = 0;
+            while start < accounts.rows {
+                let end = accounts.rows.min(start + chunk_rows);
+                loaded += self.copy(session, &copy, accounts, start..end).await?;
+                start = end;
+            }
+            Ok::<u64, ConnectError>(loaded)
+        };
+        let loaded = if self.plan.write_behind {
+            tokio::select! {
+                loaded = load => loaded?,
+                never = self.write_behind() => match never {},
+            }
+        } else {
+            load.await?
+        };
         self.drop_defaults(session).await?;
         session.run("COMMIT").await?;
         self.progress.commit_tables();
-        self.progress.commit_rows(accounts);
+        self.progress.commit_rows(loaded);
         clock.finish(InitStep::Generate, started);
-        Ok(accounts)
+        Ok(loaded)
+    }
+
+    /// Keeps the checkpointer writing. A courtesy too: without it the commit writes all.
+    async fn write_behind(&self) -> Infallible {
+        if let Ok(session) = self.sessions.open().await {
+            while session.run("CHECKPOINT").await.is_ok() {
+                self.own_checkpoints.fetch_add(1, Ordering::Relaxed);
+                tokio::time::sleep(WRITE_BEHIND_PAUSE).await;
+            }
+        }
+        std::future::pending().await
     }
 
     /// Tables first; then each stream takes chunk after chunk, a transaction each.
@@ -135,7 +187,7 @@ impl<'a> Filler<'a> {
         let copy = Copy::new(&self.plan.schema, accounts, self.plan.format, false);
         let next = AtomicU64::new(0);
         let stream = || async {
-            let session = self.sessions.open().await?;
+            let session = self.open_loader().await?;
             let mut loaded = 0;
             loop {
                 let start = next.fetch_add(chunk_rows, Ordering::Relaxed);
@@ -190,13 +242,7 @@ impl<'a> Filler<'a> {
         Ok(())
     }
 
-    /// Frozen pages are skipped; after parallel streams every page is marked and frozen at once,
-    /// through all of shared_buffers where the server allows it (16 and later).
-    async fn vacuum(&self, session: &Session) -> Result<(), ConnectError> {
-        let options = match self.plan.method {
-            Method::FrozenCopy => "ANALYZE",
-            Method::ParallelCopy { .. } => "FREEZE, ANALYZE",
-        };
+    async fn vacuum(&self, session: &Session, options: &str) -> Result<(), ConnectError> {
         for table in &self.tables {
             let name = qualified(&self.plan.schema, table.name);
             self.watched(session, &format!("VACUUM ({options}) {name}")).await?;
@@ -228,7 +274,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    async fn report_progress(&self, pid: i32) -> std::convert::Infallible {
+    async fn report_progress(&self, pid: i32) -> Infallible {
         let mut every = tokio::time::interval(PROGRESS_INTERVAL);
         every.tick().await;
         every.tick().await;

@@ -52,6 +52,7 @@ impl Survey {
             cores: local.then_some(client.cores),
             memory: local.then_some(client.memory),
             remote: !local && !is_loopback(&connection.transport),
+            own: data_directory.is_some(),
         };
         let environment = Environment {
             pgrig: env!("CARGO_PKG_VERSION").to_owned(),
