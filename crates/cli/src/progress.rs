@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use measure::human::count;
 use workload::fill::{InitStep, Observer, Plan};
 
 use crate::printer::{Printer, ProgressStyle};
-use crate::size::count;
 
 /// Between plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);

@@ -1,18 +1,27 @@
 //! Run documents as files: `PGRIG_HOME/runs/<id>.json`, and wherever --json says.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
 use measure::Run;
 
+use crate::exit::Usage;
 use crate::printer::Printer;
 
 /// Where one run is saved; each time whole, so that a reader never sees half a document.
 pub(crate) struct RunFile {
     path: PathBuf,
-    copy: Option<String>,
+    copy: Option<Copy>,
+}
+
+/// Where --json wants the document.
+enum Copy {
+    Stdout,
+    /// Opened before the work begins, so that a wrong name is found out in time.
+    File(File, String),
 }
 
 /// A run's id and when it began, for a verb that starts now.
@@ -29,7 +38,16 @@ impl RunFile {
         let directory = home.join("runs");
         fs::create_dir_all(&directory)
             .with_context(|| format!("cannot create {} for run documents", directory.display()))?;
-        Ok(Self { path: directory.join(format!("{id}.json")), copy: copy.map(str::to_owned) })
+        let copy = match copy {
+            None => None,
+            Some("-") => Some(Copy::Stdout),
+            Some(name) => {
+                let file = File::create(name)
+                    .map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;
+                Some(Copy::File(file, name.to_owned()))
+            }
+        };
+        Ok(Self { path: directory.join(format!("{id}.json")), copy })
     }
 
     /// Saves the run as it is so far.
@@ -38,12 +56,14 @@ impl RunFile {
     }
 
     /// Saves the run for the last time, and hands it to whoever asked for JSON.
-    pub(crate) fn finish(&self, run: &Run) -> anyhow::Result<()> {
+    pub(crate) fn finish(&mut self, run: &Run) -> anyhow::Result<()> {
         self.save(run)?;
-        match self.copy.as_deref() {
+        match &mut self.copy {
             None => Ok(()),
-            Some("-") => Ok(Printer::json(text(run)?.trim_end())?),
-            Some(file) => write(Path::new(file), &text(run)?),
+            Some(Copy::Stdout) => Ok(Printer::json(text(run)?.trim_end())?),
+            Some(Copy::File(file, name)) => file
+                .write_all(text(run)?.as_bytes())
+                .with_context(|| format!("cannot write --json {name}")),
         }
     }
 

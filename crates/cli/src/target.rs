@@ -14,7 +14,13 @@ use crate::printer::Printer;
 /// The server that a verb works on. An embedded one that was started for it stops with it.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
-    embedded: Option<Running>,
+    embedded: Option<Embedded>,
+}
+
+/// pgrig's own server, running.
+struct Embedded {
+    instance: String,
+    running: Running,
 }
 
 /// Finds the server, and starts the embedded one if that is meant.
@@ -39,12 +45,13 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> a
         let target = resolve(&options, &env)?;
         return Ok(Chosen { target, embedded: None });
     }
-    let running =
-        Instance::open(home, spec(&choice.embedded))?.attach_or_start(&|event| printer.say(event))?;
+    let instance = Instance::open(home, spec(&choice.embedded))?;
+    let running = instance.attach_or_start(&|event| printer.say(event))?;
     announce(&running, home, printer);
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
-    Ok(Chosen { target, embedded: Some(running) })
+    let embedded = Embedded { instance: instance.name().to_owned(), running };
+    Ok(Chosen { target, embedded: Some(embedded) })
 }
 
 /// What the arguments ask of an instance.
@@ -90,28 +97,34 @@ impl Chosen {
         for warning in self.target.warnings().iter().chain(connection.warnings()) {
             printer.warn(warning);
         }
-        if let Some(running) = &self.embedded {
-            assert_settings(&connection, running).await?;
+        if let Some(embedded) = &self.embedded {
+            assert_settings(&connection, &embedded.running).await?;
         }
         Ok(connection)
     }
 
     /// The data directory, where it is known to be this server's.
     pub(crate) fn data_directory(&self) -> Option<PathBuf> {
-        self.embedded.as_ref().map(Running::data_dir)
+        self.embedded.as_ref().map(|embedded| embedded.running.data_dir())
+    }
+
+    /// The embedded instance's name, if it was started for this verb and stops with it.
+    pub(crate) fn stopped_instance(&self) -> Option<&str> {
+        let stopping = self.embedded.as_ref().filter(|embedded| !embedded.running.leaves_running());
+        stopping.map(|embedded| embedded.instance.as_str())
     }
 
     /// Leaves the server as it was found.
     pub(crate) fn release(self, printer: &Printer) -> anyhow::Result<()> {
         match self.embedded {
-            Some(running) => Ok(running.stop_telling(&|event| printer.say(event))?),
+            Some(embedded) => Ok(embedded.running.stop_telling(&|event| printer.say(event))?),
             None => Ok(()),
         }
     }
 
     /// The embedded server's log, for hints.
     pub(crate) fn log(&self) -> Option<PathBuf> {
-        self.embedded.as_ref().map(Running::log_path)
+        self.embedded.as_ref().map(|embedded| embedded.running.log_path())
     }
 }
 

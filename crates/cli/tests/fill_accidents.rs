@@ -5,7 +5,6 @@
 mod common;
 
 use std::path::Path;
-use std::process::Command;
 
 use common::{Ran, Rig, Running, connect, until};
 use nix::sys::signal::{Signal, kill};
@@ -127,28 +126,9 @@ fn a_killed_server_is_reported_with_what_is_there() {
     }
 }
 
-/// A small file system of its own for a test; only root can have one.
-struct Volume(std::path::PathBuf);
-
-impl Volume {
-    fn mount(at: &Path, megabytes: u32) -> Option<Self> {
-        let options = format!("size={megabytes}m,mode=0755");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at).output();
-        let mounted = mount.is_ok_and(|output| output.status.success());
-        mounted.then(|| Self(at.to_owned()))
-    }
-}
-
-impl Drop for Volume {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
-    let rig = Rig::new();
-    let Some(_volume) = Volume::mount(rig.home.path(), 1500) else {
+    let Some(rig) = Rig::on_small_disk(1500) else {
         eprintln!("skipped: this account may not mount a tmpfs");
         return;
     };
@@ -169,6 +149,23 @@ fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
     let again = rig.run("fill 5GB");
     assert_eq!(again.code, Some(2), "{again:#?}");
     assert!(again.stderr.contains("not enough disk"), "{again:#?}");
+}
+
+#[test]
+fn a_crashed_backend_ends_the_server_and_the_next_start_recovers() {
+    let rig = Rig::new();
+    let filling = filling(&rig, FROZEN);
+    let backend = rig.block_on(async {
+        let client = connect(&filling.url).await.unwrap();
+        let query = "SELECT pid FROM pg_stat_progress_copy";
+        client.query_one(query, &[]).await.unwrap().get::<_, i32>(0)
+    });
+    kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
+    let ran = filling.pgrig.end();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");
+    assert_gone(filling.postmaster);
+    assert_eq!(tables(&rig), 0);
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Numbers to judgement: the run document and, as the verbs come, the statistics over it.
+//! Numbers to judgement: the run document, numbers for people and, as the verbs come, statistics.
 //!
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
+pub mod human;
 mod run;
 
 pub use run::{

@@ -24,6 +24,8 @@ pub struct ServerInfo {
     pub maintenance_work_mem: u64,
     /// `shared_buffers`, bytes.
     pub shared_buffers: u64,
+    /// `max_connections`.
+    pub max_connections: u32,
     /// `data_directory`, where the role may see it.
     pub data_directory: Option<String>,
     /// Every setting that is not at its built-in default.
@@ -47,6 +49,7 @@ impl ServerInfo {
             wal_level: row.get("wal_level"),
             maintenance_work_mem: bytes("maintenance_work_mem"),
             shared_buffers: bytes("shared_buffers"),
+            max_connections: number("max_connections"),
             data_directory: row.get("data_directory"),
             settings: settings(client).await?,
         })

@@ -367,10 +367,7 @@ fn a_session_ended_in_mid_query() {
         assert_says(&victim.ending().await.to_string(), &["without a word"]);
         let ending = witness.ending().await;
         assert_eq!(ending.sqlstate(), Some("57P02"), "{ending}");
-        // Until it is back the server says so; then it may be stopped.
-        while let Err(error) = server.target().connect().await {
-            assert!(error.sqlstate().is_none_or(|code| code == "57P03"), "{error}");
-        }
+        // A server of pgrig's own does not restart after that: it ends.
     });
 }
 

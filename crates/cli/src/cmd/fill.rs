@@ -2,7 +2,7 @@
 
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use workload::disturbance::Checkpoints;
 use workload::fill::{self, Amount, CopyFormat, FillError, Persistence, Request, Steps, Survey};
 
@@ -42,7 +42,7 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
     printer.say(fill_text::plan(&plan, &survey));
 
     let (id, started_at) = identify("fill");
-    let file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
         id,
@@ -59,7 +59,7 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
 
     let checkpoints = Checkpoints::so_far(&connection.client).await;
     let progress = FillProgress::new(&plan, printer);
-    let result = Box::pin(fill::run(&chosen.target, &plan, &progress, interrupted())).await;
+    let result = Box::pin(fill::run(&chosen.target, &plan, &progress, interrupted(printer))).await;
     drop(progress);
     match &result {
         Ok(outcome) => {
@@ -78,6 +78,12 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
     file.finish(&run)?;
     for note in run.notes.iter().filter(|_| result.is_ok()) {
         printer.say(format!("note: {}", note.text));
+    }
+    if let (Ok(_), Some(instance)) = (&result, chosen.stopped_instance()) {
+        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
+        printer.say(format!(
+            "look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""
+        ));
     }
     printer.say(format!("run document: {}", file.path().display()));
     Ok(result.map(|_| ())?)
@@ -107,17 +113,37 @@ fn request(arguments: &FillArgs) -> Request {
     }
 }
 
-/// Resolves when the user, or whoever ends sessions, wants pgrig to stop.
-async fn interrupted() {
+/// Resolves when the user, or whoever ends sessions, wants pgrig to stop. Asked a second time it
+/// leaves at once: the server then ends too, or rolls back.
+async fn interrupted(printer: &Printer) {
     let caught = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)] = caught else {
-        // Without handlers the signals end pgrig at once, and the server rolls back.
+    let [Ok(interrupt), Ok(terminate), Ok(hangup)] = caught else {
+        // Without handlers the signals end pgrig at once.
         return std::future::pending().await;
     };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
+    let mut signals = Signals { interrupt, terminate, hangup };
+    signals.next().await;
+    printer.say("interrupted: cancelling what runs (once more leaves at once)");
+    tokio::spawn(async move {
+        signals.next().await;
+        #[expect(clippy::exit, reason = "the user insists")]
+        std::process::exit(130);
+    });
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
+use measure::human::{bytes, bytes_both, count, grouped};
 use workload::fill::{CopyFormat, InitStep, Method, Outcome, Persistence, Plan, Survey};
 
 use crate::progress::title;
-use crate::size::{count, described, grouped, human};
 
 /// What will be done, and what it will take.
 pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
@@ -18,17 +18,20 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
+    let server = &survey.environment.server;
+    let release = server.version.split(" on ").next().unwrap_or_default();
+    line("server", format!("{release}, {}", survey.environment.transport));
     line("rows", format!("{} accounts, pgbench scale {}", grouped(plan.accounts), grouped(plan.scale)));
     let sizes = plan.predicted.sizes;
     line(
         "size",
-        format!("{} = heap {} + indexes {}", described(sizes.total()), human(sizes.heap), human(sizes.index)),
+        format!("{} = heap {} + indexes {}", bytes_both(sizes.total()), bytes(sizes.heap), bytes(sizes.index)),
     );
     let wal_and_temporary =
         format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
     line("also", wal_and_temporary);
     if let Some(disk) = &survey.environment.data_volume {
-        line("disk", format!("{} free on {} ({})", human(disk.free), disk.mount, disk.file_system));
+        line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
     } else {
         line("disk", "free space cannot be seen from here".to_owned());
     }
@@ -45,7 +48,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
 }
 
 fn about(bytes: u64) -> String {
-    if bytes == 0 { "almost none".to_owned() } else { format!("about {}", human(bytes)) }
+    if bytes == 0 { "almost none".to_owned() } else { format!("about {}", bytes(bytes)) }
 }
 
 /// How the rows travel.
@@ -78,8 +81,8 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan) -> String {
         } else {
             [String::new(), String::new()]
         };
-        let [rows, bytes] = rates;
-        phases.add_row([title(*step).to_owned(), format!("{seconds:.2}"), rows, bytes]);
+        let [rows, heap] = rates;
+        phases.add_row([title(*step).to_owned(), format!("{seconds:.2}"), rows, heap]);
     }
     let total = outcome.elapsed().as_secs_f64();
     let rate = format!("{:.0} MB/s", outcome.sizes.total() as f64 / total / 1e6);
@@ -96,7 +99,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan) -> String {
         ("WAL", predicted.wal, outcome.wal),
     ] {
         let off = if name == "WAL" { String::new() } else { difference(expected, actual) };
-        sizes.add_row([name.to_owned(), human(expected), human(actual), off]);
+        sizes.add_row([name.to_owned(), bytes(expected), bytes(actual), off]);
     }
     align_right(&mut sizes, 1..4);
 
@@ -104,7 +107,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan) -> String {
         "{}\n\n{}\n\n{} in {total:.2} s: {} accounts in schema {}, {}",
         trimmed(&phases),
         trimmed(&sizes),
-        described(outcome.sizes.total()),
+        bytes_both(outcome.sizes.total()),
         grouped(outcome.accounts),
         plan.schema,
         method(plan).split(':').next().unwrap_or_default(),

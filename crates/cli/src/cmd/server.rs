@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use anyhow::Context;
 use comfy_table::{Table, presets};
 use jiff::Timestamp;
+use measure::human::bytes;
 use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Status};
 use workload::connect::Target;
 
 use crate::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::printer::Printer;
-use crate::size::human;
 use crate::target::{self, assert_settings};
 
 /// Does what the arguments say.
@@ -82,12 +82,12 @@ fn row(status: &Status) -> [String; 6] {
         State::NotCreated => ("not created".to_owned(), String::new(), String::new(), String::new()),
         State::Stopped { version, profile, data_bytes, .. } => {
             let version = version.as_ref().map_or_else(unknown, ToString::to_string);
-            ("stopped".to_owned(), version, profile.to_string(), human(*data_bytes))
+            ("stopped".to_owned(), version, profile.to_string(), bytes(*data_bytes))
         }
         State::Running(server) => {
             let version = server.version.as_ref().map_or_else(unknown, ToString::to_string);
             let profile = server.profile.map_or_else(unknown, |profile| profile.to_string());
-            (running(server), version, profile, human(server.data_bytes))
+            (running(server), version, profile, bytes(server.data_bytes))
         }
     };
     [status.instance.clone(), state, version, profile, data, status.directory.display().to_string()]

@@ -20,6 +20,8 @@ pub const DEADLINE: Duration = Duration::from_mins(2);
 pub struct Rig {
     pub home: TempDir,
     pub runtime: Runtime,
+    /// Whether the home is a small file system of its own.
+    mounted: bool,
 }
 
 /// A finished pgrig.
@@ -33,7 +35,16 @@ pub struct Ran {
 impl Rig {
     pub fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { home: tempfile::tempdir().unwrap(), runtime }
+        Self { home: tempfile::tempdir().unwrap(), runtime, mounted: false }
+    }
+
+    /// With a file system of so many megabytes as its home; only root can have one.
+    pub fn on_small_disk(megabytes: u32) -> Option<Self> {
+        let mut rig = Self::new();
+        let options = format!("size={megabytes}m,mode=0755");
+        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(rig.home.path()).output();
+        rig.mounted = mount.is_ok_and(|output| output.status.success());
+        rig.mounted.then_some(rig)
     }
 
     /// pgrig with these arguments, split at blanks.
@@ -99,6 +110,9 @@ impl Drop for Rig {
     /// A failed test leaves no server.
     fn drop(&mut self) {
         let _ = self.command("server destroy").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        if self.mounted {
+            let _ = Command::new("umount").arg(self.home.path()).status();
+        }
     }
 }
 

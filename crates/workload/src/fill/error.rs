@@ -1,5 +1,6 @@
 //! What can go wrong with a fill.
 
+use measure::human::bytes;
 use thiserror::Error;
 
 use super::remains::Remains;
@@ -14,7 +15,10 @@ pub enum FillError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// A size that these tables cannot have.
-    #[error("{size} bytes cannot be had: with these options the tables take {smallest} to {largest} bytes")]
+    #[error(
+        "{} cannot be had: with these options the tables take {} to {}",
+        bytes(*size), bytes(*smallest), bytes(*largest)
+    )]
     Size {
         /// Asked for, bytes.
         size: u64,
@@ -38,6 +42,14 @@ pub enum FillError {
         rows: u64,
         /// What one table holds.
         most: u64,
+    },
+    /// More loading connections than the server takes.
+    #[error("--streams {streams} is more than this server's max_connections allows: give at most {most}")]
+    Streams {
+        /// Asked for.
+        streams: u16,
+        /// Left of max_connections beside pgrig's other sessions.
+        most: u32,
     },
     /// Older than PostgreSQL 13.
     #[error("this server is {version}; pgrig works with PostgreSQL 13 and later")]
@@ -93,8 +105,9 @@ pub enum FillError {
     },
     /// The data volume is too small.
     #[error(
-        "not enough disk: {needed} bytes are needed (tables and indexes {total}, WAL {wal}, temporary files \
-         {temporary}), {free} are free on {mount}. Ask for less, or free some"
+        "not enough disk: {} are needed (tables and indexes {}, WAL {}, temporary files {}), {} are free on \
+         {mount}. Ask for less, or free some",
+        bytes(*needed), bytes(*total), bytes(*wal), bytes(*temporary), bytes(*free)
     )]
     Disk {
         /// At the peak, bytes.

@@ -41,7 +41,7 @@ pub trait Observer: Sync {
     fn step_finished(&self, step: InitStep, elapsed: Duration);
 }
 
-/// How long sessions may take to end after they were cancelled.
+/// How long cancelling may take, and sessions to end after it.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
@@ -60,7 +60,8 @@ pub async fn run(
     let result = tokio::select! {
         biased;
         () = interrupt => {
-            filler.cancel().await;
+            // The network may be what made the user stop.
+            let _ = tokio::time::timeout(CANCEL_DEADLINE, filler.cancel()).await;
             // The cancelled statements end with an error of their own; that they have ended is
             // what matters, so that what remains can be told.
             match tokio::time::timeout(CANCEL_DEADLINE, &mut work).await {

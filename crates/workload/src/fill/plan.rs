@@ -17,6 +17,8 @@ const MOST_STREAMS: u16 = 8;
 /// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
 /// SortTuple in an array that doubles as it grows, and the index tuple with its header.
 const SORT_BYTES_PER_ROW: u64 = 80;
+/// Sessions beside the streams: pgrig's own, and those that the server keeps for superusers.
+const OTHER_SESSIONS: u32 = 6;
 /// Shared buffers that one COPY keeps to, bytes.
 const COPY_RING: u64 = 16 << 20;
 /// Blocks of that ring that are left unused, because a heap is extended by so many at once.
@@ -147,6 +149,10 @@ impl Plan {
             vacuum: request.steps.vacuum,
             primary_keys: request.steps.primary_keys,
         };
+        let most = server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
+        if let Some(streams) = request.streams.map(NonZeroU16::get).filter(|streams| u32::from(*streams) > most) {
+            return Err(FillError::Streams { streams, most });
+        }
         let (accounts, scale) = rows(request.amount, layout)?;
         let mut reasons = Vec::new();
         let method = method(request, layout, server, site, accounts, &mut reasons);

@@ -25,6 +25,8 @@ use crate::quote::{identifier, qualified};
 /// How often the server is asked how far a vacuum or an index build has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How long a server that may be gone is asked what is there.
+const REMAINS_DEADLINE: Duration = Duration::from_secs(10);
 /// Between forced checkpoints: enough comes in meanwhile to make the next one worth its fsync.
 const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
 
@@ -312,7 +314,8 @@ impl<'a> Filler<'a> {
         let plan = self.plan;
         let told = self.progress.remains(&plan.schema, plan.accounts, plan.persistence);
         let in_doubt = told == Remains::Nothing && self.step() == InitStep::Generate;
-        if in_doubt && self.accounts_exist().await {
+        let exist = tokio::time::timeout(REMAINS_DEADLINE, self.accounts_exist());
+        if in_doubt && exist.await.unwrap_or(false) {
             self.progress.commit_tables();
             self.progress.commit_rows(plan.accounts);
             return self.progress.remains(&plan.schema, plan.accounts, plan.persistence);

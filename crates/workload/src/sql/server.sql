@@ -5,5 +5,6 @@ SELECT version() AS version,
        current_setting('wal_level') AS wal_level,
        pg_size_bytes(current_setting('maintenance_work_mem')) AS maintenance_work_mem,
        pg_size_bytes(current_setting('shared_buffers')) AS shared_buffers,
+       current_setting('max_connections')::int AS max_connections,
        -- Visible to superusers and members of pg_read_all_settings only.
        (SELECT setting FROM pg_settings WHERE name = 'data_directory') AS data_directory

@@ -1,0 +1,69 @@
+//! Numbers as people read them: three significant digits, decimal units.
+
+/// Bytes for people, in powers of 1000 with three significant digits: `1.07 GB`.
+pub fn bytes(number: u64) -> String {
+    // 999.5 MB and more round to 1.00 GB.
+    let (unit, factor) = match number {
+        0..1_000 => return format!("{number} B"),
+        1_000..999_500 => ("kB", 1e3),
+        999_500..999_500_000 => ("MB", 1e6),
+        999_500_000..999_500_000_000 => ("GB", 1e9),
+        _ => ("TB", 1e12),
+    };
+    format!("{} {unit}", three_digits(number as f64 / factor))
+}
+
+/// The same with GiB beside it, where there is one: `1.07 GB (1.00 GiB)`.
+pub fn bytes_both(number: u64) -> String {
+    let gib = number as f64 / f64::from(1 << 30);
+    if gib >= 1.0 { format!("{} ({} GiB)", bytes(number), three_digits(gib)) } else { bytes(number) }
+}
+
+/// A count for people: `746 k`, `7.46 M`.
+pub fn count(number: f64) -> String {
+    match number {
+        ..1e4 => format!("{number:.0}"),
+        ..1e6 => format!("{} k", three_digits(number / 1e3)),
+        ..1e9 => format!("{} M", three_digits(number / 1e6)),
+        _ => format!("{} G", three_digits(number / 1e9)),
+    }
+}
+
+/// A whole number with its thousands apart: `7,460,000`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn three_digits(number: f64) -> String {
+    // What would be rounded up to a further digit has one decimal less.
+    let decimals = if number < 9.995 { 2 } else { usize::from(number < 99.95) };
+    format!("{number:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_counts_are_short() {
+        assert_eq!(bytes(999), "999 B");
+        assert_eq!(bytes(999_499_999), "999 MB");
+        assert_eq!(bytes(999_999_999), "1.00 GB");
+        assert_eq!(bytes(9_996_000_000), "10.0 GB");
+        assert_eq!(bytes(1_073_741_824), "1.07 GB");
+        assert_eq!(bytes(73_412_000_000), "73.4 GB");
+        assert_eq!(bytes(734_120_000), "734 MB");
+        assert_eq!(count(5_340_000.0), "5.34 M");
+        assert_eq!(count(12.0), "12");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(grouped(123), "123");
+    }
+}

@@ -1,0 +1,27 @@
+# What a contributor runs. `just` alone lists it.
+
+_default:
+    @just --list
+
+# Everything that CI checks besides the tests
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+
+# All tests, on real PostgreSQL servers that they start themselves
+test:
+    cargo test --workspace --locked
+
+# What rowgen makes in a second, without a server
+bench-rowgen:
+    cargo bench -p rowgen
+
+# pgrig fill against pgbench -i, side by side; needs pgbench and psql. Arguments: see --help
+bench-fill *arguments:
+    cargo build --release --locked
+    python3 bench/fill.py {{arguments}}
+
+# The API documentation
+doc:
+    cargo doc --workspace --no-deps --open
