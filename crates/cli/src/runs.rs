@@ -61,9 +61,9 @@ impl RunFile {
         match &mut self.copy {
             None => Ok(()),
             Some(Copy::Stdout) => Ok(Printer::json(text(run)?.trim_end())?),
-            Some(Copy::File(file, name)) => file
-                .write_all(text(run)?.as_bytes())
-                .with_context(|| format!("cannot write --json {name}")),
+            Some(Copy::File(file, name)) => {
+                file.write_all(text(run)?.as_bytes()).with_context(|| format!("cannot write --json {name}"))
+            }
         }
     }
 

@@ -16,10 +16,17 @@ fn every_crate_and_folder_is_named() {
     assert!(!crates.is_empty());
     for path in crates {
         let name = path.file_name().unwrap().to_str().unwrap();
-        assert!(text.contains(&format!("| `crates/{name}` |")), "ARCHITECTURE.md does not name crates/{name}");
+        assert!(
+            text.contains(&format!("| `crates/{name}` |")),
+            "ARCHITECTURE.md does not name crates/{name}"
+        );
         for folder in folders(&path.join("src")) {
             let name = folder.file_name().unwrap().to_str().unwrap();
-            assert!(text.contains(&format!("`{name}/`")), "ARCHITECTURE.md does not name {}", folder.display());
+            assert!(
+                text.contains(&format!("`{name}/`")),
+                "ARCHITECTURE.md does not name {}",
+                folder.display()
+            );
         }
     }
 }

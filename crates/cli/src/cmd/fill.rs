@@ -81,9 +81,7 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
     }
     if let (Ok(_), Some(instance)) = (&result, chosen.stopped_instance()) {
         let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
-        printer.say(format!(
-            "look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""
-        ));
+        printer.say(format!("look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""));
     }
     printer.say(format!("run document: {}", file.path().display()));
     Ok(result.map(|_| ())?)

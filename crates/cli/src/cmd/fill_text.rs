@@ -25,7 +25,12 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let sizes = plan.predicted.sizes;
     line(
         "size",
-        format!("{} = heap {} + indexes {}", bytes_both(sizes.total()), bytes(sizes.heap), bytes(sizes.index)),
+        format!(
+            "{} = heap {} + indexes {}",
+            bytes_both(sizes.total()),
+            bytes(sizes.heap),
+            bytes(sizes.index)
+        ),
     );
     let wal_and_temporary =
         format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
@@ -47,8 +52,8 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     format!("plan\n{}", text.trim_end())
 }
 
-fn about(bytes: u64) -> String {
-    if bytes == 0 { "almost none".to_owned() } else { format!("about {}", bytes(bytes)) }
+fn about(number: u64) -> String {
+    if number == 0 { "almost none".to_owned() } else { format!("about {}", bytes(number)) }
 }
 
 /// How the rows travel.

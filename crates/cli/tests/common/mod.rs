@@ -42,7 +42,10 @@ impl Rig {
     pub fn on_small_disk(megabytes: u32) -> Option<Self> {
         let mut rig = Self::new();
         let options = format!("size={megabytes}m,mode=0755");
-        let mount = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(rig.home.path()).output();
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+            .arg(rig.home.path())
+            .output();
         rig.mounted = mount.is_ok_and(|output| output.status.success());
         rig.mounted.then_some(rig)
     }

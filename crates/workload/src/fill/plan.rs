@@ -150,7 +150,9 @@ impl Plan {
             primary_keys: request.steps.primary_keys,
         };
         let most = server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
-        if let Some(streams) = request.streams.map(NonZeroU16::get).filter(|streams| u32::from(*streams) > most) {
+        if let Some(streams) =
+            request.streams.map(NonZeroU16::get).filter(|streams| u32::from(*streams) > most)
+        {
             return Err(FillError::Streams { streams, most });
         }
         let (accounts, scale) = rows(request.amount, layout)?;
