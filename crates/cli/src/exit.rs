@@ -31,9 +31,17 @@ pub(crate) fn status(result: anyhow::Result<()>, printer: &Printer) -> ExitCode 
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
     }
-    // Library errors hold their causes in their text; what is below them would say it twice.
-    printer.error(format!("{error}"));
+    printer.error(told(&error));
     ExitCode::from(code(&error))
+}
+
+/// The error with its causes; those that its text already holds are not said twice.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |text, cause| match text {
+        text if text.is_empty() => cause,
+        text if text.contains(&cause) => text,
+        text => format!("{text}: {cause}"),
+    })
 }
 
 fn code(error: &anyhow::Error) -> u8 {

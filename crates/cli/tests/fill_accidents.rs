@@ -48,6 +48,14 @@ fn filling(rig: &Rig, arguments: &str) -> Filling {
     Filling { pgrig, postmaster, url }
 }
 
+/// The server process at work on the COPY.
+fn loading_backend(rig: &Rig, filling: &Filling) -> Pid {
+    let client = rig.connect(&filling.url);
+    let query =
+        "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY%pgbench_accounts%' AND state = 'active'";
+    Pid::from_raw(rig.block_on(client.query_one(query, &[])).unwrap().get(0))
+}
+
 fn assert_gone(process: Pid) {
     until("the process is gone", || kill(process, None).is_err().then_some(()));
 }
@@ -132,14 +140,15 @@ fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
         eprintln!("skipped: this account may not mount a tmpfs");
         return;
     };
-    let filling = filling(
-        &rig,
-        "fill 900MB --streams 1 --data-only --set shared_buffers=128MB --set max_wal_size=64MB",
-    );
-    // Somebody else takes all that is left.
+    let filling =
+        filling(&rig, "fill 1GB --streams 1 --data-only --set shared_buffers=128MB --set max_wal_size=64MB");
+    // Somebody else takes all that is left, while the server holds still.
+    let backend = loading_backend(&rig, &filling);
+    kill(backend, Signal::SIGSTOP).unwrap();
     let hog = rig.home.path().join("hog");
     let taken = std::io::copy(&mut std::io::repeat(0), &mut std::fs::File::create(&hog).unwrap());
     assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    kill(backend, Signal::SIGCONT).unwrap();
     let ran = filling.pgrig.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("53100"), "{ran:#?}");
@@ -155,12 +164,7 @@ fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
 fn a_crashed_backend_ends_the_server_and_the_next_start_recovers() {
     let rig = Rig::new();
     let filling = filling(&rig, FROZEN);
-    let backend = rig.block_on(async {
-        let client = connect(&filling.url).await.unwrap();
-        let query = "SELECT pid FROM pg_stat_progress_copy";
-        client.query_one(query, &[]).await.unwrap().get::<_, i32>(0)
-    });
-    kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
+    kill(loading_backend(&rig, &filling), Signal::SIGKILL).unwrap();
     let ran = filling.pgrig.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");

@@ -75,16 +75,24 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
             run.notes.push(Note { text: error.to_string() });
         }
     }
-    file.finish(&run)?;
-    for note in run.notes.iter().filter(|_| result.is_ok()) {
+    let saved = file.finish(&run);
+    if let Err(error) = result {
+        // What went wrong first is what counts; a full disk may be why both did.
+        if let Err(unsaved) = saved {
+            printer.warn(format!("{unsaved:#}"));
+        }
+        return Err(error.into());
+    }
+    saved?;
+    for note in &run.notes {
         printer.say(format!("note: {}", note.text));
     }
-    if let (Ok(_), Some(instance)) = (&result, chosen.stopped_instance()) {
+    if let Some(instance) = chosen.stopped_instance() {
         let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
         printer.say(format!("look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""));
     }
     printer.say(format!("run document: {}", file.path().display()));
-    Ok(result.map(|_| ())?)
+    Ok(())
 }
 
 fn request(arguments: &FillArgs) -> Request {
