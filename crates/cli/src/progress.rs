@@ -54,7 +54,8 @@ impl<'a> FillProgress<'a> {
             ProgressStyle::Bar => current.bar.set_message(text),
             ProgressStyle::Lines if current.last_line.elapsed() >= LINE_INTERVAL => {
                 current.last_line = Instant::now();
-                self.printer.say(format!("{}: {text}", current.name));
+                let percent = position * 100 / current.bar.length().unwrap_or(PARTS).max(1);
+                self.printer.say(format!("{}: {percent} %, {text}", current.name));
             }
             ProgressStyle::Lines | ProgressStyle::None => {}
         }
@@ -104,7 +105,7 @@ impl Observer for FillProgress<'_> {
             if fraction < 0.05 {
                 return format!("{} so far", clock(elapsed));
             }
-            format!("{:.0} % of this phase, {} left", fraction * 100.0, clock(elapsed / fraction - elapsed))
+            format!("{} left", clock(elapsed / fraction - elapsed))
         });
     }
 

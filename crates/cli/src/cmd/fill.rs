@@ -22,8 +22,10 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()>
     let result = runtime.block_on(fill(arguments, &home, &chosen, printer));
     let log = chosen.log();
     let released = chosen.release(printer);
-    if let (Err(_), Some(log)) = (&result, log) {
-        printer.say(format!("The server's log: {}", log.display()));
+    if let (Err(error), Some(log)) = (&result, log)
+        && matches!(error.downcast_ref(), Some(FillError::Step { .. }))
+    {
+        printer.say(format!("the server's log: {}", log.display()));
     }
     result.and(released)
 }
@@ -39,7 +41,7 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
         }
         return Ok(printer.result(fill_text::plan(&plan, &survey))?);
     }
-    printer.say(fill_text::plan(&plan, &survey));
+    printer.say(fill_text::plan(&plan, &survey) + "\n");
 
     let (id, started_at) = identify("fill");
     let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
@@ -84,6 +86,7 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
         return Err(error.into());
     }
     saved?;
+    printer.say("");
     for note in &run.notes {
         printer.say(format!("note: {}", note.text));
     }

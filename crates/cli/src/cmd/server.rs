@@ -71,7 +71,7 @@ fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> any
         table.add_row(row(status));
     }
     for line in table.lines() {
-        printer.result(line.trim_end())?;
+        printer.result(line.trim())?;
     }
     Ok(())
 }

@@ -35,7 +35,7 @@ pub trait Observer: Sync {
     fn step_started(&self, step: InitStep);
     /// So many more accounts were handed to the server.
     fn rows_sent(&self, rows: u64);
-    /// The server says how far the current phase of the step has come, 0 to 1.
+    /// The server says how far the step has come, 0 to 1.
     fn fraction_done(&self, fraction: f64);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);

@@ -284,11 +284,8 @@ impl<'a> Filler<'a> {
             loop {
                 let query = include_str!("../sql/step_progress.sql");
                 let Ok(row) = watcher.connection.client.query_opt(query, &[&pid]).await else { break };
-                if let Some(row) = row {
-                    let (total, done): (i64, i64) = (row.get("total"), row.get("done"));
-                    if total > 0 {
-                        self.observer.fraction_done(done as f64 / total as f64);
-                    }
+                if let Some(fraction) = row.and_then(|row| row.get("fraction")) {
+                    self.observer.fraction_done(fraction);
                 }
                 every.tick().await;
             }
