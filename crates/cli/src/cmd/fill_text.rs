@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped};
-use workload::fill::{CopyFormat, InitStep, Method, Outcome, Persistence, Plan, Survey};
+use workload::fill::{InitStep, Method, Outcome, Persistence, Plan, Survey};
 
 use crate::progress::title;
 
@@ -58,10 +58,7 @@ fn about(number: u64) -> String {
 
 /// How the rows travel.
 fn method(plan: &Plan) -> String {
-    let format = match plan.format {
-        CopyFormat::Text => "text",
-        CopyFormat::Binary => "binary",
-    };
+    let format = plan.format.name();
     match plan.method {
         Method::FrozenCopy { .. } => format!("frozen-copy, {format}: one transaction, all or nothing"),
         Method::ParallelCopy { streams, chunk_rows } => format!(

@@ -12,7 +12,7 @@ use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
 
 /// Bytes handed over at once: few messages for the server to open, and still in the processor's
-/// cache when the socket takes them (measured: 64 KiB to 1 MiB are alike, 8 KiB costs a tenth).
+/// cache when the socket takes them.
 const BUFFER: usize = 256 << 10;
 
 /// A table's rows on their way into the server.

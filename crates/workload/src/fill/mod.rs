@@ -8,6 +8,7 @@ mod ddl;
 mod error;
 mod outcome;
 mod plan;
+mod planner;
 mod predict;
 mod remains;
 mod request;
@@ -20,7 +21,8 @@ use std::time::Duration;
 
 pub use error::FillError;
 pub use outcome::Outcome;
-pub use plan::{Found, IndexBuild, Method, Plan, Prediction, Site};
+pub use plan::{IndexBuild, Method, Plan, Prediction};
+pub use planner::{Found, Site};
 pub use predict::Sizes;
 pub use remains::Remains;
 pub use request::{Amount, CopyFormat, InitStep, Persistence, Request, Steps};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::request::{InitStep, Persistence};
 
@@ -10,7 +10,8 @@ use super::request::{InitStep, Persistence};
 #[derive(Debug)]
 pub(super) struct Progress {
     step: Mutex<InitStep>,
-    tables_committed: std::sync::atomic::AtomicBool,
+    dropped: AtomicBool,
+    tables_committed: AtomicBool,
     rows_committed: AtomicU64,
 }
 
@@ -18,7 +19,10 @@ pub(super) struct Progress {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remains {
     /// Nothing of it was committed.
-    Nothing,
+    Nothing {
+        /// Whether the tables that it was to replace are gone already.
+        dropped: bool,
+    },
     /// The tables are there, with so many accounts.
     Tables {
         /// Their schema.
@@ -36,6 +40,7 @@ impl Progress {
     pub(super) fn new() -> Self {
         Self {
             step: Mutex::new(InitStep::Drop),
+            dropped: false.into(),
             tables_committed: false.into(),
             rows_committed: AtomicU64::new(0),
         }
@@ -49,6 +54,10 @@ impl Progress {
         *self.step.lock().expect("nobody panics holding this")
     }
 
+    pub(super) fn commit_drop(&self) {
+        self.dropped.store(true, Ordering::SeqCst);
+    }
+
     pub(super) fn commit_tables(&self) {
         self.tables_committed.store(true, Ordering::SeqCst);
     }
@@ -59,7 +68,7 @@ impl Progress {
 
     pub(super) fn remains(&self, schema: &str, accounts: u64, persistence: Persistence) -> Remains {
         if !self.tables_committed.load(Ordering::SeqCst) {
-            return Remains::Nothing;
+            return Remains::Nothing { dropped: self.dropped.load(Ordering::SeqCst) };
         }
         let rows = self.rows_committed.load(Ordering::SeqCst);
         Remains::Tables { schema: schema.to_owned(), rows, complete: rows == accounts, persistence }
@@ -69,7 +78,10 @@ impl Progress {
 impl fmt::Display for Remains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing => write!(f, "Nothing is left behind: none of it was committed."),
+            Self::Nothing { dropped } => {
+                write!(f, "Nothing is left behind: none of it was committed.")?;
+                if *dropped { write!(f, " The tables it was to replace are dropped.") } else { Ok(()) }
+            }
             Self::Tables { schema, rows, complete, persistence } => {
                 let all = if *complete { "all " } else { "" };
                 write!(

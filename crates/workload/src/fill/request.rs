@@ -55,6 +55,16 @@ pub enum CopyFormat {
     Binary,
 }
 
+impl CopyFormat {
+    /// Its name, as COPY's FORMAT option takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Binary => "binary",
+        }
+    }
+}
+
 /// Optional steps; creating and generating are always done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Steps {

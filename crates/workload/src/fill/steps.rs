@@ -71,6 +71,7 @@ impl<'a> Filler<'a> {
             let started = clock.start(InitStep::Drop);
             if !self.plan.dropped.is_empty() {
                 session.run(&ddl::drop_tables(self.plan)).await?;
+                self.progress.commit_drop();
             }
             clock.finish(InitStep::Drop, started);
         }
@@ -310,7 +311,7 @@ impl<'a> Filler<'a> {
     pub(super) async fn remains(&self) -> Remains {
         let plan = self.plan;
         let told = self.progress.remains(&plan.schema, plan.accounts, plan.persistence);
-        let in_doubt = told == Remains::Nothing && self.step() == InitStep::Generate;
+        let in_doubt = matches!(told, Remains::Nothing { .. }) && self.step() == InitStep::Generate;
         let exist = tokio::time::timeout(REMAINS_DEADLINE, self.accounts_exist());
         if in_doubt && exist.await.unwrap_or(false) {
             self.progress.commit_tables();

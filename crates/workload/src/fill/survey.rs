@@ -6,7 +6,8 @@ use measure::{Disk, Environment};
 use tokio_postgres::Client;
 
 use super::error::FillError;
-use super::plan::{Found, Plan, Site};
+use super::plan::Plan;
+use super::planner::{Found, Site};
 use super::predict::tables;
 use super::request::Request;
 use crate::connect::{Connection, Transport};
