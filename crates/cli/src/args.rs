@@ -13,7 +13,20 @@ use crate::size::Size;
 /// With no server named, pgrig uses a PostgreSQL of its own (see `pgrig server --help`). A server
 /// is named with -d, -h, -p, -U or the PG* environment, as for psql.
 #[derive(Debug, Parser)]
-#[command(name = "pgrig", version, disable_help_flag = true, propagate_version = true)]
+#[command(
+    name = "pgrig",
+    bin_name = "pgrig",
+    version,
+    disable_help_flag = true,
+    propagate_version = true,
+    after_help = "Environment:\n  \
+        PGRIG_HOME   where pgrig keeps PostgreSQL, its data, logs and run documents\n               \
+        [default: ~/.local/share/pgrig, for root /var/lib/pgrig]\n  \
+        PGRIG_FETCH  never: do not download PostgreSQL (then give --pg-bin)\n  \
+        PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE name a server, as the options do\n\n\
+        Exit status:\n  \
+        0 done, 1 the server or the machine failed, 2 the request was wrong, 130 interrupted"
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -129,11 +142,11 @@ pub(crate) struct FillArgs {
     pub(crate) size: Option<Size>,
 
     /// Instead of SIZE: pgbench's scale, 100,000 accounts each
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) scale: Option<u64>,
 
     /// Instead of SIZE: rows of pgbench_accounts
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) rows: Option<u64>,
 
     /// Schema for the tables, created if need be [default: the session's current one]
@@ -165,11 +178,11 @@ pub(crate) struct FillArgs {
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
 
-    /// Drop existing pgbench tables first
+    /// Drop existing pgbench tables first; they are gone even if the fill then fails
     #[arg(long)]
     pub(crate) drop: bool,
 
-    /// Print the plan and stop; nothing is written
+    /// Print the plan and stop; no table is touched
     #[arg(long)]
     pub(crate) explain: bool,
 
@@ -207,10 +220,14 @@ pub(crate) struct ServerArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServerAction {
     /// Start it and leave it running
+    ///
+    /// The instance remembers profile and settings for later starts; a new --set replaces all earlier
+    /// ones. bulk sets wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory
+    /// and a large max_wal_size. As root the server runs as postgres or nobody.
     Start {
         #[command(flatten)]
         embedded: EmbeddedArgs,
-        /// Listen on 127.0.0.1 too, on a free port
+        /// Listen on 127.0.0.1 too, on a free port; `server url` then holds the password
         #[arg(long)]
         tcp: bool,
     },

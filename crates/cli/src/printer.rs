@@ -20,7 +20,7 @@ impl Printer {
     /// A result, for people.
     pub(crate) fn result(&self, text: impl Display) -> io::Result<()> {
         if !self.json_to_stdout {
-            return writeln!(io::stdout(), "{text}");
+            return to_stdout(text);
         }
         if !self.quiet {
             self.say(text);
@@ -30,7 +30,7 @@ impl Printer {
 
     /// A result, for programs.
     pub(crate) fn json(text: &str) -> io::Result<()> {
-        writeln!(io::stdout(), "{text}")
+        to_stdout(text)
     }
 
     /// What is going on. Not said when quiet.
@@ -74,6 +74,11 @@ pub(crate) enum ProgressStyle {
     None,
     Lines,
     Bar,
+}
+
+fn to_stdout(text: impl Display) -> io::Result<()> {
+    writeln!(io::stdout(), "{text}")
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
 /// If standard error is gone there is nobody left to tell.

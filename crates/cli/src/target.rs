@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Context;
-use pgserver::{Home, Instance, Profile, Running, Spec};
+use pgserver::{Home, Instance, Running, Spec};
 use workload::connect::{ConnectOptions, Connection, Target, resolve};
 use workload::server::differing_settings;
 
@@ -82,12 +82,25 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
             moved.display(),
         ));
     }
-    if running.profile() == Profile::Dangerous {
-        printer.danger(
-            "DANGEROUS: fsync, full_page_writes and synchronous_commit are off. \
-             A crash of the machine may destroy everything in this instance.",
-        );
+    let off: Vec<&str> = DURABILITY.into_iter().filter(|name| is_off(running.settings(), name)).collect();
+    if !off.is_empty() {
+        printer.danger(format!(
+            "DANGEROUS: off are {}. A crash of the machine may destroy everything in this instance.",
+            off.join(", ")
+        ));
     }
+}
+
+/// What keeps data through a crash.
+const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
+
+/// Whether the setting is off; the last of several counts. Spellings as PostgreSQL's parse_bool.
+fn is_off(settings: &[(String, String)], name: &str) -> bool {
+    let last = settings.iter().rev().find(|(set, _)| set.eq_ignore_ascii_case(name));
+    last.is_some_and(|(_, value)| {
+        let value = value.to_ascii_lowercase();
+        ["off", "false", "no", "0", "of", "f", "fa", "fal", "fals", "n"].contains(&value.as_str())
+    })
 }
 
 impl Chosen {

@@ -237,7 +237,10 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill".to_owned(), 2, "required"),
         ("fill 1GB --scale 3".to_owned(), 2, "cannot be used with"),
         ("fill 1kB --schema s".to_owned(), 2, "cannot be had"),
-        ("fill --scale 0 --schema s".to_owned(), 2, "--scale 0 cannot be had"),
+        ("fill --scale 0 --schema s".to_owned(), 2, "0 is not in 1.."),
+        ("fill --scale 900000000 --schema s".to_owned(), 2, "--scale 900000000 cannot be had"),
+        ("fill 5MB --schema pg_x".to_owned(), 2, "can be no schema's name"),
+        (format!("fill 5MB --schema {}", "x".repeat(64)), 2, "1 to 63 bytes"),
         ("fill --rows 999999999999 --schema s".to_owned(), 2, "--rows 999999999999 cannot be had"),
         ("fill 30TB --schema s".to_owned(), 2, "not enough disk"),
         ("fill 999TB --schema s".to_owned(), 2, "cannot be had"),
@@ -261,6 +264,19 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
     let tables = "SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%' AND relkind = 'r'";
     assert_eq!(server.number(tables), 1, "only the one that was there");
     assert_eq!(server.number("SELECT count(*) FROM pg_namespace WHERE nspname IN ('s', 'new')"), 0);
+}
+
+#[test]
+fn a_read_only_session_is_refused_and_lets_itself_be_overruled() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("ALTER DATABASE postgres SET default_transaction_read_only = on");
+    let ran = rig.run("fill 5MB");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("PGOPTIONS"), "{ran:#?}");
+    let mut command = rig.command(&format!("fill 5MB -d {}", server.url));
+    command.env("PGOPTIONS", "-c default_transaction_read_only=off");
+    assert!(command.output().unwrap().status.success());
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn interrupted(rig: &Rig, arguments: &str, signal: Signal) -> Ran {
 fn an_interrupted_frozen_copy_leaves_nothing() {
     let rig = Rig::new();
     let ran = interrupted(&rig, FROZEN, Signal::SIGINT);
-    assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");
+    assert!(ran.stderr.contains("None of the new tables is left behind"), "{ran:#?}");
     assert_eq!(tables(&rig), 0);
 }
 
@@ -108,6 +108,34 @@ fn an_interrupted_parallel_copy_names_what_is_there() {
 }
 
 #[test]
+fn an_interrupted_replacement_says_what_became_of_the_old_tables() {
+    let rig = Rig::new();
+    rig.done("fill 5MB --set shared_buffers=128MB");
+    let ran = interrupted(&rig, &format!("{FROZEN} --drop"), Signal::SIGINT);
+    assert!(ran.stderr.contains("The old ones are gone"), "{ran:#?}");
+    assert_eq!(tables(&rig), 0);
+
+    // Somebody else's lock keeps the old tables from being dropped.
+    rig.done("fill 5MB");
+    let url = rig.done("server url").stdout;
+    let (holder, watcher) = (rig.connect(url.trim()), rig.connect(url.trim()));
+    rig.block_on(holder.batch_execute("BEGIN; LOCK TABLE pgbench_tellers")).unwrap();
+    let pgrig = rig.spawn("fill 5MB --drop");
+    let waiting =
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE 'DROP%'";
+    until("the drop waits", || {
+        let count: i64 = rig.block_on(watcher.query_one(waiting, &[])).unwrap().get(0);
+        (count == 1).then_some(())
+    });
+    pgrig.signal(Signal::SIGINT);
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.stderr.contains("The old ones are still there"), "{ran:#?}");
+    rig.block_on(holder.batch_execute("ROLLBACK")).unwrap();
+    assert_eq!(tables(&rig), 7, "four tables and three primary keys");
+}
+
+#[test]
 fn a_killed_pgrig_takes_its_server_along_and_the_next_one_recovers() {
     let rig = Rig::new();
     let filling = filling(&rig, FROZEN);
@@ -121,7 +149,9 @@ fn a_killed_pgrig_takes_its_server_along_and_the_next_one_recovers() {
 
 #[test]
 fn a_killed_server_is_reported_with_what_is_there() {
-    for (arguments, there) in [(FROZEN, "Nothing is left behind"), (PARALLEL, "its recovery empties these")] {
+    for (arguments, there) in
+        [(FROZEN, "None of the new tables is left behind"), (PARALLEL, "its recovery empties these")]
+    {
         let rig = Rig::new();
         let filling = filling(&rig, arguments);
         kill(filling.postmaster, Signal::SIGKILL).unwrap();
@@ -152,7 +182,7 @@ fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
     let ran = filling.pgrig.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("53100"), "{ran:#?}");
-    assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");
+    assert!(ran.stderr.contains("None of the new tables is left behind"), "{ran:#?}");
     std::fs::remove_file(hog).unwrap();
     assert_eq!(tables(&rig), 0);
     let again = rig.run("fill 5GB");
@@ -167,7 +197,7 @@ fn a_crashed_backend_ends_the_server_and_the_next_start_recovers() {
     kill(loading_backend(&rig, &filling), Signal::SIGKILL).unwrap();
     let ran = filling.pgrig.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    assert!(ran.stderr.contains("Nothing is left behind"), "{ran:#?}");
+    assert!(ran.stderr.contains("None of the new tables is left behind"), "{ran:#?}");
     assert_gone(filling.postmaster);
     assert_eq!(tables(&rig), 0);
 }

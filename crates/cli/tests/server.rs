@@ -23,9 +23,11 @@ fn a_server_is_started_used_stopped_and_destroyed() {
 
     rig.done("server stop");
     assert_eq!(rig.status()["state"], "stopped");
+    // `psql "$(pgrig server url)"` must fail there, not reach whatever an empty string means.
     let url = rig.run("server url");
     assert_eq!(url.code, Some(2), "{url:#?}");
     assert!(url.stderr.contains("server start"), "{url:#?}");
+    assert_eq!(url.stdout.trim(), server.url);
     rig.done("server destroy");
     assert_eq!(rig.status()["state"], "not-created");
 }
@@ -41,6 +43,26 @@ fn dangerous_settings_are_announced_and_in_force() {
         let row = rig.block_on(client.query_one(&format!("SHOW {name}"), &[])).unwrap();
         assert_eq!(row.get::<_, String>(0), "off", "{name}");
     }
+}
+
+#[test]
+fn durability_taken_away_by_a_setting_is_announced_and_shown() {
+    let rig = Rig::new();
+    let started = rig.done("server start --set fsync=off --set shared_buffers=64MB");
+    assert!(started.stderr.contains("DANGEROUS: off are fsync."), "{started:#?}");
+    let status = rig.done("server status");
+    assert!(status.stdout.contains("bulk fsync=off"), "{status:#?}");
+}
+
+#[test]
+fn a_broken_instance_does_not_hide_the_others() {
+    let rig = Rig::new();
+    rig.done("fill 5MB --set shared_buffers=64MB");
+    rig.done("fill 5MB --instance other --set shared_buffers=64MB");
+    std::fs::write(rig.home.path().join("instances/other/instance.json"), "{").unwrap();
+    let status = rig.done("server status");
+    assert!(status.stdout.contains("default"), "{status:#?}");
+    assert!(status.stderr.contains("other"), "{status:#?}");
 }
 
 #[test]

@@ -107,6 +107,10 @@ pub struct Environment {
     pub pgrig: String,
     /// The PostgreSQL server.
     pub server: Server,
+    /// The database.
+    pub database: String,
+    /// The role connected as.
+    pub role: String,
     /// How it was reached: `unix socket …` or `tcp …`.
     pub transport: String,
     /// The machine that pgrig ran on.

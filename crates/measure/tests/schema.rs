@@ -29,6 +29,8 @@ fn run() -> Run {
                     source: "configuration file".into(),
                 }],
             },
+            database: "postgres".into(),
+            role: "postgres".into(),
             transport: "unix socket /tmp".into(),
             client: Machine { system: "Linux".into(), cpu: "a CPU".into(), cores: 2, memory: 1 << 30 },
             server_is_local: Some(true),

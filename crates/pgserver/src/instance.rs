@@ -143,6 +143,18 @@ impl Instance {
         self.connection_of(&live)
     }
 
+    /// Where its Unix socket is while its server runs: to name the place to others even when it does
+    /// not, so that they fail there and reach no other server.
+    ///
+    /// # Errors
+    /// If the account that would run it cannot be found.
+    pub fn resting_connection(&self) -> Result<Connection> {
+        let account = Account::of_data(&self.data())?;
+        let socket_dir = socket::directory(&self.dir, &account);
+        let port = launch::DEFAULT_PORT;
+        Ok(Connection { socket_dir, port, user: "postgres", database: "postgres", tcp: None })
+    }
+
     /// Stops a detached server, fast; false if none runs.
     ///
     /// # Errors

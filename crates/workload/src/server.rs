@@ -16,6 +16,12 @@ pub struct ServerInfo {
     pub version_num: u32,
     /// Block arithmetic for its block size.
     pub geometry: Geometry,
+    /// The database connected to.
+    pub database: String,
+    /// The role connected as.
+    pub role: String,
+    /// Whether this session's transactions are read-only by default.
+    pub read_only: bool,
     /// Whether it is a standby, or otherwise in recovery: then it is read-only.
     pub in_recovery: bool,
     /// `wal_level`.
@@ -45,6 +51,9 @@ impl ServerInfo {
             version: row.get("version"),
             version_num: number("version_num"),
             geometry: Geometry::new(number("block_size")),
+            database: row.get("database"),
+            role: row.get("role"),
+            read_only: row.get("read_only"),
             in_recovery: row.get("in_recovery"),
             wal_level: row.get("wal_level"),
             maintenance_work_mem: bytes("maintenance_work_mem"),

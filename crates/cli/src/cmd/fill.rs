@@ -69,7 +69,6 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
             run.trials.push(outcome.trial(&plan));
             let now = Checkpoints::so_far(&connection.client).await;
             run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
-            printer.result(fill_text::outcome(outcome, &plan))?;
         }
         Err(error) => {
             let interrupted = matches!(error, FillError::Interrupted { .. });
@@ -78,21 +77,25 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
         }
     }
     let saved = file.finish(&run);
-    if let Err(error) = result {
-        // What went wrong first is what counts; a full disk may be why both did.
-        if let Err(unsaved) = saved {
-            printer.warn(format!("{unsaved:#}"));
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // What went wrong first is what counts; a full disk may be why both did.
+            if let Err(unsaved) = saved {
+                printer.warn(format!("{unsaved:#}"));
+            }
+            return Err(error.into());
         }
-        return Err(error.into());
-    }
+    };
     saved?;
+    printer.result(fill_text::outcome(&outcome, &plan, &survey))?;
     printer.say("");
     for note in &run.notes {
         printer.say(format!("note: {}", note.text));
     }
     if let Some(instance) = chosen.stopped_instance() {
         let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
-        printer.say(format!("look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""));
+        printer.say(format!("the server is stopped again; to look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""));
     }
     printer.say(format!("run document: {}", file.path().display()));
     Ok(())
@@ -135,6 +138,8 @@ async fn interrupted(printer: &Printer) {
     printer.say("interrupted: cancelling what runs (once more leaves at once)");
     tokio::spawn(async move {
         signals.next().await;
+        let left = "error: left at once; what is there was not looked at\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), left.as_bytes());
         #[expect(clippy::exit, reason = "the user insists")]
         std::process::exit(130);
     });

@@ -21,6 +21,8 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let server = &survey.environment.server;
     let release = server.version.split(" on ").next().unwrap_or_default();
     line("server", format!("{release}, {}", survey.environment.transport));
+    let database = format!("{}, as role {}", survey.environment.database, survey.environment.role);
+    line("database", database);
     line("rows", format!("{} accounts, pgbench scale {}", grouped(plan.accounts), grouped(plan.scale)));
     let sizes = plan.predicted.sizes;
     line(
@@ -43,7 +45,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let new = if plan.create_schema { ", a new schema" } else { "" };
     line("tables", format!("{kind}, fillfactor {}, in schema {}{new}", plan.fillfactor, plan.schema));
     if !plan.dropped.is_empty() {
-        line("drops", plan.dropped.join(", "));
+        line("drops", format!("{} ({})", plan.dropped.join(", "), bytes(plan.dropped_bytes)));
     }
     line("method", method(plan));
     for reason in &plan.reasons {
@@ -60,7 +62,7 @@ fn about(number: u64) -> String {
 fn method(plan: &Plan) -> String {
     let format = plan.format.name();
     match plan.method {
-        Method::FrozenCopy { .. } => format!("frozen-copy, {format}: one transaction, all or nothing"),
+        Method::FrozenCopy { .. } => format!("frozen-copy, {format}: create and load in one transaction"),
         Method::ParallelCopy { streams, chunk_rows } => format!(
             "parallel-copy, {format}: {streams} streams, a transaction for every {} rows",
             grouped(chunk_rows)
@@ -69,7 +71,7 @@ fn method(plan: &Plan) -> String {
 }
 
 /// What came of it: phases, then predicted against actual sizes.
-pub(crate) fn outcome(outcome: &Outcome, plan: &Plan) -> String {
+pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String {
     let mut phases = Table::new();
     phases.load_style(presets::NOTHING).set_header(["step", "seconds", "", ""]);
     for (step, elapsed) in &outcome.steps {
@@ -101,16 +103,18 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan) -> String {
         ("WAL", predicted.wal, outcome.wal),
     ] {
         let off = if name == "WAL" { String::new() } else { difference(expected, actual) };
-        sizes.add_row([name.to_owned(), bytes(expected), bytes(actual), off]);
+        let expected = if expected == 0 { "almost none".to_owned() } else { bytes(expected) };
+        sizes.add_row([name.to_owned(), expected, bytes(actual), off]);
     }
     align_right(&mut sizes, 1..4);
 
     format!(
-        "{}\n\n{}\n\n{} in {total:.2} s: {} accounts in schema {}, {}",
+        "{}\n\n{}\n\n{} in {total:.2} s: {} accounts in database {}, schema {}, {}",
         trimmed(&phases),
         trimmed(&sizes),
         bytes_both(outcome.sizes.total()),
         grouped(outcome.accounts),
+        survey.environment.database,
         plan.schema,
         method(plan).split(':').next().unwrap_or_default(),
     )

@@ -56,7 +56,13 @@ fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> any
         Some(name) => vec![open(home, name)?],
         None => Instance::list(home)?,
     };
-    let found = instances.iter().map(Instance::status).collect::<pgserver::Result<Vec<Status>>>()?;
+    // One that cannot be read must not hide the others.
+    let (found, unreadable): (Vec<_>, Vec<_>) =
+        instances.iter().map(Instance::status).partition(Result::is_ok);
+    let found: Vec<Status> = found.into_iter().flatten().collect();
+    for error in unreadable.into_iter().filter_map(Result::err) {
+        printer.warn(error);
+    }
     if json {
         return Ok(Printer::json(&serde_json::to_string_pretty(&found)?)?);
     }
@@ -80,17 +86,23 @@ fn row(status: &Status) -> [String; 6] {
     let unknown = || "?".to_owned();
     let (state, version, profile, data) = match &status.state {
         State::NotCreated => ("not created".to_owned(), String::new(), String::new(), String::new()),
-        State::Stopped { version, profile, data_bytes, .. } => {
+        State::Stopped { version, profile, set, data_bytes } => {
             let version = version.as_ref().map_or_else(unknown, ToString::to_string);
-            ("stopped".to_owned(), version, profile.to_string(), bytes(*data_bytes))
+            ("stopped".to_owned(), version, format!("{profile}{}", settings(set)), bytes(*data_bytes))
         }
         State::Running(server) => {
             let version = server.version.as_ref().map_or_else(unknown, ToString::to_string);
             let profile = server.profile.map_or_else(unknown, |profile| profile.to_string());
+            let profile = format!("{profile}{}", settings(&server.set));
             (running(server), version, profile, bytes(server.data_bytes))
         }
     };
     [status.instance.clone(), state, version, profile, data, status.directory.display().to_string()]
+}
+
+/// The user's settings, after the profile's name.
+fn settings(set: &[(String, String)]) -> String {
+    set.iter().fold(String::new(), |text, (name, value)| text + " " + name + "=" + value)
 }
 
 /// `running since 12:00:01Z, pid 123`, and for whom.
@@ -105,9 +117,18 @@ fn running(server: &ServerStatus) -> String {
     format!("{state}{since}, pid {}{owner}", server.pid)
 }
 
+/// Prints the URI also of a server that does not run: `psql "$(pgrig server url)"` must fail there
+/// rather than be given nothing, and reach another server.
 fn url(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
-    let connection = open(home, &name.instance)?.connection()?;
-    Ok(printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?)
+    let instance = open(home, &name.instance)?;
+    let running = instance.connection();
+    let connection = match &running {
+        Ok(connection) => connection.clone(),
+        Err(_) => instance.resting_connection()?,
+    };
+    printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;
+    running?;
+    Ok(())
 }
 
 fn logs(home: &Home, name: &InstanceName) -> anyhow::Result<()> {

@@ -83,7 +83,7 @@ pub enum ConnectError {
     )]
     NoSystemRoots(String),
     /// No host was named, and no local server listens.
-    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}; is a local server running on that port? Name another with -h HOST and -p PORT, or leave out every connection option to use the embedded server", searched(.directories))]
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}; is a local server running on that port? Name another with -h HOST and -p PORT, or use pgrig's own PostgreSQL: no connection option and no PGHOST, PGPORT or PGDATABASE", searched(.directories))]
     NoSocket {
         /// The port looked for.
         port: u16,

@@ -133,6 +133,9 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
              (-h, -U, sslmode)"
                 .to_owned()
         }
+        "28000" if error.message.starts_with("Peer authentication") => format!(
+            "; become the operating-system user \"{user}\", or connect by TCP with a password: -h localhost"
+        ),
         "28000" => format!("; give another user with -U, or create it: CREATE ROLE \"{}\" LOGIN", user.replace('"', "\"\"")),
         "3D000" => format!("; create it with: createdb {dbname}, or name another with -d"),
         "42501" => "; ask for the CONNECT privilege, or name another database with -d".to_owned(),

@@ -117,7 +117,7 @@ fn no_local_server() {
     let error = Fixture::new().resolve(["", "", "5433", ""], &[]).unwrap_err();
     assert!(!error.is_usage());
     let message = error.to_string();
-    for part in [".s.PGSQL.5433", "absent", "run", "-h HOST", "embedded"] {
+    for part in [".s.PGSQL.5433", "absent", "run", "-h HOST", "pgrig's own PostgreSQL"] {
         assert!(message.contains(part), "{message}");
     }
 }

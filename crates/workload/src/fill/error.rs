@@ -60,6 +60,20 @@ pub enum FillError {
     /// A standby cannot be written to.
     #[error("the server is in recovery (a standby?) and read-only: connect to its primary")]
     InRecovery,
+    /// The session may only read.
+    #[error(
+        "this session is read-only (default_transaction_read_only is on): if it is meant to be written to, \
+         PGOPTIONS='-c default_transaction_read_only=off' lets this session write"
+    )]
+    ReadOnly,
+    /// A name that no schema can have.
+    #[error(
+        "\"{schema}\" can be no schema's name: give 1 to 63 bytes that do not begin with pg_ (those are the server's)"
+    )]
+    SchemaName {
+        /// Asked for.
+        schema: String,
+    },
     /// The session has no schema to create tables in.
     #[error("no schema to create tables in: search_path names none that exists. Give --schema NAME")]
     NoSchema,

@@ -24,7 +24,7 @@ pub use outcome::Outcome;
 pub use plan::{IndexBuild, Method, Plan, Prediction};
 pub use planner::{Found, Site};
 pub use predict::Sizes;
-pub use remains::Remains;
+pub use remains::{Remains, Replaced};
 pub use request::{Amount, CopyFormat, InitStep, Persistence, Request, Steps};
 pub use survey::Survey;
 

@@ -16,6 +16,8 @@ pub struct Plan {
     pub create_schema: bool,
     /// Existing tables that are dropped first.
     pub dropped: Vec<String>,
+    /// Bytes that those take, as of their last vacuum.
+    pub dropped_bytes: u64,
     /// Rows of pgbench_accounts.
     pub accounts: u64,
     /// pgbench's scale: rows of pgbench_branches.

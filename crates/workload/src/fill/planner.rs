@@ -38,6 +38,8 @@ pub struct Found {
     pub schema_exists: bool,
     /// Which of the four tables' names are taken in it.
     pub tables: Vec<String>,
+    /// Bytes that those take, as of their last vacuum.
+    pub bytes: u64,
 }
 
 /// What is known of where the server runs.
@@ -108,6 +110,7 @@ impl Planner<'_> {
             schema: found.schema,
             create_schema: !found.schema_exists,
             dropped: found.tables,
+            dropped_bytes: found.bytes,
             accounts: self.table.rows,
             scale: self.scale,
             persistence: self.request.persistence,

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use super::plan::Plan;
 use super::request::{InitStep, Persistence};
 
 /// How far the fill has come, as its own commits tell: true even when the server is gone.
@@ -20,8 +21,8 @@ pub(super) struct Progress {
 pub enum Remains {
     /// Nothing of it was committed.
     Nothing {
-        /// Whether the tables that it was to replace are gone already.
-        dropped: bool,
+        /// What became of the tables that it was to replace.
+        replaced: Replaced,
     },
     /// The tables are there, with so many accounts.
     Tables {
@@ -34,6 +35,17 @@ pub enum Remains {
         /// Unlogged tables are emptied if the server crashed.
         persistence: Persistence,
     },
+}
+
+/// What became of the tables that --drop names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replaced {
+    /// There were none.
+    None,
+    /// They are still there.
+    Kept,
+    /// They are gone: they were dropped first, in a transaction of their own.
+    Dropped,
 }
 
 impl Progress {
@@ -66,21 +78,35 @@ impl Progress {
         self.rows_committed.fetch_add(rows, Ordering::SeqCst);
     }
 
-    pub(super) fn remains(&self, schema: &str, accounts: u64, persistence: Persistence) -> Remains {
+    pub(super) fn remains(&self, plan: &Plan) -> Remains {
         if !self.tables_committed.load(Ordering::SeqCst) {
-            return Remains::Nothing { dropped: self.dropped.load(Ordering::SeqCst) };
+            let replaced = match self.dropped.load(Ordering::SeqCst) {
+                _ if plan.dropped.is_empty() => Replaced::None,
+                true => Replaced::Dropped,
+                false => Replaced::Kept,
+            };
+            return Remains::Nothing { replaced };
         }
         let rows = self.rows_committed.load(Ordering::SeqCst);
-        Remains::Tables { schema: schema.to_owned(), rows, complete: rows == accounts, persistence }
+        Remains::Tables {
+            schema: plan.schema.clone(),
+            rows,
+            complete: rows == plan.accounts,
+            persistence: plan.persistence,
+        }
     }
 }
 
 impl fmt::Display for Remains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Nothing { dropped } => {
-                write!(f, "Nothing is left behind: none of it was committed.")?;
-                if *dropped { write!(f, " The tables it was to replace are dropped.") } else { Ok(()) }
+            Self::Nothing { replaced } => {
+                write!(f, "None of the new tables is left behind: nothing of them was committed.")?;
+                match replaced {
+                    Replaced::None => Ok(()),
+                    Replaced::Kept => write!(f, " The old ones are still there."),
+                    Replaced::Dropped => write!(f, " The old ones are gone: --drop drops them first."),
+                }
             }
             Self::Tables { schema, rows, complete, persistence } => {
                 let all = if *complete { "all " } else { "" };

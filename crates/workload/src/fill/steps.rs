@@ -310,13 +310,13 @@ impl<'a> Filler<'a> {
     /// the server is asked where it can be.
     pub(super) async fn remains(&self) -> Remains {
         let plan = self.plan;
-        let told = self.progress.remains(&plan.schema, plan.accounts, plan.persistence);
+        let told = self.progress.remains(plan);
         let in_doubt = matches!(told, Remains::Nothing { .. }) && self.step() == InitStep::Generate;
         let exist = tokio::time::timeout(REMAINS_DEADLINE, self.accounts_exist());
         if in_doubt && exist.await.unwrap_or(false) {
             self.progress.commit_tables();
             self.progress.commit_rows(plan.accounts);
-            return self.progress.remains(&plan.schema, plan.accounts, plan.persistence);
+            return self.progress.remains(plan);
         }
         told
     }

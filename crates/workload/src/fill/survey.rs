@@ -41,6 +41,9 @@ impl Survey {
         if server.in_recovery {
             return Err(FillError::InRecovery);
         }
+        if server.read_only {
+            return Err(FillError::ReadOnly);
+        }
         let client = machine::this_machine();
         let directory = match data_directory {
             Some(directory) => Some(directory.to_owned()),
@@ -58,6 +61,8 @@ impl Survey {
         let environment = Environment {
             pgrig: env!("CARGO_PKG_VERSION").to_owned(),
             server: server.record(),
+            database: server.database.clone(),
+            role: server.role.clone(),
             transport: connection.transport.to_string(),
             client,
             server_is_local,
@@ -71,6 +76,9 @@ impl Survey {
     /// # Errors
     /// If the request cannot be met: see [`FillError`].
     pub async fn plan(&self, connection: &Connection, request: &Request) -> Result<Plan, FillError> {
+        if let Some(schema) = &request.schema {
+            refuse_odd_name(schema)?;
+        }
         let found = match find(&connection.client, request).await {
             Ok(found) => found?,
             Err(error) => return Err(connection.explain(error).await.into()),
@@ -81,6 +89,16 @@ impl Survey {
         }
         Ok(plan)
     }
+}
+
+/// Names that CREATE SCHEMA would refuse, or cut short.
+fn refuse_odd_name(schema: &str) -> Result<(), FillError> {
+    // NAMEDATALEN less the final zero byte.
+    let fits = (1..=63).contains(&schema.len());
+    if fits && !schema.starts_with("pg_") && schema != "information_schema" {
+        return Ok(());
+    }
+    Err(FillError::SchemaName { schema: schema.to_owned() })
 }
 
 fn is_loopback(transport: &Transport) -> bool {
@@ -94,9 +112,9 @@ fn is_loopback(transport: &Transport) -> bool {
 
 fn refuse_too_little(disk: &Disk, plan: &Plan) -> Result<(), FillError> {
     let predicted = plan.predicted;
-    // What --drop is about to free is not counted: a plan that only fits then is refused too,
-    // because the files go at the next checkpoint, not at once.
-    if predicted.peak() <= disk.free {
+    // Dropped tables are truncated at the commit of the drop, so their space comes back in time.
+    let free = disk.free + plan.dropped_bytes;
+    if predicted.peak() <= free {
         return Ok(());
     }
     Err(FillError::Disk {
@@ -104,7 +122,7 @@ fn refuse_too_little(disk: &Disk, plan: &Plan) -> Result<(), FillError> {
         total: predicted.sizes.total(),
         wal: predicted.wal,
         temporary: predicted.temporary,
-        free: disk.free,
+        free,
         mount: disk.mount.clone(),
     })
 }
@@ -132,5 +150,6 @@ async fn find(client: &Client, request: &Request) -> Result<Result<Found, FillEr
     if let Some(name) = row.get::<_, Vec<String>>("taken_by_others").pop() {
         return Ok(Err(FillError::NotATable { schema, name }));
     }
-    Ok(Ok(Found { schema, schema_exists, tables }))
+    let bytes = u64::try_from(row.get::<_, i64>("taken_bytes")).unwrap_or_default();
+    Ok(Ok(Found { schema, schema_exists, tables, bytes }))
 }

@@ -4,7 +4,7 @@ WITH asked AS (
 ), existing AS (
     SELECT n.oid, n.nspname FROM pg_namespace n, asked WHERE n.nspname = asked.name
 ), taken AS (
-    SELECT c.relname::text AS name, c.relkind IN ('r', 'p') AS is_table
+    SELECT c.relname::text AS name, c.relkind IN ('r', 'p') AS is_table, c.oid
       FROM pg_class c JOIN existing ON c.relnamespace = existing.oid
      WHERE c.relname = ANY ($2::text[])
 )
@@ -15,5 +15,11 @@ SELECT asked.name AS schema,
        has_database_privilege(current_database(), 'CREATE') AS may_create_schema,
        coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM existing), false) AS may_create_tables,
        ARRAY(SELECT name FROM taken ORDER BY name) AS taken,
+       -- As of the last vacuum: asking for the size itself would wait for others' locks.
+       (SELECT coalesce(sum(c.relpages::bigint), 0) * current_setting('block_size')::bigint
+          FROM pg_class c
+         WHERE c.oid IN (SELECT oid FROM taken)
+            OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM taken))
+       )::bigint AS taken_bytes,
        ARRAY(SELECT name FROM taken WHERE NOT is_table ORDER BY name) AS taken_by_others
   FROM asked

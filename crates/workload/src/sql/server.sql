@@ -1,4 +1,7 @@
 SELECT version() AS version,
+       current_database()::text AS database,
+       current_user::text AS role,
+       current_setting('transaction_read_only')::bool AS read_only,
        current_setting('server_version_num')::int AS version_num,
        current_setting('block_size')::int AS block_size,
        pg_is_in_recovery() AS in_recovery,
