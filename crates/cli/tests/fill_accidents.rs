@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-const FROZEN: &str = "fill 8GB --streams 1 --data-only --set shared_buffers=128MB";
-const PARALLEL: &str = "fill 8GB --streams 2 --unlogged --data-only --set shared_buffers=128MB";
+const FROZEN: &str = "fill 3GB --streams 1 --data-only --set shared_buffers=128MB";
+const PARALLEL: &str = "fill 3GB --streams 2 --unlogged --data-only --set shared_buffers=128MB";
 
 /// A fill in the middle of its COPY, and where its server is.
 struct Filling {
