@@ -267,6 +267,25 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
 }
 
 #[test]
+fn a_role_with_nothing_but_create_on_a_schema_is_enough() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(
+            "REVOKE CREATE ON SCHEMA public FROM public; CREATE ROLE clerk LOGIN; \
+             CREATE SCHEMA desk; GRANT CREATE, USAGE ON SCHEMA desk TO clerk",
+        );
+        let url = server.url.replace("postgres@", "clerk@");
+        for options in ["", "--drop --streams 2", "--drop --unlogged"] {
+            let document = rig.document(&format!("fill 20MB --schema desk -d {url} {options}"));
+            assert_eq!(document["environment"]["role"], "clerk");
+            let accounts = server.number("SELECT count(*) FROM desk.pgbench_accounts");
+            assert_eq!(document["plan"]["accounts"], accounts, "{version} {options}");
+        }
+    }
+}
+
+#[test]
 fn a_read_only_session_is_refused_and_lets_itself_be_overruled() {
     let rig = Rig::new();
     let server = rig.server("");

@@ -1,5 +1,5 @@
 //! From request and server to a plan. Why each rule is as it is stands with it; the figures are from
-//! two cores (records/).
+//! two cores and PostgreSQL 18.
 
 use std::num::NonZeroU16;
 
@@ -139,8 +139,8 @@ impl Planner<'_> {
         self.server.geometry
     }
 
-    /// One frozen stream or several that are not: one loads 3.2 million rows a second and leaves
-    /// nothing to the vacuum; two load 5.3 million, but the vacuum then rewrites every page at about
+    /// One frozen stream or several that are not: one loads 3 million rows a second and leaves
+    /// nothing to the vacuum; two load 5 million, but the vacuum then rewrites every page at about
     /// that rate, and rows of logged tables go through WAL.
     fn streams(&self) -> (NonZeroU16, &'static str) {
         let cores = self.site.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2);
