@@ -11,19 +11,18 @@ mod target;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::{Cli, Verb};
+use crate::args::Verb;
 use crate::printer::Printer;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match args::parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
+        Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),
     };
     exit::status(result, &printer)

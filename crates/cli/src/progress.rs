@@ -19,9 +19,12 @@ const PARTS: u64 = 1000;
 pub(crate) struct FillProgress<'a> {
     printer: &'a Printer,
     style: ProgressStyle,
-    accounts: u64,
+    /// Rows in all; none if only a limit ends the fill.
+    rows: Option<u64>,
     bytes_per_row: f64,
     sent: AtomicU64,
+    /// Rows that an interrupted run has loaded.
+    before: u64,
     current: Mutex<Option<Current>>,
 }
 
@@ -33,14 +36,21 @@ struct Current {
     last_line: Instant,
 }
 
+/// Heap bytes of a row.
+fn bytes_per_row(plan: &Plan) -> f64 {
+    let rows = plan.rows().unwrap_or(plan.chunking.chunk_rows).max(1);
+    plan.predicted.sizes.heap as f64 / rows as f64
+}
+
 impl<'a> FillProgress<'a> {
     pub(crate) fn new(plan: &Plan, printer: &'a Printer) -> Self {
         Self {
             printer,
             style: printer.progress(),
-            accounts: plan.accounts,
-            bytes_per_row: plan.predicted.sizes.heap as f64 / plan.accounts as f64,
-            sent: AtomicU64::new(0),
+            rows: plan.rows(),
+            bytes_per_row: bytes_per_row(plan),
+            sent: plan.rows_done().into(),
+            before: plan.rows_done(),
             current: Mutex::new(None),
         }
     }
@@ -54,8 +64,11 @@ impl<'a> FillProgress<'a> {
             ProgressStyle::Bar => current.bar.set_message(text),
             ProgressStyle::Lines if current.last_line.elapsed() >= LINE_INTERVAL => {
                 current.last_line = Instant::now();
-                let percent = position * 100 / current.bar.length().unwrap_or(PARTS).max(1);
-                self.printer.say(format!("{}: {percent} %, {text}", current.name));
+                let percent = match current.bar.length() {
+                    Some(u64::MAX) | None => String::new(),
+                    Some(length) => format!("{} %, ", position * 100 / length.max(1)),
+                };
+                self.printer.say(format!("{}: {percent}{text}", current.name));
             }
             ProgressStyle::Lines | ProgressStyle::None => {}
         }
@@ -64,7 +77,7 @@ impl<'a> FillProgress<'a> {
 
 impl Observer for FillProgress<'_> {
     fn step_started(&self, step: InitStep) {
-        let length = if step == InitStep::Generate { self.accounts } else { PARTS };
+        let length = if step == InitStep::Generate { self.rows.unwrap_or(u64::MAX) } else { PARTS };
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
         if self.style == ProgressStyle::Bar {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
@@ -83,16 +96,21 @@ impl Observer for FillProgress<'_> {
         let sent = self.sent.fetch_add(rows, Ordering::Relaxed) + rows;
         self.update(sent, |current| {
             let seconds = current.started.elapsed().as_secs_f64().max(1e-3);
-            let rate = sent as f64 / seconds;
-            let left = (self.accounts.saturating_sub(sent)) as f64 / rate;
-            format!(
-                "{} of {} rows, {} rows/s, {:.0} MB/s, {} left",
-                count(sent as f64),
-                count(self.accounts as f64),
-                count(rate),
-                rate * self.bytes_per_row / 1e6,
-                clock(left),
-            )
+            let rate = (sent - self.before) as f64 / seconds;
+            let speed =
+                format!("{} rows/s, {:.0} MB/s", count(rate), rate * self.bytes_per_row / 1e6);
+            match self.rows {
+                Some(rows) => {
+                    let left = rows.saturating_sub(sent) as f64 / rate;
+                    format!(
+                        "{} of {} rows, {speed}, {} left",
+                        count(sent as f64),
+                        count(rows as f64),
+                        clock(left)
+                    )
+                }
+                None => format!("{} rows, {speed}", count(sent as f64)),
+            }
         });
     }
 
@@ -133,6 +151,7 @@ impl Drop for FillProgress<'_> {
 pub(crate) fn title(step: InitStep) -> &'static str {
     match step {
         InitStep::PrimaryKeys => "primary keys",
+        InitStep::ForeignKeys => "foreign keys",
         step => step.name(),
     }
 }

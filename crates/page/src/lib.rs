@@ -15,6 +15,7 @@
 //! assert_eq!(geometry.rows_per_page(tuple, 10), 6);
 //! ```
 
+mod brin;
 mod btree;
 mod heap;
 mod maps;

@@ -4,10 +4,10 @@ use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use workload::disturbance::Checkpoints;
-use workload::fill::{self, Amount, CopyFormat, FillError, Persistence, Request, Steps, Survey};
+use workload::fill::{self, FillError, Survey};
 
 use super::fill_text;
-use crate::args::{FillArgs, Format};
+use crate::args::FillArgs;
 use crate::printer::Printer;
 use crate::progress::FillProgress;
 use crate::runs::{RunFile, identify};
@@ -31,10 +31,10 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()>
 }
 
 async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Printer) -> anyhow::Result<()> {
-    let request = request(arguments);
+    let request = arguments.request()?;
     let connection = chosen.connect(printer).await?;
     let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
-    let plan = survey.plan(&connection, &request).await?;
+    let plan = survey.plan(&connection, &request, !arguments.no_resume).await?;
     if arguments.explain {
         if arguments.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
@@ -99,30 +99,6 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
     }
     printer.say(format!("run document: {}", file.path().display()));
     Ok(())
-}
-
-fn request(arguments: &FillArgs) -> Request {
-    let amount = match (arguments.size, arguments.scale, arguments.rows) {
-        (_, Some(scale), _) => Amount::Scale(scale),
-        (_, _, Some(rows)) => Amount::Rows(rows),
-        (size, None, None) => Amount::Size(size.map_or(0, |size| size.0)),
-    };
-    Request {
-        amount,
-        schema: arguments.schema.clone(),
-        persistence: if arguments.unlogged { Persistence::Unlogged } else { Persistence::Logged },
-        fillfactor: arguments.fillfactor,
-        streams: arguments.streams,
-        format: arguments.format.map(|format| match format {
-            Format::Text => CopyFormat::Text,
-            Format::Binary => CopyFormat::Binary,
-        }),
-        steps: Steps {
-            drop: arguments.drop,
-            vacuum: !arguments.data_only,
-            primary_keys: !arguments.data_only,
-        },
-    }
 }
 
 /// Resolves when the user, or whoever ends sessions, wants pgrig to stop. Asked a second time it

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped};
-use workload::fill::{InitStep, Method, Outcome, Persistence, Plan, Survey};
+use workload::fill::{
+    IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, Subject, Survey,
+};
 
 use crate::progress::title;
 
@@ -23,50 +25,105 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     line("server", format!("{release}, {}", survey.environment.transport));
     let database = format!("{}, as role {}", survey.environment.database, survey.environment.role);
     line("database", database);
-    line("rows", format!("{} accounts, pgbench scale {}", grouped(plan.accounts), grouped(plan.scale)));
-    let sizes = plan.predicted.sizes;
-    line(
-        "size",
-        format!(
-            "{} = heap {} + indexes {}",
-            bytes_both(sizes.total()),
-            bytes(sizes.heap),
-            bytes(sizes.index)
-        ),
-    );
-    let wal_and_temporary =
-        format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
-    line("also", wal_and_temporary);
+    if let Some(rows) = plan.rows().filter(|_| plan.includes(InitStep::Generate)) {
+        line("rows", rows_line(plan, rows));
+        let sizes = plan.predicted.sizes;
+        line(
+            "size",
+            format!(
+                "{} = heap {} + indexes {}",
+                bytes_both(sizes.total()),
+                bytes(sizes.heap),
+                bytes(sizes.index)
+            ),
+        );
+        let wal_and_temporary =
+            format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
+        line("also", wal_and_temporary);
+    }
     if let Some(disk) = &survey.environment.data_volume {
         line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
     } else {
         line("disk", "free space cannot be seen from here".to_owned());
     }
-    let new = if plan.create_schema { ", a new schema" } else { "" };
-    line("tables", format!("{kind}, fillfactor {}, in schema {}{new}", plan.fillfactor, plan.schema));
+    line("tables", format!("{kind}, {}", tables(plan)));
+    line("steps", plan.steps.iter().map(title).collect::<Vec<_>>().join(", "));
     if !plan.dropped.is_empty() {
         line("drops", format!("{} ({})", plan.dropped.join(", "), bytes(plan.dropped_bytes)));
     }
-    line("method", method(plan));
-    for reason in &plan.reasons {
-        line("", reason.clone());
+    if plan.includes(InitStep::Generate) {
+        line("method", method(plan));
+        for reason in &plan.reasons {
+            line("", reason.clone());
+        }
+    }
+    if plan.unfinished.is_some() {
+        let of = plan.chunking.count().map_or(String::new(), |count| format!(" of {}", grouped(count)));
+        line(
+            "completes",
+            format!(
+                "an interrupted fill: {}{of} chunks, {} rows are there",
+                grouped(plan.chunks_done()),
+                grouped(plan.rows_done())
+            ),
+        );
     }
     format!("plan\n{}", text.trim_end())
+}
+
+fn rows_line(plan: &Plan, rows: u64) -> String {
+    let more = if plan.request.append { " more" } else { "" };
+    match plan.subject {
+        Subject::Pgbench => format!("{}{more} accounts, pgbench scale {}", grouped(rows), grouped(plan.scale)),
+        Subject::Series => format!("{} integers", grouped(rows)),
+    }
+}
+
+/// How the tables are stored.
+fn tables(plan: &Plan) -> String {
+    let mut parts = vec![format!("fillfactor {}", plan.fillfactor)];
+    if let Some(Partitions { count, method }) = plan.partitions {
+        parts.push(format!("{count} partitions by {}", method.sql().to_lowercase()));
+    }
+    match (plan.index, plan.includes(InitStep::PrimaryKeys)) {
+        (IndexKind::Btree, true) => {}
+        (IndexKind::Brin, true) => parts.push("BRIN index on accounts".to_owned()),
+        (IndexKind::None, _) | (_, false) => parts.push("no index".to_owned()),
+    }
+    if !plan.autovacuum {
+        parts.push("no autovacuum".to_owned());
+    }
+    parts.extend(plan.tablespace.iter().map(|name| format!("tablespace {name}")));
+    parts.extend(plan.index_tablespace.iter().map(|name| format!("indexes in tablespace {name}")));
+    let new = if plan.create_schema { ", a new schema" } else { "" };
+    parts.push(format!("in schema {}{new}", plan.schema));
+    parts.join(", ")
 }
 
 fn about(number: u64) -> String {
     if number == 0 { "almost none".to_owned() } else { format!("about {}", bytes(number)) }
 }
 
-/// How the rows travel.
+/// How the rows get there.
 fn method(plan: &Plan) -> String {
-    let format = plan.format.name();
-    match plan.method {
-        Method::FrozenCopy { .. } => format!("frozen-copy, {format}: create and load in one transaction"),
-        Method::ParallelCopy { streams, chunk_rows } => format!(
-            "parallel-copy, {format}: {streams} streams, a transaction for every {} rows",
-            grouped(chunk_rows)
-        ),
+    let chunk = format!("a transaction for every {} rows", grouped(plan.chunking.chunk_rows));
+    let how = match plan.method {
+        Method::CreateTableAs => "CREATE TABLE AS SELECT generate_series".to_owned(),
+        Method::FrozenCopy if plan.is_single_transaction() => "create and load in one transaction".to_owned(),
+        Method::FrozenCopy => "a transaction for each leaf".to_owned(),
+        Method::ChunkedCopy => chunk,
+        Method::Server => format!("INSERT … SELECT generate_series, {chunk}"),
+        Method::Reinsert => format!("seed rows inserted again and again, {chunk}"),
+        Method::Explode => format!("load densely, then VACUUM FULL at fillfactor {}", plan.fillfactor),
+    };
+    format!("{}: {how}", method_name(plan))
+}
+
+fn method_name(plan: &Plan) -> String {
+    if plan.method.copies() {
+        format!("{}, {}", plan.method.name(), plan.format.name())
+    } else {
+        plan.method.name().to_owned()
     }
 }
 
@@ -77,10 +134,9 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     for (step, elapsed) in &outcome.steps {
         let seconds = elapsed.as_secs_f64();
         let rates = if *step == InitStep::Generate {
-            let heap = plan.predicted.sizes.heap as f64;
             [
-                format!("{} rows/s", count(outcome.accounts as f64 / seconds)),
-                format!("{:.0} MB/s", heap / seconds / 1e6),
+                format!("{} rows/s", count(outcome.rows as f64 / seconds)),
+                format!("{:.0} MB/s", outcome.grown().heap as f64 / seconds / 1e6),
             ]
         } else {
             [String::new(), String::new()]
@@ -89,17 +145,33 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
         phases.add_row([title(*step).to_owned(), format!("{seconds:.2}"), rows, heap]);
     }
     let total = outcome.elapsed().as_secs_f64();
-    let rate = format!("{:.0} MB/s", outcome.sizes.total() as f64 / total / 1e6);
+    let rate = format!("{:.0} MB/s", outcome.grown().total() as f64 / total / 1e6);
     phases.add_row(["total".to_owned(), format!("{total:.2}"), String::new(), rate]);
     align_right(&mut phases, 1..4);
 
+    let summary = format!(
+        "{} in {total:.2} s: {} in database {}, schema {}, {}",
+        bytes_both(outcome.grown().total()),
+        rows_line(plan, outcome.rows).split(", pgbench").next().unwrap_or_default(),
+        survey.environment.database,
+        plan.schema,
+        method_name(plan),
+    );
+    let generated = plan.includes(InitStep::Generate);
+    let sizes = (generated && plan.rows().is_some()).then(|| sizes(outcome, plan));
+    let summary = generated.then_some(summary);
+    [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// Predicted against actual sizes.
+fn sizes(outcome: &Outcome, plan: &Plan) -> String {
     let mut sizes = Table::new();
     sizes.load_style(presets::NOTHING).set_header(["size", "predicted", "actual", ""]);
-    let predicted = plan.predicted;
+    let (predicted, grown) = (plan.predicted, outcome.grown());
     for (name, expected, actual) in [
-        ("heap", predicted.sizes.heap, outcome.sizes.heap),
-        ("indexes", predicted.sizes.index, outcome.sizes.index),
-        ("total", predicted.sizes.total(), outcome.sizes.total()),
+        ("heap", predicted.sizes.heap, grown.heap),
+        ("indexes", predicted.sizes.index, grown.index),
+        ("total", predicted.sizes.total(), grown.total()),
         ("WAL", predicted.wal, outcome.wal),
     ] {
         let off = if name == "WAL" { String::new() } else { difference(expected, actual) };
@@ -107,17 +179,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
         sizes.add_row([name.to_owned(), expected, bytes(actual), off]);
     }
     align_right(&mut sizes, 1..4);
-
-    format!(
-        "{}\n\n{}\n\n{} in {total:.2} s: {} accounts in database {}, schema {}, {}",
-        trimmed(&phases),
-        trimmed(&sizes),
-        bytes_both(outcome.sizes.total()),
-        grouped(outcome.accounts),
-        survey.environment.database,
-        plan.schema,
-        method(plan).split(':').next().unwrap_or_default(),
-    )
+    trimmed(&sizes)
 }
 
 fn difference(expected: u64, actual: u64) -> String {

@@ -3,3 +3,4 @@
 pub(crate) mod fill;
 mod fill_text;
 pub(crate) mod server;
+pub(crate) mod size;

@@ -1,23 +1,81 @@
-//! The statements that make pgbench's tables what `pgbench -i` makes them.
+//! The statements that make tables what `pgbench -i` makes them.
 
 use rowgen::{Column, Table, Values};
 
-use super::plan::Plan;
-use super::predict::key;
-use super::request::Persistence;
+use super::plan::{Method, Plan};
+use super::request::{IndexKind, Persistence};
+use super::tables::{Tables, bound, key, leaves};
 use crate::quote::{identifier, literal, qualified};
 
-/// CREATE TABLE, with the constant columns' values as defaults while the load lasts.
-pub(super) fn create_table(plan: &Plan, table: &Table) -> String {
-    let persistence = match plan.persistence {
+/// Everything that the step `create` runs, in order. Constant columns have their values as defaults
+/// while the load lasts.
+pub(super) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
+    let schema =
+        plan.create_schema.then(|| format!("CREATE SCHEMA {}", identifier(&plan.schema)));
+    let small = tables.small.iter().map(|table| create_plain(plan, table));
+    let bulk = match plan.partitions {
+        // Made with its rows.
+        None if plan.method == Method::CreateTableAs => Vec::new(),
+        None => vec![create_plain(plan, &tables.bulk)],
+        Some(partitions) => {
+            let parent = qualified(&plan.schema, &tables.bulk.name);
+            let by = partitions.method.sql();
+            let key = key(&tables.bulk).map_or("", |key| &key.name);
+            let mut statements = vec![format!(
+                "CREATE TABLE {parent} ({}) PARTITION BY {by} ({})",
+                columns(&tables.bulk),
+                identifier(key)
+            )];
+            for (number, leaf) in (0..).zip(leaves(&tables.bulk, plan.partitions)) {
+                statements.push(format!(
+                    "CREATE {}TABLE {} PARTITION OF {parent} FOR VALUES {}{}",
+                    persistence(plan),
+                    qualified(&plan.schema, &leaf),
+                    bound(tables.bulk.rows, partitions, number),
+                    options(plan, &tables.bulk)
+                ));
+            }
+            statements
+        }
+    };
+    schema.into_iter().chain(small).chain(bulk).collect()
+}
+
+fn create_plain(plan: &Plan, table: &Table) -> String {
+    let name = qualified(&plan.schema, &table.name);
+    format!("CREATE {}TABLE {name} ({}){}", persistence(plan), columns(table), options(plan, table))
+}
+
+fn persistence(plan: &Plan) -> &'static str {
+    match plan.persistence {
         Persistence::Logged => "",
         Persistence::Unlogged => "UNLOGGED ",
+    }
+}
+
+/// Storage parameters and tablespace. pgbench gives every table but the empty history its
+/// fillfactor, 100 too.
+fn options(plan: &Plan, table: &Table) -> String {
+    let fillfactor = match plan.method {
+        Method::Explode => 100,
+        _ => plan.fillfactor,
     };
-    let columns: Vec<String> = table.columns.iter().map(column).collect();
-    // pgbench gives every table but the empty history its fillfactor, 100 too.
-    let options = key(table).map_or(String::new(), |_| format!(" WITH (fillfactor = {})", plan.fillfactor));
-    let name = qualified(&plan.schema, &table.name);
-    format!("CREATE {persistence}TABLE {name} ({}){options}", columns.join(", "))
+    let mut parameters = Vec::new();
+    if key(table).is_some() {
+        parameters.push(format!("fillfactor = {fillfactor}"));
+    }
+    if !plan.autovacuum {
+        parameters.push("autovacuum_enabled = off".to_owned());
+    }
+    let with =
+        if parameters.is_empty() { String::new() } else { format!(" WITH ({})", parameters.join(", ")) };
+    let tablespace =
+        plan.tablespace.as_ref().map_or(String::new(), |name| format!(" TABLESPACE {}", identifier(name)));
+    with + &tablespace
+}
+
+fn columns(table: &Table) -> String {
+    table.columns.iter().map(column).collect::<Vec<_>>().join(", ")
 }
 
 fn column(column: &Column) -> String {
@@ -35,16 +93,38 @@ fn default(column: &Column) -> Option<String> {
     }
 }
 
+/// CREATE TABLE AS, with all rows: article 000's level 0.
+pub(super) fn create_table_as(plan: &Plan, table: &Table) -> String {
+    let column = &table.columns[0];
+    let series = format!("generate_series(1::{kind}, {rows}::{kind})", kind = column.kind.sql(), rows = table.rows);
+    format!(
+        "CREATE {}TABLE {}{} AS SELECT {series} AS {}",
+        persistence(plan),
+        qualified(&plan.schema, &table.name),
+        options(plan, table),
+        identifier(&column.name)
+    )
+}
+
+/// Gives a table that exists the load's defaults again: crash recovery may have emptied unlogged
+/// tables after they were taken away.
+pub(super) fn set_defaults(plan: &Plan, table: &Table) -> Option<String> {
+    alter_columns(plan, table, |column| default(column).map(|value| format!("SET DEFAULT {value}")))
+}
+
 /// Takes the load's defaults away again; none where the table has none.
 pub(super) fn drop_defaults(plan: &Plan, table: &Table) -> Option<String> {
-    let drops: Vec<String> = table
+    alter_columns(plan, table, |column| default(column).map(|_| "DROP DEFAULT".to_owned()))
+}
+
+fn alter_columns(plan: &Plan, table: &Table, action: impl Fn(&Column) -> Option<String>) -> Option<String> {
+    let actions: Vec<String> = table
         .columns
         .iter()
-        .filter(|column| default(column).is_some())
-        .map(|column| format!("ALTER {} DROP DEFAULT", identifier(&column.name)))
+        .filter_map(|column| Some(format!("ALTER {} {}", identifier(&column.name), action(column)?)))
         .collect();
     let name = qualified(&plan.schema, &table.name);
-    (!drops.is_empty()).then(|| format!("ALTER TABLE {name} {}", drops.join(", ")))
+    (!actions.is_empty()).then(|| format!("ALTER TABLE {name} {}", actions.join(", ")))
 }
 
 /// DROP TABLE of all that exist, in one statement as they may reference each other.
@@ -53,8 +133,70 @@ pub(super) fn drop_tables(plan: &Plan) -> String {
     format!("DROP TABLE {}", names.join(", "))
 }
 
-/// ADD PRIMARY KEY; none for history.
-pub(super) fn add_primary_key(plan: &Plan, table: &Table) -> Option<String> {
-    let key = identifier(&key(table)?.name);
-    Some(format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", qualified(&plan.schema, &table.name)))
+/// The bulk table's index, as asked for, or a small table's primary key; none for history.
+pub(super) fn add_index(plan: &Plan, tables: &Tables, table: &Table) -> Option<String> {
+    let column = identifier(&key(table)?.name);
+    let name = qualified(&plan.schema, &table.name);
+    let tablespace = plan.index_tablespace.as_ref().map(|name| identifier(name));
+    let is_bulk = table.name == tables.bulk.name;
+    match plan.index {
+        IndexKind::None => None,
+        IndexKind::Brin if is_bulk => {
+            let index = identifier(&brin_name(table));
+            let at = tablespace.map_or(String::new(), |name| format!(" TABLESPACE {name}"));
+            Some(format!("CREATE INDEX {index} ON {name} USING brin ({column}){at}"))
+        }
+        IndexKind::Brin | IndexKind::Btree => {
+            let at = tablespace.map_or(String::new(), |name| format!(" USING INDEX TABLESPACE {name}"));
+            Some(format!("ALTER TABLE {name} ADD PRIMARY KEY ({column}){at}"))
+        }
+    }
+}
+
+/// What the BRIN index is called, as PostgreSQL names indexes.
+pub(super) fn brin_name(table: &Table) -> String {
+    key(table).map_or(String::new(), |key| format!("{}_{}_idx", table.name, key.name))
+}
+
+/// A foreign key, by the name and with the columns that pgbench gives it (`initCreateFKeys`).
+pub(super) struct ForeignKey {
+    pub table: &'static str,
+    pub column: &'static str,
+    pub references: &'static str,
+}
+
+/// All of them.
+pub(super) const FOREIGN_KEYS: [ForeignKey; 5] = [
+    ForeignKey { table: "pgbench_tellers", column: "bid", references: "pgbench_branches" },
+    ForeignKey { table: "pgbench_accounts", column: "bid", references: "pgbench_branches" },
+    ForeignKey { table: "pgbench_history", column: "bid", references: "pgbench_branches" },
+    ForeignKey { table: "pgbench_history", column: "tid", references: "pgbench_tellers" },
+    ForeignKey { table: "pgbench_history", column: "aid", references: "pgbench_accounts" },
+];
+
+impl ForeignKey {
+    /// The constraint's name.
+    pub(super) fn name(&self) -> String {
+        format!("{}_{}_fkey", self.table, self.column)
+    }
+
+    /// ALTER TABLE … ADD.
+    pub(super) fn add(&self, plan: &Plan) -> String {
+        format!(
+            "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {}",
+            qualified(&plan.schema, self.table),
+            identifier(&self.name()),
+            identifier(self.column),
+            qualified(&plan.schema, self.references)
+        )
+    }
+}
+
+/// The two statements that spread a dense leaf out at the final fillfactor.
+pub(super) fn explode(plan: &Plan, leaf: &str) -> [String; 2] {
+    let name = qualified(&plan.schema, leaf);
+    [
+        format!("ALTER TABLE {name} SET (fillfactor = {})", plan.fillfactor),
+        format!("VACUUM (FULL) {name}"),
+    ]
 }

@@ -51,6 +51,53 @@ pub enum FillError {
         /// Left of max_connections beside pgrig's other sessions.
         most: u32,
     },
+    /// Things asked for that do not go together.
+    #[error("{0}")]
+    Combination(String),
+    /// A fill that was begun otherwise is not complete.
+    #[error(
+        "schema {schema} has an unfinished fill, begun by another request: give that command again to complete it, \
+         --drop to drop and replace it{}, or --schema NAME", if *.may_forget { ", --no-resume to forget that it is unfinished" } else { "" }
+    )]
+    Unfinished {
+        /// The schema.
+        schema: String,
+        /// Whether --no-resume without --drop makes sense.
+        may_forget: bool,
+    },
+    /// Another session is at this fill.
+    #[error(
+        "another session (server process {pid}) is at this fill: wait until it ends, or end it with \
+         SELECT pg_terminate_backend({pid})"
+    )]
+    InHand {
+        /// Its server process.
+        pid: i32,
+    },
+    /// Steps need tables that are not there.
+    #[error("schema {schema} has no {}: add t to --init-steps, which creates them, or give --schema NAME", tables.join(", "))]
+    NoTables {
+        /// The schema.
+        schema: String,
+        /// What is missing.
+        tables: Vec<String>,
+    },
+    /// Rows would be mixed up with those that are there.
+    #[error("{schema}.{table} has rows: --append adds more to them, --drop drops and replaces the tables")]
+    HasRows {
+        /// The schema.
+        schema: String,
+        /// The table.
+        table: String,
+    },
+    /// A tablespace that is not there or not allowed.
+    #[error("tablespace {name} {problem}")]
+    Tablespace {
+        /// Asked for.
+        name: String,
+        /// What is wrong, with the remedy.
+        problem: String,
+    },
     /// Older than PostgreSQL 13.
     #[error("this server is {version}; pgrig works with PostgreSQL 13 and later")]
     TooOld {
@@ -162,7 +209,7 @@ impl FillError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Connect(error) => error.is_usage(),
-            Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery => false,
+            Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery | Self::InHand { .. } => false,
             _ => true,
         }
     }

@@ -1,31 +1,43 @@
-//! `fill`: test data to an exact size. Request → plan → chunks → COPY streams → outcome.
+//! `fill`: test data to an exact size. Request → plan → chunks → sink → outcome.
 //!
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
 //! ("Speeding up pgbench using COPY FREEZE").
 
+mod check;
+mod chunks;
 mod copy;
 mod ddl;
 mod error;
+mod generate;
+mod ledger;
 mod outcome;
 mod plan;
 mod planner;
 mod predict;
+mod present;
 mod remains;
 mod request;
 mod session;
+mod sink;
 mod steps;
 mod survey;
+mod tables;
 
 use std::pin::pin;
 use std::time::Duration;
 
+pub use chunks::{Chunking, Spread};
 pub use error::FillError;
+pub use ledger::Unfinished;
 pub use outcome::Outcome;
 pub use plan::{IndexBuild, Method, Plan, Prediction};
 pub use planner::{Found, Site};
-pub use predict::Sizes;
+pub use predict::{Calculation, Sizes};
 pub use remains::{Remains, Replaced};
-pub use request::{Amount, CopyFormat, InitStep, Persistence, Request, Steps};
+pub use request::{
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
+    Persistence, Request, Subject,
+};
 pub use survey::Survey;
 
 use self::steps::Filler;
@@ -35,7 +47,7 @@ use crate::connect::Target;
 pub trait Observer: Sync {
     /// A step begins.
     fn step_started(&self, step: InitStep);
-    /// So many more accounts were handed to the server.
+    /// So many more rows of the bulk table were handed to the server.
     fn rows_sent(&self, rows: u64);
     /// The server says how far the step has come, 0 to 1.
     fn fraction_done(&self, fraction: f64);
@@ -58,7 +70,7 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, FillError> {
     let filler = Filler::new(target, plan, observer);
-    let mut work = pin!(filler.execute());
+    let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {
         biased;
         () = interrupt => {
@@ -67,15 +79,16 @@ pub async fn run(
             // The cancelled statements end with an error of their own; that they have ended is
             // what matters, so that what remains can be told.
             match tokio::time::timeout(CANCEL_DEADLINE, &mut work).await {
-                Ok(Ok(outcome)) => return Ok(outcome),
-                Ok(Err(_)) | Err(_) => None,
+                Ok(Ok(Ok(outcome))) => return Ok(outcome),
+                Ok(_) | Err(_) => None,
             }
         }
         result = &mut work => Some(result),
     };
     match result {
-        Some(Ok(outcome)) => Ok(outcome),
-        Some(Err(source)) => Err(FillError::Step {
+        Some(Ok(Ok(outcome))) => Ok(outcome),
+        Some(Err(refused)) => Err(refused),
+        Some(Ok(Err(source))) => Err(FillError::Step {
             step: filler.step(),
             source: Box::new(source),
             remains: filler.remains().await,

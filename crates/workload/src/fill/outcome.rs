@@ -13,10 +13,12 @@ use super::request::InitStep;
 pub struct Outcome {
     /// Each step's wall-clock time, in order.
     pub steps: Vec<(InitStep, Duration)>,
-    /// Accounts that the server counted.
-    pub accounts: u64,
+    /// Rows of the bulk table that this run loaded, as the server counted them.
+    pub rows: u64,
     /// What tables and indexes take now, bytes.
     pub sizes: Sizes,
+    /// What they took before, where rows were added; else 0.
+    pub before: Sizes,
     /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.
@@ -36,6 +38,11 @@ impl Outcome {
         self.steps.iter().filter(|(step, _)| *step == wanted).map(|(_, elapsed)| *elapsed).sum()
     }
 
+    /// What tables and indexes have grown by, bytes.
+    pub fn grown(&self) -> Sizes {
+        self.sizes.less(self.before)
+    }
+
     /// As a trial of a run document, with what was predicted beside what came.
     pub fn trial(&self, plan: &Plan) -> Trial {
         let mut trial = Trial { config: "fill".to_owned(), observations: Vec::new() };
@@ -44,7 +51,7 @@ impl Outcome {
         }
         trial.observe("total", self.elapsed().as_secs_f64(), Unit::Seconds);
         trial.observe("client-cpu", self.client_cpu.as_secs_f64(), Unit::Seconds);
-        trial.observe("accounts", self.accounts as f64, Unit::Rows);
+        trial.observe("rows", self.rows as f64, Unit::Rows);
         trial.observe("heap", self.sizes.heap as f64, Unit::Bytes);
         trial.observe("index", self.sizes.index as f64, Unit::Bytes);
         trial.observe("wal", self.wal as f64, Unit::Bytes);

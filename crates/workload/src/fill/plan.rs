@@ -2,14 +2,24 @@
 
 use std::num::NonZeroU16;
 
+use rowgen::Payload;
 use serde::Serialize;
 
+use super::chunks::{Chunking, Spread};
+use super::ledger::Unfinished;
 use super::predict::Sizes;
-use super::request::{CopyFormat, InitStep, Persistence};
+use super::request::{
+    CopyFormat, IndexKind, InitStep, InitSteps, Partitions, PayloadName, Persistence, Request, Subject,
+};
 
 /// What will be done, with what, and why.
 #[derive(Clone, Debug, Serialize)]
 pub struct Plan {
+    /// What was asked for.
+    #[serde(skip)]
+    pub request: Request,
+    /// Which tables.
+    pub subject: Subject,
     /// Schema of the tables.
     pub schema: String,
     /// Whether that schema has to be created.
@@ -18,18 +28,43 @@ pub struct Plan {
     pub dropped: Vec<String>,
     /// Bytes that those take, as of their last vacuum.
     pub dropped_bytes: u64,
-    /// Rows of pgbench_accounts.
-    pub accounts: u64,
-    /// pgbench's scale: rows of pgbench_branches.
+    /// The ledger of a fill that will not be completed: it is dropped too.
+    #[serde(skip)]
+    pub stale_ledger: Option<String>,
+    /// Which rows the bulk table gets, in which chunks.
+    pub chunking: Chunking,
+    /// What an earlier, interrupted run of this request has done.
+    #[serde(skip)]
+    pub unfinished: Option<Unfinished>,
+    /// pgbench's scale: rows of pgbench_branches; of a fill without an end the scale so far.
     pub scale: u64,
+    /// Branches that are there before.
+    pub scale_before: u64,
     /// Logged or unlogged.
     pub persistence: Persistence,
     /// Percent.
     pub fillfactor: u8,
+    /// Partitions of the bulk table.
+    pub partitions: Option<Partitions>,
+    /// The bulk table's index.
+    pub index: IndexKind,
+    /// Tablespace of tables.
+    pub tablespace: Option<String>,
+    /// Tablespace of indexes.
+    pub index_tablespace: Option<String>,
+    /// Whether autovacuum may visit the tables.
+    pub autovacuum: bool,
+    /// What stands in the filler column.
+    #[serde(with = "PayloadName")]
+    pub payload: Payload,
     /// The steps, in order.
-    pub steps: Vec<InitStep>,
-    /// How accounts are loaded.
+    pub steps: InitSteps,
+    /// How rows are made and loaded.
     pub method: Method,
+    /// Connections that load at once.
+    pub streams: NonZeroU16,
+    /// Rows that one COPY command loads at most.
+    pub copy_rows: u64,
     /// Whether the checkpointer is kept writing while rows come in, so that two cores are at work.
     pub write_behind: bool,
     /// Whether loading sessions have the kernel start writing early (`backend_flush_after`), so that
@@ -39,42 +74,58 @@ pub struct Plan {
     pub vacuum: Option<&'static str>,
     /// COPY's format.
     pub format: CopyFormat,
-    /// How primary keys are built; none without that step.
+    /// How indexes are built; none without that step.
     pub index_build: Option<IndexBuild>,
-    /// What it will take.
+    /// What it will take; for a fill without an end what a chunk takes.
     pub predicted: Prediction,
     /// Why method, streams and format are what they are: a sentence each.
     pub reasons: Vec<String>,
 }
 
-/// How accounts are loaded.
+/// How rows are made and loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "name", rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// COPY (FREEZE) in the transaction that creates the tables: all or nothing.
-    FrozenCopy {
-        /// Rows that one COPY command loads.
-        chunk_rows: u64,
-    },
-    /// Concurrent COPYs into one table, a transaction per chunk.
-    ParallelCopy {
-        /// Connections.
-        streams: NonZeroU16,
-        /// Rows loaded as a unit.
-        chunk_rows: u64,
-    },
+    /// CREATE TABLE AS SELECT generate_series.
+    CreateTableAs,
+    /// COPY (FREEZE), each leaf in the transaction that creates or truncates it: all or nothing.
+    FrozenCopy,
+    /// COPY, a transaction for each chunk.
+    ChunkedCopy,
+    /// INSERT … SELECT generate_series, a transaction for each chunk.
+    Server,
+    /// COPY of seed rows, then INSERT … SELECT from them, a transaction for each chunk.
+    Reinsert,
+    /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
+    Explode,
 }
 
 impl Method {
-    /// Rows that one COPY command loads.
-    pub fn chunk_rows(self) -> u64 {
+    /// Its name for people and documents.
+    pub fn name(self) -> &'static str {
         match self {
-            Self::FrozenCopy { chunk_rows } | Self::ParallelCopy { chunk_rows, .. } => chunk_rows,
+            Self::CreateTableAs => "create-table-as",
+            Self::FrozenCopy => "frozen-copy",
+            Self::ChunkedCopy => "chunked-copy",
+            Self::Server => "server",
+            Self::Reinsert => "reinsert",
+            Self::Explode => "explode",
         }
+    }
+
+    /// Whether rows travel by COPY, at least some.
+    pub fn copies(self) -> bool {
+        !matches!(self, Self::CreateTableAs | Self::Server)
+    }
+
+    /// Whether a chunk is a whole leaf, emptied and filled in one transaction, so that its rows can be
+    /// frozen as they come.
+    pub fn is_frozen(self) -> bool {
+        matches!(self, Self::FrozenCopy | Self::Explode)
     }
 }
 
-/// Session settings for building primary keys.
+/// Session settings for building indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct IndexBuild {
     /// `maintenance_work_mem`, bytes.
@@ -84,14 +135,14 @@ pub struct IndexBuild {
 }
 
 /// What the plan expects to take, bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prediction {
     /// Finished tables and indexes.
     #[serde(flatten)]
     pub sizes: Sizes,
     /// WAL written.
     pub wal: u64,
-    /// Temporary files while indexes are built.
+    /// Taken meanwhile and given back: sort files, or the dense copy of a table.
     pub temporary: u64,
 }
 
@@ -106,6 +157,32 @@ impl Prediction {
 impl Plan {
     /// Whether the plan has this step.
     pub fn includes(&self, step: InitStep) -> bool {
-        self.steps.contains(&step)
+        self.steps.include(step)
+    }
+
+    /// Whether tables are created, filled and committed in one transaction.
+    pub fn is_single_transaction(&self) -> bool {
+        let created_here = self.includes(InitStep::Create) && self.unfinished.is_none();
+        self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
+    }
+
+    /// Rows that are loaded in all, those of an interrupted run included; none if only a limit ends it.
+    pub fn rows(&self) -> Option<u64> {
+        self.chunking.rows
+    }
+
+    /// Whether chunks are recorded: whenever rows are generated in more than one statement.
+    pub fn has_ledger(&self) -> bool {
+        self.includes(InitStep::Generate) && self.method != Method::CreateTableAs
+    }
+
+    /// Rows that are there already.
+    pub fn rows_done(&self) -> u64 {
+        self.unfinished.as_ref().map_or(0, |unfinished| unfinished.rows)
+    }
+
+    /// Chunks that are loaded already.
+    pub fn chunks_done(&self) -> u64 {
+        self.unfinished.as_ref().map_or(0, |unfinished| unfinished.done.len() as u64)
     }
 }

@@ -4,12 +4,18 @@
 use std::num::NonZeroU16;
 
 use page::Geometry;
-use rowgen::{Payload, Table, pgbench};
+use rowgen::pgbench;
 
+use super::check;
+use super::chunks::{Chunking, Spread};
 use super::error::FillError;
+use super::ledger::Unfinished;
 use super::plan::{IndexBuild, Method, Plan, Prediction};
-use super::predict::{Layout, tables, tuple};
-use super::request::{Amount, CopyFormat, InitStep, Persistence, Request};
+use super::predict::{Layout, tuple};
+use super::request::{
+    Amount, CopyFormat, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
+};
+use super::tables::{Tables, leaf_rows};
 use crate::server::ServerInfo;
 
 /// Rows below which a further stream does not pay: its COPY would end before it is warm.
@@ -29,17 +35,31 @@ const EXTENSION: u64 = 64;
 const MOST_WORKERS: u32 = 7;
 /// What a row takes in an index build's temporary file, bytes.
 const TAPE_BYTES_PER_ROW: u64 = 24;
+/// Heap that a chunk fills where a limit ends the fill or seed rows are repeated, bytes: what is lost
+/// at the brim, and small enough to stay in shared_buffers.
+const SMALL_CHUNK: u64 = 16 << 20;
+/// Rows of a chunk otherwise: at least and at most.
+const CHUNK_ROWS: (u64, u64) = (100_000, 4_000_000);
+
 /// What is known of the schema before planning.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Found {
     /// The schema's name.
     pub schema: String,
     /// Whether it exists.
     pub schema_exists: bool,
-    /// Which of the four tables' names are taken in it.
+    /// Which of the tables' names are taken in it.
     pub tables: Vec<String>,
     /// Bytes that those take, as of their last vacuum.
     pub bytes: u64,
+    /// The ledger of a fill that will not be completed.
+    pub stale_ledger: Option<String>,
+    /// A fill of the same request that was interrupted.
+    pub unfinished: Option<Unfinished>,
+    /// Rows of the bulk table, where rows are to be added: its largest id.
+    pub rows: u64,
+    /// Rows of pgbench_branches, where rows are to be added.
+    pub scale: u64,
 }
 
 /// What is known of where the server runs.
@@ -59,24 +79,33 @@ impl Plan {
     /// Plans the fill.
     ///
     /// # Errors
-    /// If the amount or the number of streams cannot be had.
+    /// If the request cannot be met.
     pub fn new(request: &Request, server: &ServerInfo, site: Site, found: Found) -> Result<Self, FillError> {
-        let layout = Layout {
-            geometry: server.geometry,
-            fillfactor: request.fillfactor,
-            persistence: request.persistence,
-            vacuum: request.steps.vacuum,
-            primary_keys: request.steps.primary_keys,
-        };
+        check::combinations(request)?;
         let most = server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
         match request.streams.map(NonZeroU16::get) {
             Some(streams) if u32::from(streams) > most => return Err(FillError::Streams { streams, most }),
             _ => {}
         }
-        let (accounts, scale) = rows(request.amount, layout)?;
-        let table = pgbench::accounts(accounts, scale, Payload::Blank);
-        Ok(Planner { request, server, site, layout, table, scale }.plan(found))
+        let layout = Layout::of(request, server.geometry);
+        let target = match &found.unfinished {
+            Some(unfinished) => unfinished.target(),
+            None => target(request, &layout, found.rows, found.scale)?,
+        };
+        let scale = target.scale;
+        let rows = target.rows.unwrap_or(u64::MAX - target.first_row);
+        let tables = Tables::new(&request.subject, target.first_row + rows, scale, request.payload);
+        Ok(Planner { request, server, site, layout, tables, target }.plan(found))
     }
+}
+
+/// Which rows are to be loaded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub first_row: u64,
+    pub rows: Option<u64>,
+    pub scale: u64,
+    pub scale_before: u64,
 }
 
 /// Everything that the rules look at.
@@ -85,48 +114,65 @@ struct Planner<'a> {
     server: &'a ServerInfo,
     site: Site,
     layout: Layout,
-    /// pgbench_accounts: it holds the bulk, and decides.
-    table: Table,
-    scale: u64,
+    tables: Tables,
+    target: Target,
 }
 
 impl Planner<'_> {
     fn plan(&self, found: Found) -> Plan {
-        let (streams, streams_reason) = self.streams();
-        let method = self.method(streams);
-        let write_behind = self.writes_behind(method);
+        let (method, method_reason) = self.method(&found);
+        let (streams, streams_reason) = self.streams(method);
+        let chunking = self.chunking(method, streams, found.unfinished.as_ref());
+        let (copy_rows, write_behind) = self.copies(method, chunking);
         let (format, format_reason) = self.format();
-        let mut reasons =
-            vec![format!("{streams} stream{}: {streams_reason}", if streams.get() == 1 { "" } else { "s" })];
-        if method.chunk_rows() < self.table.rows && self.stays_cached() {
-            reasons.push("chunks of less than 16 MB: the table fits shared_buffers and stays there".into());
+        let mut reasons = Vec::from_iter(method_reason.map(str::to_owned));
+        reasons.push(format!(
+            "{streams} stream{}: {streams_reason}",
+            if streams.get() == 1 { "" } else { "s" }
+        ));
+        if copy_rows < chunking.chunk_rows {
+            reasons.push("COPYs of less than 16 MB: the table fits shared_buffers and stays there".into());
         }
         if write_behind {
             reasons.push("the checkpointer writes behind the load (pgrig's own server)".into());
         }
-        reasons.push(format!("{} format: {format_reason}", format.name()));
-        let index_build = self.request.steps.primary_keys.then(|| self.index_build());
+        if method.copies() {
+            reasons.push(format!("{} format: {format_reason}", format.name()));
+        }
+        let builds = self.request.steps.include(InitStep::PrimaryKeys) && self.layout.index != IndexKind::None;
+        let index_build = builds.then(|| self.index_build());
+        let predicted = self.predicted(method, chunking, index_build);
+        let vacuum = self.request.steps.include(InitStep::Vacuum).then(|| self.vacuum(method));
         Plan {
+            request: self.request.clone(),
+            subject: self.request.subject.clone(),
             schema: found.schema,
             create_schema: !found.schema_exists,
             dropped: found.tables,
+            stale_ledger: found.stale_ledger,
             dropped_bytes: found.bytes,
-            accounts: self.table.rows,
-            scale: self.scale,
+            chunking,
+            unfinished: found.unfinished,
+            scale: self.target.scale,
+            scale_before: self.target.scale_before,
             persistence: self.request.persistence,
             fillfactor: self.request.fillfactor,
-            steps: InitStep::ALL.into_iter().filter(|step| self.request.steps.includes(*step)).collect(),
+            partitions: self.request.partitions,
+            index: self.request.index,
+            tablespace: self.request.tablespace.clone(),
+            index_tablespace: self.request.index_tablespace.clone(),
+            autovacuum: self.request.autovacuum,
+            payload: self.request.payload,
+            steps: self.request.steps.clone(),
             method,
+            streams,
+            copy_rows,
             write_behind,
             flush_early: self.is_logged() || !self.stays_cached(),
-            vacuum: self.request.steps.vacuum.then(|| self.vacuum(method)),
+            vacuum,
             format,
             index_build,
-            predicted: Prediction {
-                sizes: self.layout.sizes(self.table.rows, self.scale),
-                wal: self.wal(method),
-                temporary: index_build.map_or(0, |build| self.temporary(build)),
-            },
+            predicted,
             reasons,
         }
     }
@@ -139,57 +185,171 @@ impl Planner<'_> {
         self.server.geometry
     }
 
+    /// Rows to load.
+    fn rows(&self) -> u64 {
+        self.target.rows.unwrap_or(u64::MAX)
+    }
+
     /// One frozen stream or several that are not: one loads 3 million rows a second and leaves
     /// nothing to the vacuum; two load 5 million, but the vacuum then rewrites every page at about
-    /// that rate, and rows of logged tables go through WAL.
-    fn streams(&self) -> (NonZeroU16, &'static str) {
-        let cores = self.site.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2);
-        let worth = u16::try_from(self.table.rows / ROWS_PER_STREAM).unwrap_or(u16::MAX);
-        let possible = cores.min(worth).min(MOST_STREAMS);
-        let vacuum = self.request.steps.vacuum;
-        let frozen_pays = vacuum && self.server.major() >= 14 && (self.is_logged() || cores < 4);
+    /// that rate, and rows of logged tables go through WAL. Leaves are frozen by as many streams as
+    /// there are.
+    fn method(&self, found: &Found) -> (Method, Option<&'static str>) {
+        if self.request.subject == Subject::Series {
+            return (Method::CreateTableAs, None);
+        }
+        match self.request.method {
+            MethodChoice::Server => return (Method::Server, Some("--method server says so")),
+            MethodChoice::Reinsert => return (Method::Reinsert, Some("--method reinsert says so")),
+            MethodChoice::Explode => return (Method::Explode, Some("--method explode says so")),
+            MethodChoice::Auto | MethodChoice::Copy => {}
+        }
+        let created = self.request.steps.order(InitStep::Create, InitStep::Generate);
+        let keys_first = self.request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
+        if self.target.rows.is_none() {
+            return (Method::ChunkedCopy, Some("chunk by chunk: only a limit ends this fill"));
+        }
+        if self.request.chunk.is_some() {
+            return (Method::ChunkedCopy, Some("chunk by chunk: --chunk says so"));
+        }
+        if !created {
+            return (Method::ChunkedCopy, Some("chunk by chunk: the tables are there already"));
+        }
+        if keys_first {
+            return (Method::ChunkedCopy, Some("chunk by chunk: keys are there before the rows"));
+        }
+        if self.request.partitions.is_some() {
+            return (Method::FrozenCopy, Some("each leaf emptied, loaded and frozen in a transaction of its own"));
+        }
+        // What was begun one way is completed that way.
+        let begun = found.unfinished.as_ref().map(|begun| begun.charter.chunk_rows < self.rows());
+        match (begun, self.table_streams()) {
+            (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as it was begun")),
+            (None, (streams, _)) if streams.get() > 1 => (Method::ChunkedCopy, None),
+            _ => (Method::FrozenCopy, None),
+        }
+    }
+
+    fn cores(&self) -> u16 {
+        self.site.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2)
+    }
+
+    /// Streams into one table, by COPY.
+    fn table_streams(&self) -> (NonZeroU16, &'static str) {
+        let possible = self.worthwhile_streams();
+        let vacuum = self.layout.vacuum;
+        let frozen_pays = vacuum && self.server.major() >= 14 && (self.is_logged() || self.cores() < 4);
         let unlogged_pays = self.is_logged() && self.server.skips_wal() && (vacuum || !self.stays_cached());
-        match (self.request.streams, NonZeroU16::new(possible)) {
-            (Some(streams), _) => (streams, "--streams says so"),
-            (None, Some(possible)) if possible.get() > 1 && !frozen_pays && !unlogged_pays => {
+        match self.request.streams {
+            Some(streams) => (streams, "--streams says so"),
+            None if possible.get() > 1 && !frozen_pays && !unlogged_pays => {
                 (possible, "parallel, since no vacuum follows or it would rewrite every page anyway")
             }
-            _ if possible < 2 => (NonZeroU16::MIN, "a second one would not pay for so few rows or cores"),
-            _ if frozen_pays => {
+            None if possible.get() < 2 => {
+                (NonZeroU16::MIN, "a second one would not pay for so few rows or cores")
+            }
+            None if frozen_pays => {
                 (NonZeroU16::MIN, "frozen as it is loaded, the table leaves the vacuum nothing to rewrite")
             }
-            _ => (
+            None => (
                 NonZeroU16::MIN,
                 "a table filled in the transaction that creates it needs no WAL (wal_level = minimal)",
             ),
         }
     }
 
-    fn method(&self, streams: NonZeroU16) -> Method {
-        let cached = self.stays_cached();
-        if streams.get() > 1 {
-            let share = self.table.rows.div_ceil(u64::from(streams.get()) * 4).clamp(100_000, 4_000_000);
-            return Method::ParallelCopy {
-                streams,
-                chunk_rows: if cached { self.ring_rows() } else { share },
-            };
+    /// As many as there are cores, if there are rows for them.
+    fn worthwhile_streams(&self) -> NonZeroU16 {
+        let worth = u16::try_from(self.rows() / ROWS_PER_STREAM).unwrap_or(u16::MAX);
+        NonZeroU16::new(self.cores().min(worth).min(MOST_STREAMS)).unwrap_or(NonZeroU16::MIN)
+    }
+
+    fn streams(&self, method: Method) -> (NonZeroU16, &'static str) {
+        if let Some(streams) = self.request.streams {
+            return (streams, "--streams says so");
         }
-        // Logged rows reach the disk before the commit: if nobody else writes them, COPY had better.
-        let leave_cached = cached && (!self.is_logged() || self.may_write_behind());
-        Method::FrozenCopy { chunk_rows: if leave_cached { self.ring_rows() } else { self.table.rows } }
+        let leaves = self.request.partitions.map_or(1, |partitions| partitions.count.get());
+        let leaves = u16::try_from(leaves).unwrap_or(u16::MAX);
+        let cores = self.cores().min(MOST_STREAMS);
+        let one_a_leaf = NonZeroU16::new(cores.min(leaves)).unwrap_or(NonZeroU16::MIN);
+        match method {
+            Method::CreateTableAs => (NonZeroU16::MIN, "one statement"),
+            Method::FrozenCopy | Method::Explode | Method::Reinsert if leaves > 1 => {
+                (one_a_leaf, "a leaf for each, on as many cores")
+            }
+            Method::Explode => (NonZeroU16::MIN, "one table"),
+            Method::Server | Method::Reinsert => {
+                (NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN), "the server makes the rows, on as many cores")
+            }
+            Method::FrozenCopy | Method::ChunkedCopy => self.table_streams(),
+        }
+    }
+
+    fn spread(&self) -> Spread {
+        let Some(partitions) = self.request.partitions else { return Spread::Table };
+        let leaves = partitions.count.get();
+        match (partitions.method, self.target.rows) {
+            (PartitionMethod::Hash, _) => Spread::Hash { leaves },
+            (PartitionMethod::Range, Some(rows)) => {
+                Spread::Range { leaves, leaf_rows: leaf_rows(rows, partitions) }
+            }
+            (PartitionMethod::Range, None) => unreachable!("refused: ranges need an end"),
+        }
+    }
+
+    fn chunking(&self, method: Method, streams: NonZeroU16, begun: Option<&Unfinished>) -> Chunking {
+        let Target { first_row, rows, .. } = self.target;
+        let spread = self.spread();
+        let of_bytes = |bytes: u64| (bytes / self.bytes_per_row()).max(1);
+        let chunk_rows = match (begun, method) {
+            (Some(begun), _) => begun.charter.chunk_rows,
+            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode) => match spread {
+                Spread::Table => self.rows(),
+                Spread::Range { leaf_rows, .. } => leaf_rows,
+                Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
+            },
+            (None, Method::ChunkedCopy | Method::Server | Method::Reinsert) => {
+                let share = self.rows().div_ceil(u64::from(streams.get()) * 4).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
+                match self.request.chunk {
+                    Some(bytes) => of_bytes(bytes),
+                    None if rows.is_none() || method == Method::Reinsert => of_bytes(SMALL_CHUNK),
+                    None if method == Method::ChunkedCopy && self.stays_cached() => self.ring_rows(),
+                    None => share,
+                }
+            }
+        };
+        Chunking { first_row, rows, chunk_rows, spread }
+    }
+
+    /// Rows that one COPY loads, and whether the checkpointer writes behind them. Logged rows reach
+    /// the disk before the commit: if nobody else writes them, COPY had better.
+    fn copies(&self, method: Method, chunking: Chunking) -> (u64, bool) {
+        if method != Method::FrozenCopy || !self.stays_cached() {
+            return (chunking.chunk_rows, false);
+        }
+        if self.is_logged() && !self.may_write_behind() {
+            return (chunking.chunk_rows, false);
+        }
+        let rows = self.ring_rows().min(chunking.chunk_rows);
+        (rows, self.is_logged() && rows < chunking.chunk_rows)
+    }
+
+    /// Heap bytes that a row takes, with its share of the page.
+    fn bytes_per_row(&self) -> u64 {
+        let rows = self.geometry().rows_per_page(tuple(&self.tables.bulk), self.layout.fillfactor);
+        u64::from(self.geometry().block_size() / rows).max(1)
     }
 
     /// Whether the table fits shared_buffers with room for its index, so that it pays to leave it there.
     fn stays_cached(&self) -> bool {
-        let heap = self.layout.heap_blocks(&self.table) * u64::from(self.geometry().block_size());
-        heap <= self.server.shared_buffers / 2
+        self.rows().saturating_mul(self.bytes_per_row()) <= self.server.shared_buffers / 2
     }
 
     /// Rows that fill a bit less than the ring of 16 MB in shared_buffers that a COPY keeps to
     /// (`GetAccessStrategy`, BAS_BULKWRITE): only when the ring comes round does a COPY write out
     /// blocks itself, so a COPY that ends before leaves its blocks cached.
     fn ring_rows(&self) -> u64 {
-        let (tuple, fillfactor) = (tuple(&self.table), self.layout.fillfactor);
+        let (tuple, fillfactor) = (tuple(&self.tables.bulk), self.layout.fillfactor);
         let limit = COPY_RING / u64::from(self.geometry().block_size()) - EXTENSION;
         let blocks = self.geometry().blocks_without_waste(tuple, fillfactor, limit);
         blocks * u64::from(self.geometry().rows_per_page(tuple, fillfactor))
@@ -202,20 +362,13 @@ impl Planner<'_> {
         self.site.own && two_cores && self.is_logged() && self.server.skips_wal() && self.stays_cached()
     }
 
-    fn writes_behind(&self, method: Method) -> bool {
-        let in_chunks = method.chunk_rows() < self.table.rows;
-        matches!(method, Method::FrozenCopy { .. }) && in_chunks && self.may_write_behind()
-    }
-
-    /// Frozen pages are skipped; after parallel streams every page is marked and frozen at once, and
+    /// Frozen pages are skipped; after other methods every page is marked and frozen at once, and
     /// stays cached if that is where the load left it (which VACUUM can be told since 16).
     fn vacuum(&self, method: Method) -> &'static str {
         match method {
-            Method::FrozenCopy { .. } => "ANALYZE",
-            Method::ParallelCopy { .. } if self.server.major() >= 16 && self.stays_cached() => {
-                "FREEZE, ANALYZE, BUFFER_USAGE_LIMIT 0"
-            }
-            Method::ParallelCopy { .. } => "FREEZE, ANALYZE",
+            Method::FrozenCopy => "ANALYZE",
+            _ if self.server.major() >= 16 && self.stays_cached() => "FREEZE, ANALYZE, BUFFER_USAGE_LIMIT 0",
+            _ => "FREEZE, ANALYZE",
         }
     }
 
@@ -234,68 +387,103 @@ impl Planner<'_> {
     /// 1.12 s without a worker, 1.07 s with the server's defaults.
     fn index_build(&self) -> IndexBuild {
         let allowed = self.site.memory.map_or(self.server.shared_buffers / 2, |memory| memory / 8);
-        let wanted = (self.table.rows * SORT_BYTES_PER_ROW).min(allowed);
+        let wanted = self.rows().saturating_mul(SORT_BYTES_PER_ROW).min(allowed);
         IndexBuild {
             maintenance_work_mem: wanted.max(self.server.maintenance_work_mem),
             parallel_workers: self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
         }
     }
 
-    /// Temporary files of the index build, bytes.
-    fn temporary(&self, build: IndexBuild) -> u64 {
-        let fits = self.table.rows * SORT_BYTES_PER_ROW <= build.maintenance_work_mem;
-        if fits { 0 } else { self.table.rows * TAPE_BYTES_PER_ROW }
+    /// What all rows will take; without an end, what a chunk takes.
+    fn predicted(&self, method: Method, chunking: Chunking, build: Option<IndexBuild>) -> Prediction {
+        if self.request.amount == Amount::Nothing {
+            return Prediction::default();
+        }
+        let rows = self.target.rows.unwrap_or(chunking.chunk_rows);
+        let first = if self.target.rows.is_some() { chunking.first_row } else { 0 };
+        let total = self.layout.sizes(first + rows, pgbench::scale_for(first + rows));
+        let sizes = match first {
+            0 => self.layout.sizes(rows, self.target.scale.min(pgbench::scale_for(rows).max(1))),
+            _ => total.less(self.layout.sizes(first, self.target.scale_before)),
+        };
+        let dense = Layout { fillfactor: 100, ..self.layout.clone() };
+        let temporary = match method {
+            Method::Explode => dense.sizes(rows, pgbench::scale_for(rows)).heap,
+            _ => build.map_or(0, |build| temporary(rows, build)),
+        };
+        Prediction { sizes, wal: self.wal(method, rows, sizes.index), temporary }
     }
 
-    /// WAL that the plan writes, bytes. Per row: COPY's multi-insert record holds the tuple without
-    /// its fixed header, and 8 bytes of its own (`xl_multi_insert_tuple`); per page: record headers,
-    /// and a vacuum that is left to mark it; index pages are logged whole without their free tenth.
-    fn wal(&self, method: Method) -> u64 {
+    /// WAL that so many rows and an index of so many bytes write. Per row: COPY's multi-insert record
+    /// holds the tuple without its fixed header, and 8 bytes of its own (`xl_multi_insert_tuple`); an
+    /// INSERT's record has more of them; per page: record headers, and a vacuum that is left to mark
+    /// it; index pages are logged whole without their free tenth.
+    fn wal(&self, method: Method, rows: u64, index: u64) -> u64 {
         const TUPLE_HEADER: u64 = 23;
         const PER_TUPLE: u64 = 8;
+        const PER_INSERT: u64 = 35;
         const PER_PAGE: u64 = 64;
         const VACUUM_PER_PAGE: u64 = 130;
         if !self.is_logged() {
             return 0;
         }
-        let frozen = matches!(method, Method::FrozenCopy { .. });
-        let sizes = self.layout.sizes(self.table.rows, self.scale);
-        let index = if self.server.skips_wal() { 0 } else { sizes.index * 9 / 10 };
-        if self.server.skips_wal() && frozen {
+        let index = if self.server.skips_wal() { 0 } else { index * 9 / 10 };
+        let in_one = matches!(method, Method::FrozenCopy | Method::Explode | Method::CreateTableAs);
+        if self.server.skips_wal() && in_one {
             return index;
         }
-        let vacuum = if self.layout.vacuum && !frozen { VACUUM_PER_PAGE } else { 0 };
-        let heap: u64 = tables(self.table.rows, self.scale)
-            .iter()
+        let vacuum = if self.layout.vacuum && !in_one { VACUUM_PER_PAGE } else { 0 };
+        let per_record = match method {
+            Method::Server | Method::Reinsert | Method::CreateTableAs => PER_TUPLE + PER_INSERT,
+            _ => PER_TUPLE,
+        };
+        let tables = Tables::new(&self.request.subject, rows, pgbench::scale_for(rows), self.request.payload);
+        let heap: u64 = tables
+            .all()
             .map(|table| {
-                let per_row = u64::from(tuple(table)) - TUPLE_HEADER + PER_TUPLE;
+                let per_row = u64::from(tuple(table)) - TUPLE_HEADER + per_record;
                 table.rows * per_row + self.layout.heap_blocks(table) * (PER_PAGE + vacuum)
             })
             .sum();
-        heap + index
+        // VACUUM FULL logs the pages that it writes.
+        let rewritten = if method == Method::Explode { self.layout.sizes(rows, 1).heap / 10 } else { 0 };
+        heap + rewritten + index
     }
 }
 
-/// Accounts and scale for what was asked.
-fn rows(amount: Amount, layout: Layout) -> Result<(u64, u64), FillError> {
-    let most = layout.most_accounts();
-    match amount {
+/// Temporary files of the index build, bytes.
+fn temporary(rows: u64, build: IndexBuild) -> u64 {
+    let fits = rows * SORT_BYTES_PER_ROW <= build.maintenance_work_mem;
+    if fits { 0 } else { rows * TAPE_BYTES_PER_ROW }
+}
+
+/// Which rows were asked for, beside `present` ones over `scale` branches.
+pub(super) fn target(request: &Request, layout: &Layout, present: u64, scale: u64) -> Result<Target, FillError> {
+    let (first_row, scale_before) = if request.append { (present, scale) } else { (0, 0) };
+    let most = layout.most_rows().saturating_sub(first_row);
+    let (rows, scale) = match request.amount {
         Amount::Size(size) => {
-            let accounts = layout.accounts_for(size).map_err(|(smallest, largest)| FillError::Size {
+            let rows = layout.rows_for(size, first_row).map_err(|(smallest, largest)| FillError::Size {
                 size,
                 smallest,
                 largest,
             })?;
-            Ok((accounts, pgbench::scale_for(accounts)))
+            (Some(rows), None)
         }
         Amount::Scale(scale) => {
-            let accounts = scale.saturating_mul(pgbench::ACCOUNTS_PER_SCALE);
-            if scale == 0 || accounts > most {
+            let rows = scale.saturating_mul(pgbench::ACCOUNTS_PER_SCALE);
+            if scale == 0 || rows > most {
                 return Err(FillError::Scale { scale, most: most / pgbench::ACCOUNTS_PER_SCALE });
             }
-            Ok((accounts, scale))
+            (Some(rows), (!request.append).then_some(scale))
         }
-        Amount::Rows(rows) if rows == 0 || rows > most => Err(FillError::Rows { rows, most }),
-        Amount::Rows(rows) => Ok((rows, pgbench::scale_for(rows))),
-    }
+        Amount::Rows(rows) if rows == 0 || rows > most => return Err(FillError::Rows { rows, most }),
+        Amount::Rows(rows) => (Some(rows), None),
+        // Every hundred thousand rows bring a branch, as long as they come.
+        Amount::Unbounded => (None, Some(pgbench::MAX_SCALE)),
+        Amount::Nothing => (Some(0), Some(1)),
+    };
+    let total = first_row + rows.unwrap_or(0);
+    let scale = scale.unwrap_or_else(|| pgbench::scale_for(total)).max(scale_before);
+    Ok(Target { first_row, rows, scale, scale_before })
 }

@@ -4,7 +4,11 @@ use page::{Attribute, Geometry, LEAF_FILLFACTOR, tuple_length};
 use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 use serde::Serialize;
 
-use super::request::Persistence;
+use super::check;
+use super::error::FillError;
+use super::planner::{Target, target};
+use super::request::{IndexKind, InitStep, Partitions, Persistence, Request, Subject};
+use super::tables::{Tables, key, leaf_rows};
 
 /// Blocks that one table can have (`MaxBlockNumber`).
 const MAX_BLOCKS: u64 = u32::MAX as u64;
@@ -23,11 +27,29 @@ impl Sizes {
     pub fn total(self) -> u64 {
         self.heap + self.index
     }
+
+    /// Of both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { heap: self.heap + other.heap, index: self.index + other.index }
+    }
+
+    /// What `self` has more than `other`.
+    #[must_use]
+    pub fn less(self, other: Self) -> Self {
+        Self { heap: self.heap.saturating_sub(other.heap), index: self.index.saturating_sub(other.index) }
+    }
+
+    fn times(self, count: u64) -> Self {
+        Self { heap: self.heap * count, index: self.index * count }
+    }
 }
 
 /// What decides how the rows are laid out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Layout {
+    /// Which tables.
+    pub subject: Subject,
     /// The server's.
     pub geometry: Geometry,
     /// Percent.
@@ -36,79 +58,135 @@ pub(super) struct Layout {
     pub persistence: Persistence,
     /// A vacuum writes the heap's maps.
     pub vacuum: bool,
-    /// Primary keys are built.
-    pub primary_keys: bool,
+    /// The bulk table's index; `None` also for a fill that builds none.
+    pub index: IndexKind,
+    /// Of the bulk table.
+    pub partitions: Option<Partitions>,
 }
 
-/// The four tables, in the order in which pgbench creates them; accounts last, it holds the bulk.
-pub(super) fn tables(accounts: u64, scale: u64) -> [Table; 4] {
-    [
-        pgbench::history(scale),
-        pgbench::tellers(scale),
-        pgbench::branches(scale),
-        pgbench::accounts(accounts, scale, Payload::Blank),
-    ]
+/// Rows and bytes of a request that no server was asked about.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Calculation {
+    /// Rows of the bulk table.
+    pub rows: u64,
+    /// pgbench's scale.
+    pub scale: u64,
+    /// Rows in a page of the bulk table.
+    pub rows_per_page: u32,
+    /// What tables and indexes take.
+    #[serde(flatten)]
+    pub sizes: Sizes,
 }
 
-/// The key column of a table that has a primary key: all but history, always the first column.
-pub(super) fn key(table: &Table) -> Option<&Column> {
-    table.columns.first().filter(|column| column.not_null)
+impl Calculation {
+    /// For a server with blocks of this geometry.
+    ///
+    /// # Errors
+    /// If the request cannot be met.
+    pub fn new(request: &Request, geometry: Geometry) -> Result<Self, FillError> {
+        check::combinations(request)?;
+        let layout = Layout::of(request, geometry);
+        let Target { rows, scale, .. } = target(request, &layout, 0, 0)?;
+        let rows = rows.unwrap_or(0);
+        let bulk = Tables::new(&request.subject, rows, scale, request.payload).bulk;
+        let rows_per_page = geometry.rows_per_page(tuple(&bulk), request.fillfactor);
+        Ok(Self { rows, scale, rows_per_page, sizes: layout.sizes(rows, scale) })
+    }
 }
 
 impl Layout {
-    /// What the tables take with `accounts` accounts over `scale` branches.
-    pub(super) fn sizes(self, accounts: u64, scale: u64) -> Sizes {
-        let each = tables(accounts, scale).map(|table| self.table(&table));
-        Sizes {
-            heap: each.iter().map(|sizes| sizes.heap).sum(),
-            index: each.iter().map(|sizes| sizes.index).sum(),
+    /// Of the request's tables, once all its steps are done.
+    pub(super) fn of(request: &Request, geometry: Geometry) -> Self {
+        let indexed = request.steps.include(InitStep::PrimaryKeys);
+        Self {
+            subject: request.subject.clone(),
+            geometry,
+            fillfactor: request.fillfactor,
+            persistence: request.persistence,
+            vacuum: request.steps.include(InitStep::Vacuum),
+            index: if indexed { request.index } else { IndexKind::None },
+            partitions: request.partitions,
         }
     }
 
-    /// Heap blocks of the table's main fork.
-    pub(super) fn heap_blocks(self, table: &Table) -> u64 {
+    /// What the tables take with so many rows in the bulk table and `scale` branches.
+    pub(super) fn sizes(&self, rows: u64, scale: u64) -> Sizes {
+        let tables = Tables::new(&self.subject, rows, scale, Payload::Blank);
+        let small = tables.small.iter().map(|table| self.table(table, table.rows, self.key_index()));
+        small.fold(self.bulk(&tables.bulk), Sizes::plus)
+    }
+
+    /// What the bulk table takes.
+    fn bulk(&self, table: &Table) -> Sizes {
+        let Some(partitions) = self.partitions else { return self.table(table, table.rows, self.index) };
+        let each = leaf_rows(table.rows, partitions);
+        let leaf = self.table(table, each, self.index);
+        let whole_leaves = table.rows / each.max(1);
+        let rest = self.table(table, table.rows % each.max(1), self.index);
+        let empty_leaves = u64::from(partitions.count.get()).saturating_sub(whole_leaves + 1);
+        let empty = self.table(table, 0, self.index);
+        leaf.times(whole_leaves).plus(rest).plus(empty.times(empty_leaves))
+    }
+
+    /// The index of tables that are not the bulk: a primary key, unless none is built.
+    fn key_index(&self) -> IndexKind {
+        if self.index == IndexKind::None { IndexKind::None } else { IndexKind::Btree }
+    }
+
+    /// Heap blocks of the table's main forks.
+    pub(super) fn heap_blocks(&self, table: &Table) -> u64 {
         self.geometry.heap_blocks(table.rows, tuple(table), self.fillfactor)
     }
 
-    /// The most accounts that one table can hold.
-    pub(super) fn most_accounts(self) -> u64 {
-        let tuple = tuple(&pgbench::accounts(1, pgbench::BIGINT_SCALE, Payload::Blank));
-        let rows = MAX_BLOCKS * u64::from(self.geometry.rows_per_page(tuple, self.fillfactor));
+    /// The most rows that the bulk table can hold.
+    pub(super) fn most_rows(&self) -> u64 {
+        let tables = Tables::new(&self.subject, u64::MAX, pgbench::BIGINT_SCALE, Payload::Blank);
+        let leaves = self.partitions.map_or(1, |partitions| u64::from(partitions.count.get()));
+        let per_page = u64::from(self.geometry.rows_per_page(tuple(&tables.bulk), self.fillfactor));
+        let rows = (MAX_BLOCKS * per_page).saturating_mul(leaves);
         rows.min((pgbench::MAX_SCALE + 1) * pgbench::ACCOUNTS_PER_SCALE - 1)
     }
 
-    /// The number of accounts whose tables come closest to `size` bytes.
+    /// The number of rows, beside `present` ones, with which the tables come closest to growing by
+    /// `size` bytes.
     ///
     /// # Errors
     /// `Err` holds the smallest and the largest size that can be had, bytes.
-    pub(super) fn accounts_for(self, size: u64) -> Result<u64, (u64, u64)> {
-        let total = |accounts| self.sizes(accounts, pgbench::scale_for(accounts)).total();
-        let most = self.most_accounts();
-        let (smallest, largest) = (total(1), total(most));
+    pub(super) fn rows_for(&self, size: u64, present: u64) -> Result<u64, (u64, u64)> {
+        let total = |rows| self.sizes(rows, pgbench::scale_for(rows)).total();
+        let before = if present == 0 { 0 } else { total(present) };
+        let most = self.most_rows().max(present + 1);
+        let grown = |rows| total(present + rows) - before;
+        let (smallest, largest) = (grown(1), grown(most - present));
         if size < smallest || size > largest {
             return Err((smallest, largest));
         }
         // The total never falls as rows are added: find where it first reaches the size.
-        let (mut below, mut reaching) = (0, most);
+        let (mut below, mut reaching) = (0, most - present);
         while reaching - below > 1 {
             let middle = below + (reaching - below) / 2;
-            if total(middle) < size { below = middle } else { reaching = middle }
+            if grown(middle) < size { below = middle } else { reaching = middle }
         }
-        let nearer_below = below > 0 && size - total(below) < total(reaching) - size;
+        let nearer_below = below > 0 && size - grown(below) < grown(reaching).saturating_sub(size);
         Ok(if nearer_below { below } else { reaching })
     }
 
-    fn table(self, table: &Table) -> Sizes {
+    fn table(&self, table: &Table, rows: u64, index: IndexKind) -> Sizes {
         let block = u64::from(self.geometry.block_size());
-        let heap = self.heap_blocks(table);
+        let heap = self.geometry.heap_blocks(rows, tuple(table), self.fillfactor);
         let maps = if self.vacuum {
             self.geometry.free_space_map_blocks(heap) + self.geometry.visibility_map_blocks(heap)
         } else {
             0
         };
-        let index = key(table).filter(|_| self.primary_keys).map_or(0, |key| {
+        let index = key(table).map_or(0, |key| {
             let init_fork = u64::from(self.persistence == Persistence::Unlogged);
-            self.geometry.btree_blocks(table.rows, width(&key.kind), LEAF_FILLFACTOR) + init_fork
+            let key = width(&key.kind);
+            match index {
+                IndexKind::Btree => self.geometry.btree_blocks(rows, key, LEAF_FILLFACTOR) + init_fork,
+                IndexKind::Brin => self.geometry.brin_blocks(heap, key) + init_fork,
+                IndexKind::None => 0,
+            }
         });
         Sizes { heap: (heap + maps) * block, index: index * block }
     }
@@ -124,7 +202,7 @@ fn attribute(column: &Column) -> Attribute {
     match (&column.values, &column.kind) {
         (Values::Null, _) => Attribute::Null,
         // Blank-padded to its full length, one byte a character: all text here is ASCII.
-        (_, Kind::Char(length)) => Attribute::Text { length: *length },
+        (_, Kind::Char(length)) => Attribute::Text { length: u32::from(*length) },
         (_, kind) => Attribute::Fixed { length: width(kind), align: width(kind) },
     }
 }
@@ -133,7 +211,7 @@ fn width(kind: &Kind) -> u32 {
     match kind {
         Kind::Int4 => 4,
         Kind::Int8 | Kind::Timestamp => 8,
-        _ => unreachable!("pgbench's tables have no other keys and fixed-length columns"),
+        _ => unreachable!("no key and no fixed-length column of these tables is anything else"),
     }
 }
 
@@ -143,9 +221,18 @@ mod tests {
 
     use super::*;
 
-    fn layout(fillfactor: u8, vacuum: bool, primary_keys: bool) -> Layout {
+    fn layout(fillfactor: u8, vacuum: bool, index: bool) -> Layout {
         let persistence = if vacuum { Persistence::Logged } else { Persistence::Unlogged };
-        Layout { geometry: Geometry::new(8192), fillfactor, persistence, vacuum, primary_keys }
+        let index = if index { IndexKind::Btree } else { IndexKind::None };
+        Layout {
+            subject: Subject::Pgbench,
+            geometry: Geometry::new(8192),
+            fillfactor,
+            persistence,
+            vacuum,
+            index,
+            partitions: None,
+        }
     }
 
     #[test]
@@ -159,10 +246,10 @@ mod tests {
     #[test]
     fn sizes_out_of_reach_are_refused_with_the_range() {
         let layout = layout(100, true, true);
-        let (smallest, largest) = layout.accounts_for(1).unwrap_err();
-        assert_eq!(layout.accounts_for(smallest), Ok(1));
-        assert!(layout.accounts_for(largest).is_ok());
-        assert_eq!(layout.accounts_for(largest + 1), Err((smallest, largest)));
+        let (smallest, largest) = layout.rows_for(1, 0).unwrap_err();
+        assert_eq!(layout.rows_for(smallest, 0), Ok(1));
+        assert!(layout.rows_for(largest, 0).is_ok());
+        assert_eq!(layout.rows_for(largest + 1, 0), Err((smallest, largest)));
     }
 
     proptest! {
@@ -171,10 +258,10 @@ mod tests {
             size in 400_000_u64..30_000_000_000_000,
             fillfactor in 10_u8..=100,
             vacuum: bool,
-            primary_keys: bool,
+            index: bool,
         ) {
-            let layout = layout(fillfactor, vacuum, primary_keys);
-            let accounts = layout.accounts_for(size).unwrap();
+            let layout = layout(fillfactor, vacuum, index);
+            let accounts = layout.rows_for(size, 0).unwrap();
             let total = layout.sizes(accounts, pgbench::scale_for(accounts)).total();
             // One row may open a heap block, a block of each map, index blocks, and a branch.
             prop_assert!(total.abs_diff(size) <= 12 * 8192, "{size} gives {total}");

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::plan::Plan;
 use super::request::{InitStep, Persistence};
+use super::tables::Tables;
 
 /// How far the fill has come, as its own commits tell: true even when the server is gone.
 #[derive(Debug)]
@@ -24,14 +25,16 @@ pub enum Remains {
         /// What became of the tables that it was to replace.
         replaced: Replaced,
     },
-    /// The tables are there, with so many accounts.
+    /// The tables are there, with so many rows.
     Tables {
-        /// Their schema.
-        schema: String,
-        /// Rows of pgbench_accounts in committed chunks.
+        /// The bulk table, with its schema.
+        table: String,
+        /// Its rows in committed chunks.
         rows: u64,
         /// Whether that is all of them.
         complete: bool,
+        /// Whether the same command completes the fill.
+        resumable: bool,
         /// Unlogged tables are emptied if the server crashed.
         persistence: Persistence,
     },
@@ -49,13 +52,19 @@ pub enum Replaced {
 }
 
 impl Progress {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let there = plan.unfinished.is_some() || !plan.includes(InitStep::Create);
         Self {
             step: Mutex::new(InitStep::Drop),
             dropped: false.into(),
-            tables_committed: false.into(),
-            rows_committed: AtomicU64::new(0),
+            tables_committed: there.into(),
+            rows_committed: plan.rows_done().into(),
         }
+    }
+
+    /// Rows in committed chunks, those of an interrupted run included.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows_committed.load(Ordering::SeqCst)
     }
 
     pub(super) fn enter(&self, step: InitStep) {
@@ -87,11 +96,12 @@ impl Progress {
             };
             return Remains::Nothing { replaced };
         }
-        let rows = self.rows_committed.load(Ordering::SeqCst);
+        let rows = self.rows();
         Remains::Tables {
-            schema: plan.schema.clone(),
+            table: format!("{}.{}", plan.schema, Tables::of(plan).bulk.name),
             rows,
-            complete: rows == plan.accounts,
+            complete: plan.rows() == Some(rows),
+            resumable: plan.has_ledger(),
             persistence: plan.persistence,
         }
     }
@@ -108,13 +118,12 @@ impl fmt::Display for Remains {
                     Replaced::Dropped => write!(f, " The old ones are gone: --drop drops them first."),
                 }
             }
-            Self::Tables { schema, rows, complete, persistence } => {
+            Self::Tables { table, rows, complete, resumable, persistence } => {
                 let all = if *complete { "all " } else { "" };
-                write!(
-                    f,
-                    "What is there: pgbench's tables in schema {schema}, {all}{rows} accounts committed; \
-                     later steps are not done. The same command with --drop starts over."
-                )?;
+                write!(f, "What is there: {table} with {all}{rows} new rows committed; later steps are not done.")?;
+                if *resumable {
+                    write!(f, " The same command completes it; with --no-resume it starts over.")?;
+                }
                 if *persistence == Persistence::Unlogged {
                     write!(f, " If the server crashed, its recovery empties these unlogged tables.")?;
                 }

@@ -1,42 +1,117 @@
 //! What is asked for.
 
-use std::num::NonZeroU16;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::str::FromStr;
 
-use serde::Serialize;
+use rowgen::Payload;
+use serde::{Deserialize, Serialize};
 
 /// A fill as asked for, before anything is known of the server.
-#[derive(Clone, Debug, Serialize)]
+///
+/// The same request given again completes a fill that was interrupted, so all that decides which
+/// rows go where is in here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
+    /// Which tables.
+    pub subject: Subject,
     /// How much.
     pub amount: Amount,
+    /// Whether rows are added to what is there, ids going on.
+    pub append: bool,
     /// Schema for the tables; none means the session's current one.
     pub schema: Option<String>,
     /// Logged or unlogged.
     pub persistence: Persistence,
     /// Percent of each page that is filled, 10 to 100; pgbench's tables except history.
     pub fillfactor: u8,
+    /// How the bulk table is partitioned, if it is.
+    pub partitions: Option<Partitions>,
+    /// The bulk table's index.
+    pub index: IndexKind,
+    /// Tablespace of tables; none means the session's default.
+    pub tablespace: Option<String>,
+    /// Tablespace of indexes; none means the session's default.
+    pub index_tablespace: Option<String>,
+    /// Whether autovacuum may visit the tables.
+    pub autovacuum: bool,
+    /// What stands in the filler column.
+    #[serde(with = "PayloadName")]
+    pub payload: Payload,
+    /// How rows are made and loaded.
+    pub method: MethodChoice,
     /// Loading connections; none means chosen from cores and server.
     pub streams: Option<NonZeroU16>,
     /// COPY's format; none means chosen from the transport.
     pub format: Option<CopyFormat>,
-    /// What is done besides creating and filling the tables.
-    pub steps: Steps,
+    /// Bytes of heap that are loaded and committed as a unit; none means chosen.
+    pub chunk: Option<u64>,
+    /// What is done, in order.
+    pub steps: InitSteps,
+}
+
+impl Request {
+    /// For pgbench's tables, with everything else as it is by default.
+    pub fn new(amount: Amount, steps: InitSteps) -> Self {
+        Self {
+            subject: Subject::Pgbench,
+            amount,
+            append: false,
+            schema: None,
+            persistence: Persistence::Logged,
+            fillfactor: 100,
+            partitions: None,
+            index: IndexKind::Btree,
+            tablespace: None,
+            index_tablespace: None,
+            autovacuum: true,
+            payload: Payload::Blank,
+            method: MethodChoice::Auto,
+            streams: None,
+            format: None,
+            chunk: None,
+            steps,
+        }
+    }
+}
+
+/// Which tables are filled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// pgbench's four; pgbench_accounts holds the bulk.
+    Pgbench,
+    /// One integer column, by CREATE TABLE AS: article 000's level 0.
+    Series,
 }
 
 /// How much data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
-    /// Bytes that the finished tables and their indexes take (`pg_total_relation_size`).
+    /// Bytes that the finished tables and their indexes take (`pg_total_relation_size`); with
+    /// `append`, bytes that they grow by.
     Size(u64),
     /// pgbench's scale: 100,000 accounts each.
     Scale(u64),
-    /// Rows of pgbench_accounts.
+    /// Rows of the bulk table.
     Rows(u64),
+    /// Until a limit stops it.
+    Unbounded,
+    /// No rows: the steps do not generate any.
+    Nothing,
+}
+
+/// How run documents and ledgers name a [`Payload`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Payload", rename_all = "kebab-case")]
+pub(super) enum PayloadName {
+    Blank,
+    Text,
+    Random,
 }
 
 /// Whether the tables survive a crash of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
     /// Ordinary tables.
@@ -45,8 +120,78 @@ pub enum Persistence {
     Unlogged,
 }
 
+/// Partitions of pgbench_accounts, as pgbench's `--partitions` and `--partition-method`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partitions {
+    /// How many.
+    pub count: NonZeroU32,
+    /// By what.
+    pub method: PartitionMethod,
+}
+
+/// What decides a row's partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartitionMethod {
+    /// Ranges of aid of equal length.
+    Range,
+    /// The hash of aid.
+    Hash,
+}
+
+impl PartitionMethod {
+    /// As PARTITION BY takes it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Range => "RANGE",
+            Self::Hash => "HASH",
+        }
+    }
+}
+
+/// The index that the bulk table gets in the step `p`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IndexKind {
+    /// A primary key.
+    Btree,
+    /// A block range index: tiny, and the worst case for fetching by key (article 000).
+    Brin,
+    /// None.
+    None,
+}
+
+/// How rows are made and loaded, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodChoice {
+    /// By the planner's rules.
+    Auto,
+    /// COPY.
+    Copy,
+    /// INSERT … SELECT generate_series: nothing crosses the network.
+    Server,
+    /// Seed rows inserted again and again, straight into the leaf: article 000's bonus level.
+    Reinsert,
+    /// Dense COPY, then VACUUM FULL at the final fillfactor.
+    Explode,
+}
+
+impl MethodChoice {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Copy => "copy",
+            Self::Server => "server",
+            Self::Reinsert => "reinsert",
+            Self::Explode => "explode",
+        }
+    }
+}
+
 /// COPY's format, as asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyFormat {
     /// Fewest bytes on the wire.
@@ -65,19 +210,8 @@ impl CopyFormat {
     }
 }
 
-/// Optional steps; creating and generating are always done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Steps {
-    /// Drop existing tables of these names first.
-    pub drop: bool,
-    /// Leave pages all-visible and statistics fresh.
-    pub vacuum: bool,
-    /// Build primary keys.
-    pub primary_keys: bool,
-}
-
-/// A step of filling, in the order in which they run; pgbench's `--init-steps`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// A step of filling; pgbench's `--init-steps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitStep {
     /// Existing tables go.
@@ -88,14 +222,13 @@ pub enum InitStep {
     Generate,
     /// Pages all-visible, statistics fresh.
     Vacuum,
-    /// Primary keys are built.
+    /// Primary keys (or what index was asked for) are built.
     PrimaryKeys,
+    /// Foreign keys are added.
+    ForeignKeys,
 }
 
 impl InitStep {
-    /// All steps in order.
-    pub const ALL: [Self; 5] = [Self::Drop, Self::Create, Self::Generate, Self::Vacuum, Self::PrimaryKeys];
-
     /// Its name in tables and run documents.
     pub fn name(self) -> &'static str {
         match self {
@@ -104,18 +237,159 @@ impl InitStep {
             Self::Generate => "generate",
             Self::Vacuum => "vacuum",
             Self::PrimaryKeys => "primary-keys",
+            Self::ForeignKeys => "foreign-keys",
         }
+    }
+
+    /// pgbench's letter. `G`, generate in the server, is a [`MethodChoice`] here.
+    fn letter(self) -> char {
+        match self {
+            Self::Drop => 'd',
+            Self::Create => 't',
+            Self::Generate => 'g',
+            Self::Vacuum => 'v',
+            Self::PrimaryKeys => 'p',
+            Self::ForeignKeys => 'f',
+        }
+    }
+
+    fn from_letter(letter: char) -> Option<Self> {
+        let all =
+            [Self::Drop, Self::Create, Self::Generate, Self::Vacuum, Self::PrimaryKeys, Self::ForeignKeys];
+        all.into_iter().find(|step| step.letter() == letter)
     }
 }
 
-impl Steps {
-    /// Whether `step` is done.
-    pub fn includes(self, step: InitStep) -> bool {
-        match step {
-            InitStep::Drop => self.drop,
-            InitStep::Create | InitStep::Generate => true,
-            InitStep::Vacuum => self.vacuum,
-            InitStep::PrimaryKeys => self.primary_keys,
+/// Steps in the order in which they are done, each at most once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InitSteps(Vec<InitStep>);
+
+impl InitSteps {
+    /// The steps `t` and `g`: rows only.
+    pub fn data_only() -> Self {
+        Self(vec![InitStep::Create, InitStep::Generate])
+    }
+
+    /// The steps `t`, `g`, `v` and `p`.
+    pub fn whole() -> Self {
+        Self(vec![InitStep::Create, InitStep::Generate, InitStep::Vacuum, InitStep::PrimaryKeys])
+    }
+
+    /// With `step` as the first one, if it is not there yet.
+    #[must_use]
+    pub fn first(mut self, step: InitStep) -> Self {
+        if !self.include(step) {
+            self.0.insert(0, step);
         }
+        self
+    }
+
+    /// With `step` as the last one, if it is not there yet.
+    #[must_use]
+    pub fn then(mut self, step: InitStep) -> Self {
+        if !self.include(step) {
+            self.0.push(step);
+        }
+        self
+    }
+
+    /// Without `step`.
+    #[must_use]
+    pub fn without(mut self, step: InitStep) -> Self {
+        self.0.retain(|present| *present != step);
+        self
+    }
+
+    /// With primary keys built before rows are generated, if they are built at all.
+    #[must_use]
+    pub fn keys_first(self) -> Self {
+        if !self.include(InitStep::PrimaryKeys) {
+            return self;
+        }
+        let mut steps = self.without(InitStep::PrimaryKeys);
+        let generate = steps.0.iter().position(|step| *step == InitStep::Generate).unwrap_or(0);
+        steps.0.insert(generate, InitStep::PrimaryKeys);
+        steps
+    }
+
+    /// Whether `step` is done.
+    pub fn include(&self, step: InitStep) -> bool {
+        self.0.contains(&step)
+    }
+
+    /// Whether both are done, `earlier` before `later`.
+    pub fn order(&self, earlier: InitStep, later: InitStep) -> bool {
+        let position = |wanted| self.0.iter().position(|step| *step == wanted);
+        position(earlier).zip(position(later)).is_some_and(|(earlier, later)| earlier < later)
+    }
+
+    /// In order.
+    pub fn iter(&self) -> impl Iterator<Item = InitStep> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// As pgbench writes them, e.g. `dtgvp`.
+    pub fn letters(&self) -> String {
+        self.0.iter().map(|step| step.letter()).collect()
+    }
+}
+
+/// Steps as pgbench's letters say them, and whether rows are generated in the server (`G`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letters {
+    /// The steps.
+    pub steps: InitSteps,
+    /// Whether the letter `G` was among them.
+    pub server_side: bool,
+}
+
+impl FromStr for Letters {
+    type Err = String;
+
+    /// Reads pgbench's letters. Blanks are allowed, as pgbench allows them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut letters = Self { steps: InitSteps(Vec::new()), server_side: false };
+        for letter in text.chars().filter(|letter| *letter != ' ') {
+            let step = if letter == 'G' { Some(InitStep::Generate) } else { InitStep::from_letter(letter) };
+            let Some(step) = step else {
+                return Err(format!(
+                    "\"{letter}\" is no step: d drops, t creates tables, g generates rows (G in the server), v \
+                     vacuums, p builds primary keys, f adds foreign keys"
+                ));
+            };
+            if letters.steps.include(step) {
+                return Err(format!("\"{letter}\" is there twice: each step is done once"));
+            }
+            letters.server_side |= letter == 'G';
+            letters.steps.0.push(step);
+        }
+        if letters.steps.0.is_empty() {
+            return Err("no step: give some of dtgGvpf".to_owned());
+        }
+        Ok(letters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_those_of_pgbench() {
+        let letters: Letters = "dtGvpf".parse().unwrap();
+        assert!(letters.server_side);
+        assert_eq!(letters.steps.letters(), "dtgvpf");
+        assert_eq!(InitSteps::whole().first(InitStep::Drop).letters(), "dtgvp");
+        for (text, said) in [("dtx", "\"x\" is no step"), ("dtgG", "there twice"), (" ", "no step")] {
+            let error = text.parse::<Letters>().unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_can_come_before_rows() {
+        assert_eq!(InitSteps::whole().first(InitStep::Drop).keys_first().letters(), "dtpgv");
+        assert_eq!(InitSteps::data_only().keys_first().letters(), "tg");
     }
 }

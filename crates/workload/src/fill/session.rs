@@ -2,6 +2,9 @@
 
 use std::sync::Mutex;
 
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
 use crate::connect::{Canceller, ConnectError, Connection, Target};
 
 /// Opens sessions and can cancel what they run.
@@ -48,11 +51,34 @@ impl Session {
         }
     }
 
-    /// The server process behind this session.
-    pub(super) async fn pid(&self) -> Result<i32, ConnectError> {
-        match self.connection.client.query_one("SELECT pg_backend_pid()", &[]).await {
-            Ok(row) => Ok(row.get(0)),
+    /// Runs one statement and returns how many rows it touched.
+    pub(super) async fn execute(&self, sql: &str) -> Result<u64, ConnectError> {
+        match self.connection.client.execute(sql, &[]).await {
+            Ok(rows) => Ok(rows),
             Err(error) => Err(self.connection.explain(error).await),
         }
+    }
+
+    /// Runs several statements in one message: together they are one transaction, unless they say
+    /// otherwise.
+    pub(super) async fn run_all(&self, statements: &[String]) -> Result<(), ConnectError> {
+        if statements.is_empty() { Ok(()) } else { self.run(&statements.join(";\n")).await }
+    }
+
+    /// The only row of a query.
+    pub(super) async fn row(
+        &self,
+        query: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, ConnectError> {
+        match self.connection.client.query_one(query, parameters).await {
+            Ok(row) => Ok(row),
+            Err(error) => Err(self.connection.explain(error).await),
+        }
+    }
+
+    /// The server process behind this session.
+    pub(super) async fn pid(&self) -> Result<i32, ConnectError> {
+        Ok(self.row("SELECT pg_backend_pid()", &[]).await?.get(0))
     }
 }

@@ -1,52 +1,52 @@
 //! The steps, one after the other, as the plan says.
 
 use std::convert::Infallible;
-use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::future::try_join_all;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use rowgen::Table;
+use rowgen::{Constants, Table};
 
 use super::Observer;
-use super::copy::Copy;
-use super::ddl;
+use super::copy::{Copy, Sieve};
+use super::ddl::{self, FOREIGN_KEYS};
+use super::error::FillError;
+use super::ledger::Ledger;
 use super::outcome::Outcome;
 use super::plan::{Method, Plan};
-use super::predict::{Sizes, tables};
+use super::predict::Sizes;
 use super::remains::{Progress, Remains};
-use super::request::InitStep;
+use super::request::{InitStep, Subject};
 use super::session::{Session, Sessions};
+use super::tables::Tables;
 use crate::connect::{ConnectError, Target};
-use crate::quote::{identifier, qualified};
+use crate::quote::qualified;
 
 /// How often the server is asked how far a vacuum or an index build has come.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
-
+/// How long a session that is at the same fill is waited for.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
 /// How long a server that may be gone is asked what is there.
 const REMAINS_DEADLINE: Duration = Duration::from_secs(10);
-/// Between forced checkpoints: enough comes in meanwhile to make the next one worth its fsync.
-const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
 
 /// A fill that is being carried out.
 pub(super) struct Filler<'a> {
-    plan: &'a Plan,
-    tables: [Table; 4],
-    sessions: Sessions<'a>,
-    progress: Progress,
-    observer: &'a dyn Observer,
-    own_checkpoints: AtomicU64,
+    pub(super) plan: &'a Plan,
+    pub(super) tables: Tables,
+    pub(super) sessions: Sessions<'a>,
+    pub(super) progress: Progress,
+    pub(super) observer: &'a dyn Observer,
+    pub(super) own_checkpoints: AtomicU64,
 }
 
 impl<'a> Filler<'a> {
     pub(super) fn new(target: &'a Target, plan: &'a Plan, observer: &'a dyn Observer) -> Self {
         Self {
             plan,
-            tables: tables(plan.accounts, plan.scale),
+            tables: Tables::of(plan),
             sessions: Sessions::new(target),
-            progress: Progress::new(),
+            progress: Progress::new(plan),
             observer,
             own_checkpoints: AtomicU64::new(0),
         }
@@ -62,198 +62,132 @@ impl<'a> Filler<'a> {
         self.sessions.cancel_all().await;
     }
 
-    /// All steps of the plan.
-    pub(super) async fn execute(&self) -> Result<Outcome, ConnectError> {
+    /// Opens the session that leads, and makes sure that no other one is at this fill. One that a
+    /// killed pgrig left behind ends by itself: it is waited for.
+    ///
+    /// # Errors
+    /// If the server refuses, or another session keeps at it.
+    pub(super) async fn begin(&self) -> Result<Session, FillError> {
         let session = self.open_loader().await?;
+        let name = qualified(&self.plan.schema, &self.tables.bulk.name);
+        let started = Instant::now();
+        loop {
+            let row = session.row(include_str!("../sql/take_in_hand.sql"), &[&name]).await?;
+            match row.get::<_, Option<i32>>("holder") {
+                None => return Ok(session),
+                Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
+                Some(_) => tokio::time::sleep(PROGRESS_INTERVAL).await,
+            }
+        }
+    }
+
+    /// All steps of the plan; those that an interrupted run has done are done again only where that
+    /// costs nothing.
+    pub(super) async fn execute(&self, session: Session) -> Result<Outcome, ConnectError> {
+        if let Some(ledger) = &self.plan.stale_ledger {
+            session.run(&format!("DROP TABLE {}", qualified(&self.plan.schema, ledger))).await?;
+        }
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let wal_before = wal_position(&session).await?;
-        if self.plan.includes(InitStep::Drop) {
-            let started = clock.start(InitStep::Drop);
-            if !self.plan.dropped.is_empty() {
-                session.run(&ddl::drop_tables(self.plan)).await?;
-                self.progress.commit_drop();
-            }
-            clock.finish(InitStep::Drop, started);
-        }
+        let before = self.sizes(&session).await?;
         let cpu_before = cpu_time();
-        let accounts = match self.plan.method {
-            Method::FrozenCopy { chunk_rows } => self.load_frozen(&session, &mut clock, chunk_rows).await?,
-            Method::ParallelCopy { streams, chunk_rows } => {
-                self.load_parallel(&session, &mut clock, streams, chunk_rows).await?
+        let mut loaded = 0;
+        let mut client_cpu = Duration::ZERO;
+        let again = self.plan.unfinished.is_some();
+        for step in self.plan.steps.iter() {
+            if again && matches!(step, InitStep::Drop | InitStep::Create) {
+                continue;
             }
-        };
-        let client_cpu = cpu_time().saturating_sub(cpu_before);
-        if let Some(options) = self.plan.vacuum {
-            let started = clock.start(InitStep::Vacuum);
-            self.vacuum(&session, options).await?;
-            clock.finish(InitStep::Vacuum, started);
+            let started = clock.start(step);
+            match step {
+                InitStep::Drop => self.drop(&session).await?,
+                InitStep::Create => self.create(&session).await?,
+                InitStep::Generate => {
+                    loaded = self.generate(&session).await?;
+                    client_cpu = cpu_time().saturating_sub(cpu_before);
+                }
+                InitStep::Vacuum => self.vacuum(&session).await?,
+                InitStep::PrimaryKeys => self.indexes(&session).await?,
+                InitStep::ForeignKeys => self.foreign_keys(&session).await?,
+            }
+            clock.finish(step, started);
         }
-        if self.plan.includes(InitStep::PrimaryKeys) {
-            let started = clock.start(InitStep::PrimaryKeys);
-            self.primary_keys(&session).await?;
-            clock.finish(InitStep::PrimaryKeys, started);
+        if self.plan.has_ledger() {
+            session.run(&Ledger::of(self.plan, &self.tables.bulk.name).drop()).await?;
         }
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
-        let own_checkpoints = self.own_checkpoints.load(Ordering::Relaxed);
-        Ok(Outcome { steps: clock.steps, accounts, sizes, wal, client_cpu, own_checkpoints })
+        Ok(Outcome {
+            steps: clock.steps,
+            rows: loaded,
+            sizes,
+            before: if self.plan.request.append { before } else { Sizes::default() },
+            wal,
+            client_cpu,
+            own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),
+        })
     }
 
     /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is
     /// dirty, and then stops whoever writes.
-    async fn open_loader(&self) -> Result<Session, ConnectError> {
+    pub(super) async fn open_loader(&self) -> Result<Session, ConnectError> {
         let session = self.sessions.open().await?;
         if self.plan.flush_early {
             session.run("SET backend_flush_after = '2MB'").await?;
         }
+        if self.plan.method == Method::Reinsert {
+            // Scans have to begin where the seed rows are.
+            session.run("SET synchronize_seqscans = off").await?;
+        }
         Ok(session)
     }
 
-    /// Everything in the transaction that creates the tables, so that rows can be frozen and, with
-    /// wal_level = minimal, need no WAL.
-    async fn load_frozen(
-        &self,
-        session: &Session,
-        clock: &mut Clock<'_, '_>,
-        chunk_rows: u64,
-    ) -> Result<u64, ConnectError> {
-        let started = clock.start(InitStep::Create);
-        session.run("BEGIN").await?;
-        self.create(session).await?;
-        clock.finish(InitStep::Create, started);
-
-        let started = clock.start(InitStep::Generate);
-        let [small @ .., accounts] = &self.tables;
-        for table in small.iter().filter(|table| table.rows > 0) {
-            let copy = Copy::new(&self.plan.schema, table, self.plan.format, true);
-            self.copy(session, &copy, table, 0..table.rows).await?;
+    async fn drop(&self, session: &Session) -> Result<(), ConnectError> {
+        if !self.plan.dropped.is_empty() {
+            session.run(&ddl::drop_tables(self.plan)).await?;
+            self.progress.commit_drop();
         }
-        let copy = Copy::new(&self.plan.schema, accounts, self.plan.format, true);
-        let load = async {
-            let mut loaded = 0;
-            let mut start = 0;
-            while start < accounts.rows {
-                let end = accounts.rows.min(start + chunk_rows);
-                loaded += self.copy(session, &copy, accounts, start..end).await?;
-                start = end;
-            }
-            Ok::<u64, ConnectError>(loaded)
-        };
-        let loaded = if self.plan.write_behind {
-            tokio::select! {
-                loaded = load => loaded?,
-                never = self.write_behind() => match never {},
-            }
-        } else {
-            load.await?
-        };
-        self.drop_defaults(session).await?;
-        session.run("COMMIT").await?;
-        self.progress.commit_tables();
-        self.progress.commit_rows(loaded);
-        clock.finish(InitStep::Generate, started);
-        Ok(loaded)
+        Ok(())
     }
 
-    /// Keeps the checkpointer writing. A courtesy too: without it the commit writes all.
-    async fn write_behind(&self) -> Infallible {
-        if let Ok(session) = self.sessions.open().await {
-            while session.run("CHECKPOINT").await.is_ok() {
-                self.own_checkpoints.fetch_add(1, Ordering::Relaxed);
-                tokio::time::sleep(WRITE_BEHIND_PAUSE).await;
-            }
-        }
-        std::future::pending().await
-    }
-
-    /// Tables first; then each stream takes chunk after chunk, a transaction each.
-    async fn load_parallel(
-        &self,
-        session: &Session,
-        clock: &mut Clock<'_, '_>,
-        streams: NonZeroU16,
-        chunk_rows: u64,
-    ) -> Result<u64, ConnectError> {
-        let started = clock.start(InitStep::Create);
-        session.run("BEGIN").await?;
-        self.create(session).await?;
-        session.run("COMMIT").await?;
-        self.progress.commit_tables();
-        clock.finish(InitStep::Create, started);
-
-        let started = clock.start(InitStep::Generate);
-        let [small @ .., accounts] = &self.tables;
-        for table in small.iter().filter(|table| table.rows > 0) {
-            let copy = Copy::new(&self.plan.schema, table, self.plan.format, false);
-            self.copy(session, &copy, table, 0..table.rows).await?;
-        }
-        let copy = Copy::new(&self.plan.schema, accounts, self.plan.format, false);
-        let next = AtomicU64::new(0);
-        let stream = || async {
-            let session = self.open_loader().await?;
-            let mut loaded = 0;
-            loop {
-                let start = next.fetch_add(chunk_rows, Ordering::Relaxed);
-                if start >= accounts.rows {
-                    return Ok::<u64, ConnectError>(loaded);
-                }
-                let chunk = start..accounts.rows.min(start + chunk_rows);
-                let rows = self.copy(&session, &copy, accounts, chunk).await?;
-                self.progress.commit_rows(rows);
-                loaded += rows;
-            }
-        };
-        let loaded = try_join_all((0..streams.get()).map(|_| stream())).await?;
-        self.drop_defaults(session).await?;
-        clock.finish(InitStep::Generate, started);
-        Ok(loaded.iter().sum())
-    }
-
+    /// Tables and ledger. Where all is one transaction it stays open; so it does for the one
+    /// statement that creates and fills a table.
     async fn create(&self, session: &Session) -> Result<(), ConnectError> {
-        if self.plan.create_schema {
-            session.run(&format!("CREATE SCHEMA {}", identifier(&self.plan.schema))).await?;
+        session.run("BEGIN").await?;
+        session.run_all(&ddl::create(self.plan, &self.tables)).await?;
+        if self.plan.has_ledger() {
+            session.run_all(&Ledger::of(self.plan, &self.tables.bulk.name).create(self.plan)).await?;
         }
-        for table in &self.tables {
-            session.run(&ddl::create_table(self.plan, table)).await?;
+        let stays_open = self.plan.is_single_transaction() || self.plan.method == Method::CreateTableAs;
+        if !stays_open || !self.plan.includes(InitStep::Generate) {
+            session.run("COMMIT").await?;
+            self.progress.commit_tables();
         }
         Ok(())
     }
 
-    async fn copy(
-        &self,
-        session: &Session,
-        copy: &Copy,
-        table: &Table,
-        rows: std::ops::Range<u64>,
-    ) -> Result<u64, ConnectError> {
-        let bulk = table.name == self.tables[3].name;
-        let sent = |rows| {
-            if bulk {
-                self.observer.rows_sent(rows);
+    /// Branches and tellers, whole, in the transaction that created them.
+    pub(super) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
+        for table in self.tables.small.iter().filter(|table| table.rows > 0) {
+            let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);
+            let rows = 0..table.rows;
+            if let Err(error) = copy.load(&session.connection, &table.name, rows, Sieve::All, &|_| {}).await {
+                return Err(session.connection.explain(error).await);
             }
-        };
-        match copy.load(&session.connection, rows, &sent).await {
-            Ok(rows) => Ok(rows),
-            Err(error) => Err(session.connection.explain(error).await),
-        }
-    }
-
-    async fn drop_defaults(&self, session: &Session) -> Result<(), ConnectError> {
-        for statement in self.tables.iter().filter_map(|table| ddl::drop_defaults(self.plan, table)) {
-            session.run(&statement).await?;
         }
         Ok(())
     }
 
-    async fn vacuum(&self, session: &Session, options: &str) -> Result<(), ConnectError> {
-        for table in &self.tables {
+    async fn vacuum(&self, session: &Session) -> Result<(), ConnectError> {
+        let options = self.plan.vacuum.unwrap_or("ANALYZE");
+        for table in self.tables.all() {
             let name = qualified(&self.plan.schema, &table.name);
             self.watched(session, &format!("VACUUM ({options}) {name}")).await?;
         }
         Ok(())
     }
 
-    async fn primary_keys(&self, session: &Session) -> Result<(), ConnectError> {
+    async fn indexes(&self, session: &Session) -> Result<(), ConnectError> {
         if let Some(build) = self.plan.index_build {
             let kilobytes = build.maintenance_work_mem / 1024;
             session.run(&format!("SET maintenance_work_mem = '{kilobytes}kB'")).await?;
@@ -261,8 +195,33 @@ impl<'a> Filler<'a> {
                 session.run(&format!("SET max_parallel_maintenance_workers = {workers}")).await?;
             }
         }
-        for statement in self.tables.iter().filter_map(|table| ddl::add_primary_key(self.plan, table)) {
-            self.watched(session, &statement).await?;
+        for table in self.tables.all() {
+            let Some(statement) = ddl::add_index(self.plan, &self.tables, table) else { continue };
+            if !self.has_index(session, table).await? {
+                self.watched(session, &statement).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an earlier run built the index.
+    async fn has_index(&self, session: &Session, table: &Table) -> Result<bool, ConnectError> {
+        let name = qualified(&self.plan.schema, &table.name);
+        let row = session.row(include_str!("../sql/has_index.sql"), &[&name, &ddl::brin_name(table)]).await?;
+        Ok(row.get(0))
+    }
+
+    async fn foreign_keys(&self, session: &Session) -> Result<(), ConnectError> {
+        if self.plan.subject != Subject::Pgbench {
+            return Ok(());
+        }
+        for key in &FOREIGN_KEYS {
+            let table = qualified(&self.plan.schema, key.table);
+            let query = include_str!("../sql/has_constraint.sql");
+            let exists: bool = session.row(query, &[&table, &key.name()]).await?.get(0);
+            if !exists {
+                session.run(&key.add(self.plan)).await?;
+            }
         }
         Ok(())
     }
@@ -295,15 +254,10 @@ impl<'a> Filler<'a> {
     }
 
     async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
-        let names: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
-        let query = include_str!("../sql/sizes.sql");
-        match session.connection.client.query_one(query, &[&self.plan.schema, &names]).await {
-            Ok(row) => {
-                let bytes = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
-                Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
-            }
-            Err(error) => Err(session.connection.explain(error).await),
-        }
+        let names: Vec<&str> = self.tables.all().map(|table| table.name.as_str()).collect();
+        let row = session.row(include_str!("../sql/sizes.sql"), &[&self.plan.schema, &names]).await?;
+        let bytes = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
+        Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
     }
 
     /// What stands in the database now. A commit may have been on its way when the fill ended, so
@@ -312,20 +266,19 @@ impl<'a> Filler<'a> {
         let plan = self.plan;
         let told = self.progress.remains(plan);
         let in_doubt = matches!(told, Remains::Nothing { .. }) && self.step() == InitStep::Generate;
-        let exist = tokio::time::timeout(REMAINS_DEADLINE, self.accounts_exist());
+        let exist = tokio::time::timeout(REMAINS_DEADLINE, self.bulk_exists());
         if in_doubt && exist.await.unwrap_or(false) {
             self.progress.commit_tables();
-            self.progress.commit_rows(plan.accounts);
+            self.progress.commit_rows(plan.rows().unwrap_or(0));
             return self.progress.remains(plan);
         }
         told
     }
 
-    async fn accounts_exist(&self) -> bool {
+    async fn bulk_exists(&self) -> bool {
         let Ok(session) = self.sessions.open().await else { return false };
-        let name = qualified(&self.plan.schema, &self.tables[3].name);
-        let query = "SELECT to_regclass($1) IS NOT NULL";
-        session.connection.client.query_one(query, &[&name]).await.is_ok_and(|row| row.get(0))
+        let name = qualified(&self.plan.schema, &self.tables.bulk.name);
+        session.row("SELECT to_regclass($1) IS NOT NULL", &[&name]).await.is_ok_and(|row| row.get(0))
     }
 }
 
@@ -352,10 +305,8 @@ impl Clock<'_, '_> {
 /// The end of the server's WAL, bytes since its beginning.
 async fn wal_position(session: &Session) -> Result<u64, ConnectError> {
     let query = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint";
-    match session.connection.client.query_one(query, &[]).await {
-        Ok(row) => Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or_default()),
-        Err(error) => Err(session.connection.explain(error).await),
-    }
+    let row = session.row(query, &[]).await?;
+    Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or_default())
 }
 
 /// User and system time of this process so far.

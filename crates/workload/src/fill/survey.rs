@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use measure::{Disk, Environment};
-use tokio_postgres::Client;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::error::FillError;
 use super::plan::Plan;
 use super::planner::{Found, Site};
-use super::predict::tables;
-use super::request::Request;
+use super::request::{InitStep, Request};
+use super::tables::Tables;
+use super::{check, ledger, present};
 use crate::connect::{Connection, Transport};
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
@@ -71,19 +73,26 @@ impl Survey {
         Ok(Self { server, site, environment })
     }
 
-    /// Plans the request for this server, or refuses it. Nothing is touched.
+    /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the
+    /// same request that was interrupted is completed.
     ///
     /// # Errors
     /// If the request cannot be met: see [`FillError`].
-    pub async fn plan(&self, connection: &Connection, request: &Request) -> Result<Plan, FillError> {
+    pub async fn plan(
+        &self,
+        connection: &Connection,
+        request: &Request,
+        resume: bool,
+    ) -> Result<Plan, FillError> {
+        check::combinations(request)?;
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }
-        let found = match find(&connection.client, request).await {
-            Ok(found) => found?,
-            Err(error) => return Err(connection.explain(error).await.into()),
-        };
-        let plan = Plan::new(request, &self.server, self.site, found)?;
+        for tablespace in request.tablespace.iter().chain(&request.index_tablespace) {
+            present::refuse_tablespace(connection, tablespace).await?;
+        }
+        let (request, found) = find(connection, request, resume).await?;
+        let plan = Plan::new(&request, &self.server, self.site, found)?;
         if let Some(disk) = &self.environment.data_volume {
             refuse_too_little(disk, &plan)?;
         }
@@ -127,30 +136,84 @@ fn refuse_too_little(disk: &Disk, plan: &Plan) -> Result<(), FillError> {
     })
 }
 
-/// Looks for the schema and for what is in the way.
-async fn find(client: &Client, request: &Request) -> Result<Result<Found, FillError>, tokio_postgres::Error> {
-    let tables = tables(1, 1);
-    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
-    let row = client.query_one(include_str!("../sql/schema.sql"), &[&request.schema, &names]).await?;
+/// Looks for the schema, for what is in the way, and for what is to be completed or added to. What is
+/// there already decides over what was asked for.
+async fn find(
+    connection: &Connection,
+    request: &Request,
+    resume: bool,
+) -> Result<(Request, Found), FillError> {
+    let tables = Tables::new(&request.subject, 1, 1, request.payload);
+    let relations = tables.relations(request.partitions);
+    let ledger = ledger::name(&tables.bulk.name);
+    let query = include_str!("../sql/schema.sql");
+    let row = ask(connection, query, &[&request.schema, &relations, &ledger]).await?;
     let role: String = row.get("role");
     let Some(schema) = row.get::<_, Option<String>>("schema") else {
-        return Ok(Err(FillError::NoSchema));
+        return Err(FillError::NoSchema);
     };
     let schema_exists: bool = row.get("schema_exists");
     if !schema_exists && !row.get::<_, bool>("may_create_schema") {
         let database = row.get("database");
-        return Ok(Err(FillError::CreateSchemaPrivilege { role, schema, database }));
+        return Err(FillError::CreateSchemaPrivilege { role, schema, database });
     }
     if schema_exists && !row.get::<_, bool>("may_create_tables") {
-        return Ok(Err(FillError::SchemaPrivilege { role, schema }));
+        return Err(FillError::SchemaPrivilege { role, schema });
     }
-    let tables: Vec<String> = row.get("taken");
-    if !tables.is_empty() && !request.steps.drop {
-        return Ok(Err(FillError::TablesExist { schema, tables }));
+    let mut taken: Vec<String> = row.get("taken");
+    let missing: Vec<String> = tables.all().map(|table| table.name.clone()).collect();
+    let missing: Vec<String> = missing.into_iter().filter(|name| !taken.contains(name)).collect();
+    let creates = request.steps.include(InitStep::Create);
+    let drops = request.steps.include(InitStep::Drop);
+    let request = if creates || !missing.is_empty() {
+        request.clone()
+    } else {
+        present::adjusted(connection, request, &schema, &tables.bulk.name).await?
+    };
+    let bytes = u64::try_from(row.get::<_, i64>("taken_bytes")).unwrap_or_default();
+    let mut found = Found { schema, schema_exists, bytes, ..Found::default() };
+    if row.get::<_, bool>("ledger_exists") {
+        let comment: Option<String> = row.get("ledger_comment");
+        let unfinished =
+            ledger::read(&connection.client, &found.schema, &tables.bulk.name, comment.as_deref()).await;
+        let unfinished = match unfinished {
+            Ok(unfinished) => unfinished.filter(|begun| resume && begun.charter.request == request),
+            Err(error) => return Err(connection.explain(error).await.into()),
+        };
+        if unfinished.is_some() {
+            found.unfinished = unfinished;
+            return Ok((request, found));
+        }
+        if resume && !drops {
+            return Err(FillError::Unfinished { schema: found.schema, may_forget: !creates });
+        }
+        found.stale_ledger = Some(ledger);
+    }
+    if !creates {
+        if !missing.is_empty() {
+            return Err(FillError::NoTables { schema: found.schema, tables: missing });
+        }
+        (found.rows, found.scale) = present::rows(connection, &request, &found.schema, &tables).await?;
+        return Ok((request, found));
+    }
+    if !taken.is_empty() && !drops {
+        return Err(FillError::TablesExist { schema: found.schema, tables: taken });
     }
     if let Some(name) = row.get::<_, Vec<String>>("taken_by_others").pop() {
-        return Ok(Err(FillError::NotATable { schema, name }));
+        return Err(FillError::NotATable { schema: found.schema, name });
     }
-    let bytes = u64::try_from(row.get::<_, i64>("taken_bytes")).unwrap_or_default();
-    Ok(Ok(Found { schema, schema_exists, tables, bytes }))
+    found.tables.append(&mut taken);
+    Ok((request, found))
+}
+
+/// One row of a query about the server.
+pub(super) async fn ask(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Row, FillError> {
+    match connection.client.query_one(query, parameters).await {
+        Ok(row) => Ok(row),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
 }

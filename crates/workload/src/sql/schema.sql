@@ -1,8 +1,12 @@
--- $1: schema asked for, NULL for the current one; $2: names of the tables to be created.
+-- $1: schema asked for, NULL for the current one; $2: names of the tables to be created; $3: the
+-- ledger's name.
 WITH asked AS (
     SELECT coalesce($1::text, current_schema()::text) AS name
 ), existing AS (
     SELECT n.oid, n.nspname FROM pg_namespace n, asked WHERE n.nspname = asked.name
+), ledger AS (
+    SELECT c.oid FROM pg_class c JOIN existing ON c.relnamespace = existing.oid
+     WHERE c.relname = $3::text AND c.relkind = 'r'
 ), taken AS (
     SELECT c.relname::text AS name, c.relkind IN ('r', 'p') AS is_table, c.oid
       FROM pg_class c JOIN existing ON c.relnamespace = existing.oid
@@ -15,6 +19,8 @@ SELECT asked.name AS schema,
        has_database_privilege(current_database(), 'CREATE') AS may_create_schema,
        coalesce((SELECT has_schema_privilege(oid, 'CREATE') FROM existing), false) AS may_create_tables,
        ARRAY(SELECT name FROM taken ORDER BY name) AS taken,
+       EXISTS (SELECT FROM ledger) AS ledger_exists,
+       (SELECT obj_description(oid, 'pg_class') FROM ledger) AS ledger_comment,
        -- As of the last vacuum: asking for the size itself would wait for others' locks.
        (SELECT coalesce(sum(c.relpages::bigint), 0) * current_setting('block_size')::bigint
           FROM pg_class c

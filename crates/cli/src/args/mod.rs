@@ -1,12 +1,16 @@
 //! The command line's shape. Help texts are these doc comments.
 
-use std::num::NonZeroU16;
+mod fill;
+mod size;
+
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
-use crate::size::Size;
+pub(crate) use fill::{FillArgs, LEVELS, Level};
+pub(crate) use size::SizeArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows.
 ///
@@ -40,10 +44,24 @@ pub(crate) struct Cli {
     help: Option<bool>,
 }
 
+/// Reads the command line; a level of `fill` stands for its flags.
+pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let cli = Cli::try_parse_from(&arguments)?;
+    match &cli.verb {
+        Verb::Fill(fill) => match fill.level {
+            Some(level) => Cli::try_parse_from(fill::with_level(&arguments, level)),
+            None => Ok(cli),
+        },
+        _ => Ok(cli),
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Fill a server with test data of an exact size
-    Fill(FillArgs),
+    /// Fill a server with test data of an exact size, or to the brim
+    Fill(Box<FillArgs>),
+    /// Rows, scale and bytes from one another, without a server
+    Size(SizeArgs),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
@@ -53,13 +71,14 @@ impl Verb {
     pub(crate) fn json_to_stdout(&self) -> bool {
         match self {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
+            Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }
     }
 }
 
 /// Which server to use.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct ServerChoice {
     /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…)
@@ -83,7 +102,7 @@ pub(crate) struct ServerChoice {
 }
 
 /// The PostgreSQL of pgrig's own.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
     /// Use pgrig's own PostgreSQL, of this name, whatever the environment says [default: default]
@@ -121,83 +140,6 @@ fn setting(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
         _ => Err("give NAME=VALUE, for example work_mem=64MB".to_owned()),
     }
-}
-
-/// Fill a server with test data of an exact size: pgbench's four tables, ready for pgbench.
-///
-/// The tables, their values, primary keys and statistics are those of `pgbench -i`. SIZE is what
-/// finished tables and indexes take (pg_total_relation_size), met within 1 % from 50 MB up.
-#[derive(Debug, Args)]
-#[command(
-    group(ArgGroup::new("amount").required(true).args(["size", "scale", "rows"])),
-    after_help = "Examples:\n  \
-        pgrig fill 1GB                       into pgrig's own PostgreSQL\n  \
-        pgrig fill 73GB --unlogged -d mydb   into the server that psql -d mydb reaches\n  \
-        pgrig fill --scale 100 --drop        as pgbench -i -s 100\n  \
-        pgrig fill 20GiB --data-only --explain"
-)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
-pub(crate) struct FillArgs {
-    /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
-    pub(crate) size: Option<Size>,
-
-    /// Instead of SIZE: pgbench's scale, 100,000 accounts each
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) scale: Option<u64>,
-
-    /// Instead of SIZE: rows of pgbench_accounts
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) rows: Option<u64>,
-
-    /// Schema for the tables, created if need be [default: the session's current one]
-    #[arg(long)]
-    pub(crate) schema: Option<String>,
-
-    /// Unlogged tables: no WAL, and emptied if the server crashes
-    #[arg(long, overrides_with = "logged")]
-    pub(crate) unlogged: bool,
-
-    /// Ordinary, crash-safe tables (the default)
-    #[arg(long, overrides_with = "unlogged")]
-    pub(crate) logged: bool,
-
-    /// Rows only: no vacuum, no statistics, no primary keys (pgbench -I dtg)
-    #[arg(long)]
-    pub(crate) data_only: bool,
-
-    /// Percent of each page that is filled
-    #[arg(long, value_name = "PERCENT", default_value_t = 100,
-          value_parser = clap::value_parser!(u8).range(10..=100))]
-    pub(crate) fillfactor: u8,
-
-    /// Connections that load at once [default: chosen from cores and server]
-    #[arg(long, value_name = "N")]
-    pub(crate) streams: Option<NonZeroU16>,
-
-    /// COPY's format [default: binary, over a network text]
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<Format>,
-
-    /// Drop existing pgbench tables first; they are gone even if the fill then fails
-    #[arg(long)]
-    pub(crate) drop: bool,
-
-    /// Print the plan and stop; no table is touched
-    #[arg(long)]
-    pub(crate) explain: bool,
-
-    /// Write the run document to FILE too; with - it is all that standard output gets
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) server: ServerChoice,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Format {
-    Text,
-    Binary,
 }
 
 /// The PostgreSQL of pgrig's own.

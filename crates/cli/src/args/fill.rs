@@ -1,0 +1,410 @@
+//! `pgrig fill`'s arguments, and the request that they make.
+
+use std::ffi::OsString;
+use std::num::{NonZeroU16, NonZeroU32};
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use rowgen::Payload;
+use workload::fill::{
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
+    Persistence, Request, Subject,
+};
+
+use super::ServerChoice;
+use crate::exit::Usage;
+use crate::size::Size;
+
+/// Fill a server with test data of an exact size, or to the brim: pgbench's four tables.
+///
+/// The tables, their values, primary keys and statistics are those of `pgbench -i`. SIZE is what
+/// finished tables and indexes take (pg_total_relation_size), met within 1 % from 50 MB up. A fill that
+/// was interrupted is completed by the same command.
+#[derive(Clone, Debug, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:\n  \
+        pgrig fill 1GB                          into pgrig's own PostgreSQL\n  \
+        pgrig fill 73GB --unlogged -d mydb      into the server that psql -d mydb reaches\n  \
+        pgrig fill --scale 100 --drop           as pgbench -i -s 100\n  \
+        pgrig fill 20GB --level 4               the article's level 4; --explain shows its flags\n  \
+        pgrig fill --ladder 1GB                 all levels, compared\n  \
+        pgrig fill 5GB --append                 five more\n"
+)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub(crate) struct FillArgs {
+    /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
+    #[arg(help_heading = "How much", conflicts_with_all = ["scale", "rows"])]
+    pub(crate) size: Option<Size>,
+
+    /// Instead of SIZE: pgbench's scale, 100,000 accounts each
+    #[arg(short, long, help_heading = "How much", conflicts_with = "rows",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) scale: Option<u64>,
+
+    /// Instead of SIZE: rows of pgbench_accounts
+    #[arg(long, help_heading = "How much", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) rows: Option<u64>,
+
+    /// Add as much to the tables that are there, ids going on
+    #[arg(long, help_heading = "How much")]
+    pub(crate) append: bool,
+
+    /// Flags of one of article 000's levels; those given here come on top (see --ladder)
+    #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
+    pub(crate) level: Option<Level>,
+
+    /// Fill this size at every level, compare, and drop it all again
+    #[arg(long, value_name = "SIZE", help_heading = "Presets",
+          conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain"])]
+    pub(crate) ladder: Option<Size>,
+
+    /// How often the ladder does each level
+    #[arg(long, value_name = "N", default_value = "3", requires = "ladder", help_heading = "Presets")]
+    pub(crate) trials: NonZeroU16,
+
+    /// Schema for the tables, created if need be [default: the session's current one]
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) schema: Option<String>,
+
+    /// Unlogged tables: no WAL, and emptied if the server crashes
+    #[arg(long, overrides_with = "logged", help_heading = "Tables")]
+    pub(crate) unlogged: bool,
+
+    /// Ordinary, crash-safe tables (the default)
+    #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
+    pub(crate) logged: bool,
+
+    /// Percent of each page that is filled
+    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, help_heading = "Tables",
+          value_parser = clap::value_parser!(u8).range(10..=100))]
+    pub(crate) fillfactor: u8,
+
+    /// Partition pgbench_accounts into so many, loaded directly
+    #[arg(long, value_name = "N", help_heading = "Tables")]
+    pub(crate) partitions: Option<NonZeroU32>,
+
+    /// By ranges of aid, or by its hash [default: range; hash where only a limit ends the fill]
+    #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
+    pub(crate) partition_method: Option<PartitionBy>,
+
+    /// Index on pgbench_accounts: a primary key, a tiny BRIN index, or none
+    #[arg(long, value_enum, default_value = "btree", help_heading = "Tables")]
+    pub(crate) index: Index,
+
+    /// Add pgbench's foreign keys
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) foreign_keys: bool,
+
+    /// Tablespace of tables
+    #[arg(long, value_name = "NAME", help_heading = "Tables")]
+    pub(crate) tablespace: Option<String>,
+
+    /// Tablespace of indexes
+    #[arg(long, value_name = "NAME", help_heading = "Tables")]
+    pub(crate) index_tablespace: Option<String>,
+
+    /// Keep autovacuum off these tables
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) no_autovacuum: bool,
+
+    /// What the filler column holds: how well the data compresses
+    #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
+    pub(crate) payload: Filler,
+
+    /// One table with one integer column instead, by CREATE TABLE AS (level 0)
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) series: bool,
+
+    /// Rows only: no vacuum, no statistics, no primary keys (-I tg)
+    #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
+    pub(crate) data_only: bool,
+
+    /// pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys, f
+    /// foreign keys [default: tgvp]
+    #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
+    pub(crate) init_steps: Option<Letters>,
+
+    /// Drop existing pgbench tables first (-I d…); they are gone even if the fill then fails
+    #[arg(long, help_heading = "Steps")]
+    pub(crate) drop: bool,
+
+    /// Do not complete an interrupted fill: begin anew
+    #[arg(long, help_heading = "Steps")]
+    pub(crate) no_resume: bool,
+
+    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows inserted again and again; dense
+    /// COPY spread out by VACUUM FULL
+    #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
+    pub(crate) method: Method,
+
+    /// Short for --method server: for long, thin networks
+    #[arg(long, conflicts_with = "method", help_heading = "Method")]
+    pub(crate) server_side: bool,
+
+    /// Connections that load at once [default: chosen from cores and server]
+    #[arg(long, value_name = "N", help_heading = "Method")]
+    pub(crate) streams: Option<NonZeroU16>,
+
+    /// COPY's format [default: binary, over a network text]
+    #[arg(long, value_enum, help_heading = "Method")]
+    pub(crate) format: Option<Format>,
+
+    /// Commit after so many bytes of heap; what is committed survives an interruption [default: chosen]
+    #[arg(long, value_name = "SIZE", help_heading = "Method")]
+    pub(crate) chunk: Option<Size>,
+
+    /// Print the plan and stop; no table is touched
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Write the run document to FILE too; with - it is all that standard output gets
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// COPY's formats.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Binary,
+}
+
+/// How partitions are cut.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PartitionBy {
+    Range,
+    Hash,
+}
+
+/// The bulk table's index.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Index {
+    Btree,
+    Brin,
+    None,
+}
+
+impl From<PartitionBy> for PartitionMethod {
+    fn from(method: PartitionBy) -> Self {
+        match method {
+            PartitionBy::Range => Self::Range,
+            PartitionBy::Hash => Self::Hash,
+        }
+    }
+}
+
+impl From<Index> for IndexKind {
+    fn from(index: Index) -> Self {
+        match index {
+            Index::Btree => Self::Btree,
+            Index::Brin => Self::Brin,
+            Index::None => Self::None,
+        }
+    }
+}
+
+/// What a filler holds.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Filler {
+    /// Blanks, as pgbench's
+    Blank,
+    /// English-like words
+    Text,
+    /// Random characters
+    Random,
+}
+
+/// How rows are made and loaded.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Method {
+    Auto,
+    Copy,
+    Server,
+    Reinsert,
+    Explode,
+}
+
+/// A level of article 000 ("Generating lots of test data with Postgres, fast and faster").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    #[value(name = "0", help = "CREATE TABLE AS SELECT generate_series")]
+    Series,
+    #[value(name = "1", help = "pgbench's plain init")]
+    Plain,
+    #[value(name = "2", help = "unlogged")]
+    Unlogged,
+    #[value(name = "3", help = "data only")]
+    DataOnly,
+    #[value(name = "4", help = "fillfactor 10")]
+    Sparse,
+    #[value(name = "5", help = "two streams")]
+    Parallel,
+    #[value(name = "bonus", help = "partitions, seed rows re-inserted")]
+    Bonus,
+}
+
+/// Every level, and the flags that it stands for.
+pub(crate) const LEVELS: [(Level, &str); 7] = [
+    (Level::Series, "--series --init-steps tg"),
+    (Level::Plain, "--logged --streams 1 --init-steps tgvp"),
+    (Level::Unlogged, "--unlogged --streams 1 --init-steps tgvp"),
+    (Level::DataOnly, "--unlogged --streams 1 --data-only"),
+    (Level::Sparse, "--unlogged --streams 1 --data-only --fillfactor 10"),
+    (Level::Parallel, "--unlogged --streams 2 --data-only --fillfactor 10"),
+    (
+        Level::Bonus,
+        "--unlogged --streams 4 --data-only --fillfactor 10 --partitions 4 --partition-method hash \
+         --method reinsert",
+    ),
+];
+
+impl Level {
+    /// The flags that it stands for.
+    pub(crate) fn flags(self) -> &'static str {
+        LEVELS.iter().find(|(level, _)| *level == self).map_or("", |(_, flags)| flags)
+    }
+
+    /// As the command line names it.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+    }
+}
+
+/// Flags alone, to read those of a level.
+#[derive(Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Flags {
+    #[command(flatten)]
+    fill: FillArgs,
+}
+
+impl FillArgs {
+    /// What flags like a level's stand for.
+    pub(crate) fn of_flags(flags: &str) -> Result<Self, clap::Error> {
+        let mut matches = Flags::command().try_get_matches_from(flags.split_whitespace())?;
+        Ok(Flags::from_arg_matches_mut(&mut matches)?.fill)
+    }
+
+    /// The request, checked for what only the command line can get wrong.
+    pub(crate) fn request(&self) -> Result<Request, Usage> {
+        let subject = if self.series { Subject::Series } else { Subject::Pgbench };
+        let steps = self.steps();
+        let open_ended = false;
+        let amount = match (self.size, self.scale, self.rows) {
+            (Some(size), _, _) => Amount::Size(size.0),
+            (_, Some(scale), _) => Amount::Scale(scale),
+            (_, _, Some(rows)) => Amount::Rows(rows),
+            _ if open_ended => Amount::Unbounded,
+            _ => Amount::Nothing,
+        };
+        let partition_method = match self.partition_method {
+            Some(method) => method.into(),
+            None if open_ended => PartitionMethod::Hash,
+            None => PartitionMethod::Range,
+        };
+        Ok(Request {
+            subject,
+            amount,
+            append: self.append,
+            schema: self.schema.clone(),
+            persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
+            fillfactor: self.fillfactor,
+            partitions: self.partitions.map(|count| Partitions { count, method: partition_method }),
+            index: self.index.into(),
+            tablespace: self.tablespace.clone(),
+            index_tablespace: self.index_tablespace.clone(),
+            autovacuum: !self.no_autovacuum,
+            payload: match self.payload {
+                Filler::Blank => Payload::Blank,
+                Filler::Text => Payload::Text,
+                Filler::Random => Payload::Random,
+            },
+            method: self.method(),
+            streams: self.streams,
+            format: self.format.map(|format| match format {
+                Format::Text => CopyFormat::Text,
+                Format::Binary => CopyFormat::Binary,
+            }),
+            chunk: self.chunk.map(|chunk| chunk.0),
+            steps,
+        })
+    }
+
+    fn method(&self) -> MethodChoice {
+        let in_server = self.server_side || self.init_steps.as_ref().is_some_and(|steps| steps.server_side);
+        match self.method {
+            Method::Auto if in_server => MethodChoice::Server,
+            Method::Auto => MethodChoice::Auto,
+            Method::Copy => MethodChoice::Copy,
+            Method::Server => MethodChoice::Server,
+            Method::Reinsert => MethodChoice::Reinsert,
+            Method::Explode => MethodChoice::Explode,
+        }
+    }
+
+    /// The steps as letters say, or else as the switches do.
+    fn steps(&self) -> InitSteps {
+        let steps = match &self.init_steps {
+            Some(letters) => letters.steps.clone(),
+            None if self.data_only => InitSteps::data_only(),
+            None => InitSteps::whole(),
+        };
+        let adds = self.append && self.init_steps.is_none();
+        let steps = if adds { steps.without(InitStep::Create).without(InitStep::PrimaryKeys) } else { steps };
+        let steps = if self.foreign_keys { steps.then(InitStep::ForeignKeys) } else { steps };
+        if self.drop { steps.first(InitStep::Drop) } else { steps }
+    }
+}
+
+/// The command line with a level's flags in place of `--level`, right after the verb: what is given
+/// besides comes later, and so counts.
+pub(crate) fn with_level(arguments: &[OsString], level: Level) -> Vec<OsString> {
+    let verb = arguments.iter().position(|argument| argument == "fill").unwrap_or(0);
+    let (before, after) = arguments.split_at(verb + 1);
+    let flags = level.flags().split_whitespace().map(OsString::from);
+    before.iter().cloned().chain(flags).chain(after.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_s_flags_are_flags() {
+        for (level, flags) in LEVELS {
+            let arguments = FillArgs::of_flags(&format!("{flags} 1GB")).unwrap();
+            arguments.request().unwrap();
+            assert!(arguments.size.is_some(), "{}", level.name());
+        }
+    }
+
+    #[test]
+    fn what_is_given_beside_a_level_counts() {
+        let line: Vec<OsString> =
+            ["pgrig", "fill", "1GB", "--level", "4", "--logged", "-F", "20"].map(Into::into).into();
+        let expanded = with_level(&line, Level::Sparse);
+        let flags: Vec<String> =
+            expanded[2..].iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        let arguments = FillArgs::of_flags(&flags.join(" ")).unwrap();
+        assert_eq!((arguments.fillfactor, arguments.unlogged, arguments.data_only), (20, false, true));
+    }
+
+    #[test]
+    fn steps_follow_from_switches() {
+        for (flags, letters) in [
+            ("1GB", "tgvp"),
+            ("1GB --drop", "dtgvp"),
+            ("1GB --data-only --drop", "dtg"),
+            ("1GB --foreign-keys", "tgvpf"),
+            ("1GB --append", "gv"),
+            ("1GB --append --data-only", "g"),
+            ("1GB -I dtGvp", "dtgvp"),
+        ] {
+            let request = FillArgs::of_flags(flags).unwrap().request().unwrap();
+            assert_eq!(request.steps.letters(), letters, "{flags}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Requests that cannot work, whatever the server: each refused with its reason before anything is touched.
+
+use rowgen::Payload;
+
+use super::error::FillError;
+use super::request::{
+    Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Request, Subject,
+};
+
+/// Refuses combinations that cannot work.
+///
+/// # Errors
+/// [`FillError::Combination`] names what does not go together, and the remedy.
+pub(super) fn combinations(request: &Request) -> Result<(), FillError> {
+    let refusal = [steps, amount, append, method, partitions, index, series]
+        .into_iter()
+        .find_map(|check| check(request).err());
+    refusal.map_or(Ok(()), |text| Err(FillError::Combination(text.to_owned())))
+}
+
+type Checked = Result<(), &'static str>;
+
+fn refuse(wrong: bool, text: &'static str) -> Checked {
+    if wrong { Err(text) } else { Ok(()) }
+}
+
+fn steps(request: &Request) -> Checked {
+    use InitStep::{Create, Drop, ForeignKeys, Generate, PrimaryKeys, Vacuum};
+    let steps = &request.steps;
+    let early = |step| steps.include(step) && steps.include(Create) && !steps.order(Create, step);
+    refuse(
+        steps.include(Drop) && !steps.include(Create),
+        "the step d drops the tables and t, which creates them, is missing: add t, or leave out d",
+    )?;
+    refuse(
+        steps.include(Drop) && steps.iter().next() != Some(Drop),
+        "the step d drops what earlier steps made: put it first",
+    )?;
+    refuse(
+        [Generate, Vacuum, PrimaryKeys, ForeignKeys].into_iter().any(early),
+        "the step t creates the tables: put it before g, v, p and f",
+    )?;
+    refuse(
+        steps.include(ForeignKeys) && steps.include(Create) && !steps.order(PrimaryKeys, ForeignKeys),
+        "foreign keys reference primary keys: the step p has to come before f",
+    )
+}
+
+fn amount(request: &Request) -> Checked {
+    let generates = request.steps.include(InitStep::Generate);
+    refuse(
+        generates && request.amount == Amount::Nothing,
+        "how much? Give a SIZE, --scale, --rows, or a limit such as --brim or --for",
+    )?;
+    refuse(
+        !generates && request.amount != Amount::Nothing,
+        "none of the steps generates rows, so no amount can be given: add g to --init-steps, or leave it out",
+    )
+}
+
+fn append(request: &Request) -> Checked {
+    if !request.append {
+        return Ok(());
+    }
+    refuse(
+        request.steps.include(InitStep::Create) || request.steps.include(InitStep::Drop),
+        "--append adds to the tables that are there: leave out the steps d and t (and --drop)",
+    )?;
+    refuse(!request.steps.include(InitStep::Generate), "--append generates rows: add g to --init-steps")?;
+    refuse(
+        request.partitions.is_some(),
+        "--append keeps the partitions that are there: leave out --partitions",
+    )?;
+    refuse(
+        matches!(request.method, MethodChoice::Explode | MethodChoice::Reinsert),
+        "--append loads new rows only: --method explode would rewrite the old ones and reinsert finds no seed \
+         rows among them. Leave --method out, or give copy or server",
+    )
+}
+
+fn method(request: &Request) -> Checked {
+    let open_ended = request.amount == Amount::Unbounded;
+    match request.method {
+        MethodChoice::Explode => {
+            refuse(
+                request.fillfactor == 100,
+                "--method explode spreads out what was loaded densely: give a --fillfactor below 100",
+            )?;
+            refuse(
+                open_ended,
+                "--method explode rewrites whole tables, so it cannot fill until a limit: give a SIZE, or \
+                 another --method",
+            )?;
+            refuse(
+                request.chunk.is_some(),
+                "--method explode loads whole tables: leave out --chunk, or give another --method",
+            )?;
+            refuse(
+                !request.steps.include(InitStep::Create),
+                "--method explode needs tables that it creates itself: add t to --init-steps",
+            )
+        }
+        MethodChoice::Server => refuse(
+            request.format.is_some(),
+            "--method server makes rows in the server: there is no COPY that --format could set",
+        ),
+        MethodChoice::Reinsert => {
+            refuse(
+                request.payload != Payload::Blank,
+                "--method reinsert repeats its seed rows, so their payload would be the same in each chunk: \
+                 give --method copy with --payload",
+            )?;
+            refuse(
+                !request.steps.include(InitStep::Create),
+                "--method reinsert has no seed rows in tables that it did not create: add t to --init-steps, or \
+                 give another --method",
+            )
+        }
+        MethodChoice::Auto | MethodChoice::Copy => Ok(()),
+    }
+}
+
+fn partitions(request: &Request) -> Checked {
+    let Some(partitions) = request.partitions else { return Ok(()) };
+    let hash = partitions.method == PartitionMethod::Hash;
+    refuse(
+        !request.steps.include(InitStep::Create),
+        "--partitions are made when tables are created: add t to --init-steps, or leave them out",
+    )?;
+    refuse(
+        !hash && request.amount == Amount::Unbounded,
+        "ranges need an end, and this fill has none: give --partition-method hash, or a SIZE",
+    )?;
+    refuse(
+        hash && request.method == MethodChoice::Reinsert && request.steps.include(InitStep::PrimaryKeys),
+        "--method reinsert into hash partitions repeats ids, as in the article, so there can be no primary key: \
+         give --data-only, or --partition-method range, where ids go on",
+    )
+}
+
+fn index(request: &Request) -> Checked {
+    refuse(
+        request.index != IndexKind::Btree && request.steps.include(InitStep::ForeignKeys),
+        "foreign keys reference primary keys: they go with --index btree only",
+    )?;
+    refuse(
+        request.index_tablespace.is_some() && !request.steps.include(InitStep::PrimaryKeys),
+        "--index-tablespace without an index: add the step p (leave out --data-only), or leave it out",
+    )
+}
+
+fn series(request: &Request) -> Checked {
+    if request.subject != Subject::Series {
+        return Ok(());
+    }
+    let only = request.partitions.is_none()
+        && !request.append
+        && request.payload == Payload::Blank
+        && request.chunk.is_none()
+        && request.format.is_none()
+        && request.fillfactor == 100
+        && request.streams.is_none_or(|streams| streams.get() == 1)
+        && request.method == MethodChoice::Auto
+        && [InitStep::Vacuum, InitStep::PrimaryKeys, InitStep::ForeignKeys]
+            .into_iter()
+            .all(|step| !request.steps.include(step));
+    refuse(
+        !only,
+        "the level 0 table is made by one CREATE TABLE AS: only the amount, --unlogged, --schema, --tablespace \
+         and --drop go with it",
+    )?;
+    refuse(
+        matches!(request.amount, Amount::Scale(_) | Amount::Unbounded),
+        "the level 0 table has no scale and is made in one statement: give a SIZE or --rows",
+    )
+}
+

@@ -1,0 +1,179 @@
+//! How a chunk's rows get into their relation: by COPY, or made by the server itself.
+
+use rowgen::{Column, Constants, Table, Values, pgbench};
+
+use super::chunks::{Chunk, Spread};
+use super::copy::{Copy, Sieve};
+use super::plan::{Method, Plan};
+use super::request::{InitStep, Subject};
+use super::session::Session;
+use super::tables::{Tables, key, leaves};
+use crate::connect::ConnectError;
+use crate::quote::{identifier, qualified};
+
+/// Loads chunks of the bulk table, whatever the method.
+pub(super) struct Sink<'a> {
+    plan: &'a Plan,
+    bulk: &'a Table,
+    leaves: Vec<String>,
+    copy: Copy,
+}
+
+impl<'a> Sink<'a> {
+    pub(super) fn new(plan: &'a Plan, tables: &'a Tables) -> Self {
+        let bulk = &tables.bulk;
+        // Rows are added to tables of somebody's: their defaults are not ours to change.
+        let constants = if plan.includes(InitStep::Create) { Constants::Defaulted } else { Constants::Sent };
+        let copy = Copy::new(&plan.schema, bulk, plan.format, constants, plan.method.is_frozen());
+        Self { plan, bulk, leaves: leaves(bulk, plan.partitions), copy }
+    }
+
+    /// Unquoted name of the relation that the chunk goes to.
+    pub(super) fn relation(&self, chunk: &Chunk) -> &str {
+        &self.leaves[chunk.leaf as usize]
+    }
+
+    /// What has to be done in the chunk's transaction before its rows come.
+    pub(super) fn prologue(&self, chunk: &Chunk) -> Vec<String> {
+        let relation = qualified(&self.plan.schema, self.relation(chunk));
+        // What is truncated in the same transaction can be frozen, and needs no WAL where wal_level
+        // is minimal.
+        let frozen = self.plan.method.is_frozen() && !self.plan.is_single_transaction();
+        let truncate = frozen.then(|| format!("TRUNCATE {relation}"));
+        truncate.into_iter().chain(self.branches(chunk)).collect()
+    }
+
+    /// pgbench's branches and tellers come with the chunk that has their first account, so that at
+    /// every commit the accounts that are there have theirs.
+    fn branches(&self, chunk: &Chunk) -> Vec<String> {
+        let plan = self.plan;
+        let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
+        if plan.subject != Subject::Pgbench || plan.is_single_transaction() || (by_hash && chunk.leaf > 0) {
+            return Vec::new();
+        }
+        let per_branch = pgbench::ACCOUNTS_PER_SCALE;
+        let is_first = chunk.rows.start == plan.chunking.first_row;
+        let first = if is_first { plan.scale_before } else { chunk.rows.start.div_ceil(per_branch) }
+            .max(plan.scale_before);
+        let end = chunk.rows.end.div_ceil(per_branch).min(plan.scale);
+        if first >= end || chunk.rows.is_empty() {
+            return Vec::new();
+        }
+        let schema = &plan.schema;
+        let per_teller = pgbench::TELLERS_PER_SCALE;
+        vec![
+            format!(
+                "INSERT INTO {} (bid, bbalance) SELECT b, 0 FROM generate_series({}, {end}) b",
+                qualified(schema, "pgbench_branches"),
+                first + 1
+            ),
+            format!(
+                "INSERT INTO {} (tid, bid, tbalance) SELECT t, (t - 1) / {per_teller} + 1, 0 \
+                 FROM generate_series({}, {}) t",
+                qualified(schema, "pgbench_tellers"),
+                first * per_teller + 1,
+                end * per_teller
+            ),
+        ]
+    }
+
+    /// Loads the chunk's rows and counts them; `sent` is told of them as they go.
+    pub(super) async fn load(
+        &self,
+        session: &Session,
+        chunk: &Chunk,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<u64, ConnectError> {
+        let made_by_server = match self.plan.method {
+            Method::Server => Some(self.series(chunk)),
+            Method::Reinsert if !chunk.is_seed => Some(self.again(chunk)),
+            _ => None,
+        };
+        let Some(sql) = made_by_server else { return self.copy(session, chunk, sent).await };
+        let rows = session.execute(&sql).await?;
+        sent(rows);
+        Ok(rows)
+    }
+
+    async fn copy(
+        &self,
+        session: &Session,
+        chunk: &Chunk,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<u64, ConnectError> {
+        // Of a range of ids a leaf by hash has its share.
+        let (sieve, share) = match self.plan.chunking.spread {
+            Spread::Hash { leaves } => (Sieve::Hash { modulus: leaves, remainder: chunk.leaf }, leaves.into()),
+            Spread::Table | Spread::Range { .. } => (Sieve::All, 1),
+        };
+        let step = self.plan.copy_rows.saturating_mul(share);
+        let mut loaded = 0;
+        let mut start = chunk.rows.start;
+        while start < chunk.rows.end {
+            let end = chunk.rows.end.min(start.saturating_add(step));
+            let relation = self.relation(chunk);
+            match self.copy.load(&session.connection, relation, start..end, sieve, sent).await {
+                Ok(rows) => loaded += rows,
+                Err(error) => return Err(session.connection.explain(error).await),
+            }
+            start = end;
+        }
+        Ok(loaded)
+    }
+
+    /// INSERT … SELECT generate_series. By hash the table itself takes the rows, and routes them.
+    fn series(&self, chunk: &Chunk) -> String {
+        let by_hash = matches!(self.plan.chunking.spread, Spread::Hash { .. });
+        let relation = if by_hash { &self.bulk.name } else { self.relation(chunk) };
+        let series = format!("generate_series({}::bigint, {}) n", chunk.rows.start + 1, chunk.rows.end);
+        // Leaves by hash share a range: each chunk takes its part of it.
+        let part = match self.plan.chunking.spread {
+            Spread::Hash { leaves } => format!(" WHERE n % {leaves} = {}", chunk.leaf),
+            Spread::Table | Spread::Range { .. } => String::new(),
+        };
+        self.insert(relation, "n", &format!("{series}{part}"))
+    }
+
+    /// The leaf's seed rows once more. In a table or range their ids go on from chunk to chunk; by
+    /// hash they cannot, or the rows would belong elsewhere.
+    fn again(&self, chunk: &Chunk) -> String {
+        let plan = self.plan;
+        let relation = self.relation(chunk);
+        let from = qualified(&plan.schema, relation);
+        let rows = chunk.rows.end - chunk.rows.start;
+        if let Spread::Hash { leaves } = plan.chunking.spread {
+            let share = rows.div_ceil(u64::from(leaves));
+            return format!("INSERT INTO {from} SELECT * FROM {from} LIMIT {share}");
+        }
+        let key = identifier(key(self.bulk).map_or("", |key| &key.name));
+        let leaf_start = match plan.chunking.spread {
+            Spread::Range { leaf_rows, .. } => u64::from(chunk.leaf) * leaf_rows,
+            Spread::Table | Spread::Hash { .. } => 0,
+        };
+        let shift = chunk.rows.start - plan.chunking.first_row - leaf_start;
+        let seeds = format!("(SELECT {key} + {shift} AS n FROM {from} LIMIT {rows}) seeds");
+        self.insert(relation, "n", &seeds)
+    }
+
+    /// Rows that follow from their ids in the column `n` of `from`.
+    fn insert(&self, relation: &str, n: &str, from: &str) -> String {
+        let sent = self.bulk.columns.iter().filter(|column| !column.values.is_constant());
+        let (names, values): (Vec<String>, Vec<String>) =
+            sent.map(|column| (identifier(&column.name), expression(column, n))).unzip();
+        format!(
+            "INSERT INTO {} ({}) SELECT {} FROM {from}",
+            qualified(&self.plan.schema, relation),
+            names.join(", "),
+            values.join(", ")
+        )
+    }
+}
+
+/// A pgbench column's value as SQL over the id `n`, counted from 1.
+fn expression(column: &Column, n: &str) -> String {
+    let kind = column.kind.sql();
+    match column.values {
+        Values::Group { size, groups } => format!("least(({n} - 1) / {size} + 1, {groups})::{kind}"),
+        _ => format!("{n}::{kind}"),
+    }
+}
