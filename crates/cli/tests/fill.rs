@@ -26,7 +26,7 @@ fn assert_size(rig: &Rig, server: &Server, bytes: f64, size: &str, options: &str
         "{size} {options}: {predicted} predicted, {actual} came"
     );
     let accounts = server.number("SELECT count(*) FROM s.pgbench_accounts");
-    assert_eq!(document["plan"]["accounts"], accounts);
+    assert_eq!(document["plan"]["chunking"]["rows"], accounts);
 }
 
 fn assert_sizes(version: &str) {
@@ -280,7 +280,7 @@ fn a_role_with_nothing_but_create_on_a_schema_is_enough() {
             let document = rig.document(&format!("fill 20MB --schema desk -d {url} {options}"));
             assert_eq!(document["environment"]["role"], "clerk");
             let accounts = server.number("SELECT count(*) FROM desk.pgbench_accounts");
-            assert_eq!(document["plan"]["accounts"], accounts, "{version} {options}");
+            assert_eq!(document["plan"]["chunking"]["rows"], accounts, "{version} {options}");
         }
     }
 }

@@ -87,6 +87,13 @@ impl Rig {
         Server { rig: self, url }
     }
 
+    /// How the default instance is reached whenever it runs.
+    pub fn url(&self) -> String {
+        let directory = self.status()["directory"].as_str().map(str::to_owned);
+        let directory = directory.unwrap_or_else(|| format!("{}/instances/default", self.home.path().display()));
+        format!("host={directory}/socket port=5432 user=postgres dbname=postgres")
+    }
+
     /// Starts pgrig and goes on.
     pub fn spawn(&self, arguments: &str) -> Running {
         let mut command = self.command(arguments);
@@ -153,6 +160,11 @@ impl Running {
 
     pub fn signal(&self, signal: nix::sys::signal::Signal) {
         nix::sys::signal::kill(self.pid(), signal).unwrap();
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        self.0.as_mut().unwrap().try_wait().unwrap().is_some()
     }
 
     /// Waits for its end.

@@ -16,6 +16,7 @@ use super::session::Session;
 use super::sink::Sink;
 use super::steps::Filler;
 use crate::connect::ConnectError;
+use crate::quote::qualified;
 
 /// Between forced checkpoints: enough comes in meanwhile to make the next one worth its fsync.
 const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
@@ -52,7 +53,10 @@ impl Filler<'_> {
             return Ok(rows);
         }
         match (&plan.unfinished, plan.includes(InitStep::Create)) {
-            (Some(_), true) => self.set_defaults(session).await?,
+            (Some(_), true) => {
+                self.set_defaults(session).await?;
+                self.reclaim(session).await?;
+            }
             (None, false) => session.run_all(&work.ledger.create(plan)).await?,
             (Some(_), false) | (None, true) => {}
         }
@@ -109,6 +113,21 @@ impl Filler<'_> {
             }
         }
         std::future::pending().await
+    }
+
+    /// Makes room of what rolled back transactions left in the table, so that the size that was asked for
+    /// is met: the rows to come go there.
+    async fn reclaim(&self, session: &Session) -> Result<(), ConnectError> {
+        let plan = self.plan;
+        let Some(rows) = plan.rows() else { return Ok(()) };
+        let wanted = plan.predicted.sizes.heap;
+        let there = self.sizes(session).await?.heap;
+        let needed = wanted * plan.rows_done() / rows.max(1);
+        if there.saturating_sub(needed) > wanted / 200 {
+            let table = qualified(&plan.schema, &self.tables.bulk.name);
+            self.watched(session, &format!("VACUUM {table}")).await?;
+        }
+        Ok(())
     }
 
     async fn set_defaults(&self, session: &Session) -> Result<(), ConnectError> {

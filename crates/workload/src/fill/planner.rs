@@ -38,8 +38,11 @@ const TAPE_BYTES_PER_ROW: u64 = 24;
 /// Heap that a chunk fills where a limit ends the fill or seed rows are repeated, bytes: what is lost
 /// at the brim, and small enough to stay in shared_buffers.
 const SMALL_CHUNK: u64 = 16 << 20;
-/// Rows of a chunk otherwise: at least and at most.
-const CHUNK_ROWS: (u64, u64) = (100_000, 4_000_000);
+/// Heap that a chunk fills otherwise, bytes, at most: what a transaction that is rolled back leaves in
+/// the table is no more than this for each stream.
+const LARGE_CHUNK: u64 = 64 << 20;
+/// Rows of a chunk at least, as long as that is no more than [`LARGE_CHUNK`].
+const CHUNK_ROWS: u64 = 100_000;
 
 /// What is known of the schema before planning.
 #[derive(Clone, Debug, Default)]
@@ -309,7 +312,8 @@ impl Planner<'_> {
                 Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
             },
             (None, Method::ChunkedCopy | Method::Server | Method::Reinsert) => {
-                let share = self.rows().div_ceil(u64::from(streams.get()) * 4).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
+                let share = self.rows().div_ceil(u64::from(streams.get()) * 4).max(CHUNK_ROWS);
+                let share = share.min(of_bytes(LARGE_CHUNK));
                 match self.request.chunk {
                     Some(bytes) => of_bytes(bytes),
                     None if rows.is_none() || method == Method::Reinsert => of_bytes(SMALL_CHUNK),

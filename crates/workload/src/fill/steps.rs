@@ -228,7 +228,7 @@ impl<'a> Filler<'a> {
 
     /// Runs a long statement while another session asks how far it is. That is a courtesy: if it
     /// fails (no connection left, say), only the display is poorer.
-    async fn watched(&self, session: &Session, sql: &str) -> Result<(), ConnectError> {
+    pub(super) async fn watched(&self, session: &Session, sql: &str) -> Result<(), ConnectError> {
         let pid = session.pid().await?;
         tokio::select! {
             result = session.run(sql) => result,
@@ -253,7 +253,7 @@ impl<'a> Filler<'a> {
         std::future::pending().await
     }
 
-    async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
+    pub(super) async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
         let names: Vec<&str> = self.tables.all().map(|table| table.name.as_str()).collect();
         let row = session.row(include_str!("../sql/sizes.sql"), &[&self.plan.schema, &names]).await?;
         let bytes = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
