@@ -234,7 +234,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 50MB".to_owned(), 2, "already has pgbench_tellers: give --drop"),
         ("fill 50MB --schema v --drop".to_owned(), 2, "pgbench_history in schema v is no table"),
         ("fill 100".to_owned(), 2, "has no unit"),
-        ("fill".to_owned(), 2, "required"),
+        ("fill".to_owned(), 2, "how much?"),
         ("fill 1GB --scale 3".to_owned(), 2, "cannot be used with"),
         ("fill 1kB --schema s".to_owned(), 2, "cannot be had"),
         ("fill --scale 0 --schema s".to_owned(), 2, "0 is not in 1.."),

@@ -138,15 +138,19 @@ fn rows_made_by_the_server_are_completed() {
 fn what_is_complete_but_for_the_keys_gets_them() {
     let rig = Rig::new();
     let server = rig.server("");
-    // The last step fails: the name of the key is taken.
-    server.execute("CREATE TABLE pgbench_accounts_pkey (taken int)");
+    // Somebody keeps the last step from being done.
+    server.execute(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF current_query() LIKE '%ADD PRIMARY KEY%' THEN RAISE 'not now'; END IF; END $$; \
+         CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()",
+    );
     let ran = rig.run("fill --rows 300000");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("all 300000 new rows committed"), "{ran:#?}");
     let other = rig.run("fill --rows 300001");
     assert_eq!(other.code, Some(2), "{other:#?}");
     assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
-    server.execute("DROP TABLE pgbench_accounts_pkey");
+    server.execute("DROP EVENT TRIGGER refuse");
     let document = rig.document("fill --rows 300000");
     let steps: Vec<&str> = document["trials"][0]["observations"]
         .as_array()

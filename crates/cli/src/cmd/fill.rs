@@ -4,7 +4,7 @@ use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use workload::disturbance::Checkpoints;
-use workload::fill::{self, FillError, Survey};
+use workload::fill::{self, FillError, Request, Survey};
 
 use super::fill_text;
 use crate::args::FillArgs;
@@ -15,11 +15,13 @@ use crate::target::{self, Chosen};
 
 /// Fills the server that the arguments name.
 pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+    let request = arguments.request()?;
+    request.check()?;
     let home = Home::locate()?;
     // Started on the main thread, which outlives everything: the server ends when it does.
     let chosen = target::choose(&arguments.server, &home, printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(fill(arguments, &home, &chosen, printer));
+    let result = runtime.block_on(fill(arguments, &request, &home, &chosen, printer));
     let log = chosen.log();
     let released = chosen.release(printer);
     if let (Err(error), Some(log)) = (&result, log)
@@ -30,11 +32,16 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()>
     result.and(released)
 }
 
-async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Printer) -> anyhow::Result<()> {
-    let request = arguments.request()?;
+async fn fill(
+    arguments: &FillArgs,
+    request: &Request,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
     let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
-    let plan = survey.plan(&connection, &request, !arguments.no_resume).await?;
+    let plan = survey.plan(&connection, request, !arguments.no_resume).await?;
     if arguments.explain {
         if arguments.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
@@ -51,7 +58,7 @@ async fn fill(arguments: &FillArgs, home: &Home, chosen: &Chosen, printer: &Prin
         verb: "fill".to_owned(),
         started_at,
         status: Status::Unfinished,
-        request: serde_json::to_value(&request)?,
+        request: serde_json::to_value(request)?,
         plan: serde_json::to_value(&plan)?,
         environment: survey.environment.clone(),
         trials: Vec::new(),

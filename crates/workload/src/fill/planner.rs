@@ -6,7 +6,6 @@ use std::num::NonZeroU16;
 use page::Geometry;
 use rowgen::pgbench;
 
-use super::check;
 use super::chunks::{Chunking, Spread};
 use super::error::FillError;
 use super::ledger::Unfinished;
@@ -84,7 +83,7 @@ impl Plan {
     /// # Errors
     /// If the request cannot be met.
     pub fn new(request: &Request, server: &ServerInfo, site: Site, found: Found) -> Result<Self, FillError> {
-        check::combinations(request)?;
+        request.check()?;
         let most = server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
         match request.streams.map(NonZeroU16::get) {
             Some(streams) if u32::from(streams) > most => return Err(FillError::Streams { streams, most }),

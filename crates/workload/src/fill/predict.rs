@@ -4,7 +4,6 @@ use page::{Attribute, Geometry, LEAF_FILLFACTOR, tuple_length};
 use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 use serde::Serialize;
 
-use super::check;
 use super::error::FillError;
 use super::planner::{Target, target};
 use super::request::{IndexKind, InitStep, Partitions, Persistence, Request, Subject};
@@ -84,7 +83,7 @@ impl Calculation {
     /// # Errors
     /// If the request cannot be met.
     pub fn new(request: &Request, geometry: Geometry) -> Result<Self, FillError> {
-        check::combinations(request)?;
+        request.check()?;
         let layout = Layout::of(request, geometry);
         let Target { rows, scale, .. } = target(request, &layout, 0, 0)?;
         let rows = rows.unwrap_or(0);

@@ -6,6 +6,9 @@ use std::str::FromStr;
 use rowgen::Payload;
 use serde::{Deserialize, Serialize};
 
+use super::check;
+use super::error::FillError;
+
 /// A fill as asked for, before anything is known of the server.
 ///
 /// The same request given again completes a fill that was interrupted, so all that decides which
@@ -71,6 +74,14 @@ impl Request {
             chunk: None,
             steps,
         }
+    }
+
+    /// Refuses what cannot work whatever the server.
+    ///
+    /// # Errors
+    /// [`FillError::Combination`] names what does not go together, and the remedy.
+    pub fn check(&self) -> Result<(), FillError> {
+        check::combinations(self)
     }
 }
 

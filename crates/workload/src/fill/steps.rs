@@ -89,7 +89,8 @@ impl<'a> Filler<'a> {
         }
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let wal_before = wal_position(&session).await?;
-        let before = self.sizes(&session).await?;
+        // Asking for sizes waits for others' locks: not before a drop, which says that it waits.
+        let before = if self.plan.request.append { self.sizes(&session).await? } else { Sizes::default() };
         let cpu_before = cpu_time();
         let mut loaded = 0;
         let mut client_cpu = Duration::ZERO;
@@ -121,7 +122,7 @@ impl<'a> Filler<'a> {
             steps: clock.steps,
             rows: loaded,
             sizes,
-            before: if self.plan.request.append { before } else { Sizes::default() },
+            before,
             wal,
             client_cpu,
             own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),

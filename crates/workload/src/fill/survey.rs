@@ -11,7 +11,7 @@ use super::plan::Plan;
 use super::planner::{Found, Site};
 use super::request::{InitStep, Request};
 use super::tables::Tables;
-use super::{check, ledger, present};
+use super::{ledger, present};
 use crate::connect::{Connection, Transport};
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
@@ -84,7 +84,7 @@ impl Survey {
         request: &Request,
         resume: bool,
     ) -> Result<Plan, FillError> {
-        check::combinations(request)?;
+        request.check()?;
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }
