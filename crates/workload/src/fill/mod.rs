@@ -3,13 +3,17 @@
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
 //! ("Speeding up pgbench using COPY FREEZE").
 
+mod compression;
 mod copy;
 mod ddl;
 mod error;
+mod leaf;
 mod outcome;
 mod plan;
 mod planner;
 mod predict;
+mod probe;
+mod rate;
 mod remains;
 mod request;
 mod session;
@@ -19,11 +23,16 @@ mod survey;
 use std::pin::pin;
 use std::time::Duration;
 
+pub use compression::{Compressed, Compression};
 pub use error::FillError;
 pub use outcome::Outcome;
 pub use plan::{IndexBuild, Method, Plan, Prediction};
 pub use planner::{Found, Site};
 pub use predict::Sizes;
+pub use probe::{
+    Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
+};
+pub use rate::RateMeter;
 pub use remains::{Remains, Replaced};
 pub use request::{Amount, CopyFormat, InitStep, Persistence, Request, Steps};
 pub use survey::Survey;
