@@ -35,8 +35,10 @@ use super::leaf::Leaf;
 
 /// The table's size at the first point, bytes; each further one comes at twice the size.
 const FIRST: u64 = 16 << 20;
-/// Timed executions of one point, if the budget allows no more and they are not slow.
+/// Timed executions of one point at least, unless each is slower than [`QUICK`] and the budget.
 const FEW: u64 = 3;
+/// An execution as quick as this is repeated a few times whatever the budget.
+const QUICK: Duration = Duration::from_millis(5);
 /// Timed executions of one point at most: the 99th percentile has ten above it.
 const MANY: u64 = 1000;
 /// Explained executions of one point at most.
@@ -134,11 +136,11 @@ impl Prober {
             }
         }
         if let ProbeKind::Sql(_) = self.kind {
-            self.prepare(client).await?;
             let explain = format!("EXPLAIN (FORMAT JSON) EXECUTE {PREPARED} ({}, 1)", self.table.first_key);
-            let plan = client.query_one(&explain, &[]).await?.get::<_, Value>(0);
-            self.deallocate(client).await?;
-            if let Some(node) = writes(&plan) {
+            self.prepare(client).await?;
+            let plan = client.query_one(&explain, &[]).await;
+            self.deallocate(client).await;
+            if let Some(node) = writes(&plan?.get::<_, Value>(0)) {
                 return Err(ProbeError::Writes { node });
             }
         }
@@ -149,8 +151,8 @@ impl Prober {
     /// are visible to `client`. Beyond a few executions (one, if that alone takes longer) the point
     /// keeps to its budget.
     ///
-    /// The session needs to be idle or in a transaction in which the table can be seen; its
-    /// `plan_cache_mode` is reset. In the user's transaction an error aborts that, too.
+    /// The session may be in the transaction that fills the table, which an error then aborts. Its
+    /// `plan_cache_mode` is reset.
     ///
     /// # Errors
     /// If a query fails.
@@ -164,19 +166,10 @@ impl Prober {
         let started = Instant::now();
         // Planned anew for each size: for an empty table the server would plan to read all of it.
         self.prepare(client).await?;
-        let leaf = Leaf::largest(client, &self.table.name).await?;
-        let statements = Statements {
-            kind: &self.kind,
-            table: &self.table,
-            geometry: self.geometry,
-            rows,
-            leaf: &leaf,
-            scans_ranges: self.scans_ranges,
-        };
-        let blocks = explain(client, &statements, &mut self.random, budget.mul_f64(EXPLAINED_SHARE)).await?;
-        let left = budget.saturating_sub(started.elapsed());
-        let latencies = time(client, &statements, &mut self.random, left).await?;
-        self.deallocate(client).await?;
+        let observed = self.observe(client, rows, budget).await;
+        self.deallocate(client).await;
+        self.spent += started.elapsed();
+        let (blocks, latencies) = observed?;
         let point = ProbePoint {
             table_bytes,
             rows,
@@ -190,27 +183,49 @@ impl Prober {
         while self.due(table_bytes) {
             self.next *= 2;
         }
-        self.spent += started.elapsed();
         Ok(point)
+    }
+
+    async fn observe(
+        &mut self,
+        client: &Client,
+        rows: u64,
+        budget: Duration,
+    ) -> Result<(Blocks, Latencies), Error> {
+        let started = Instant::now();
+        let leaf = Leaf::largest(client, &self.table.name).await?;
+        let statements = Statements {
+            kind: &self.kind,
+            table: &self.table,
+            geometry: self.geometry,
+            rows,
+            leaf: &leaf,
+            scans_ranges: self.scans_ranges,
+        };
+        let blocks = explain(client, &statements, &mut self.random, budget.mul_f64(EXPLAINED_SHARE)).await?;
+        let left = budget.saturating_sub(started.elapsed());
+        let latencies = time(client, &statements, &mut self.random, left).await?;
+        Ok((blocks, latencies))
     }
 
     async fn prepare(&self, client: &Client) -> Result<(), Error> {
         let Some(query) = self.kind.prepared(&self.table) else { return Ok(()) };
+        // In the extended protocol the server takes one statement only: a query with a second one
+        // behind a semicolon is refused.
+        client.execute(&format!("PREPARE {PREPARED} {query}"), &[]).await?;
         if self.kind.needs_index() {
             // Else the first five executions are planned one by one.
             client.batch_execute("SET plan_cache_mode = force_generic_plan").await?;
         }
-        // In the extended protocol the server takes one statement only: a query with a second one
-        // behind a semicolon is refused.
-        client.execute(&format!("PREPARE {PREPARED} {query}"), &[]).await?;
         Ok(())
     }
 
-    async fn deallocate(&self, client: &Client) -> Result<(), Error> {
+    /// Where this fails, the session is gone or its transaction is aborted: the caller hears of that
+    /// from what came before.
+    async fn deallocate(&self, client: &Client) {
         if self.kind.prepared(&self.table).is_some() {
-            client.batch_execute(&format!("DEALLOCATE {PREPARED}; RESET plan_cache_mode")).await?;
+            let _ = client.batch_execute(&format!("DEALLOCATE {PREPARED}; RESET plan_cache_mode")).await;
         }
-        Ok(())
     }
 }
 
@@ -261,15 +276,12 @@ async fn time(
         let elapsed = started.elapsed();
         latencies.record(elapsed);
         spent += elapsed;
-        let few = latencies.count() < FEW && elapsed < budget.max(ALWAYS_SHORT);
+        let few = latencies.count() < FEW && elapsed < budget.max(QUICK);
         if latencies.count() >= MANY || spent >= budget && !few {
             return Ok(latencies);
         }
     }
 }
-
-/// What is repeated a few times whatever the budget.
-const ALWAYS_SHORT: Duration = Duration::from_millis(10);
 
 /// The node of a plan, as EXPLAIN (FORMAT JSON) gives it, that writes or locks rows.
 fn writes(plan: &Value) -> Option<String> {
