@@ -68,17 +68,21 @@ impl RateMeter {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_point_has_what_came_since_the_one_before() {
+    #[tokio::test(start_paused = true)]
+    async fn a_point_a_second_and_one_for_what_is_left() {
         let meter = RateMeter::start("rows-sent", Unit::Rows);
-        meter.add(100);
-        meter.add(20);
-        meter.note(Duration::from_secs(1));
-        meter.note(Duration::from_millis(2500));
-        meter.add(7);
-        let series = meter.finish();
-        assert_eq!(series.points[..2], [(1.0, 120.0), (2.5, 0.0)]);
-        assert_eq!(series.points[2].1.to_bits(), 7_f64.to_bits());
+        let load = async {
+            meter.add(100);
+            meter.add(20);
+            tokio::time::sleep(Duration::from_millis(2250)).await;
+            meter.add(7);
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        };
+        tokio::select! {
+            () = load => (),
+            never = meter.run() => match never {},
+        }
+        assert_eq!(meter.finish().points, [(1.0, 120.0), (2.0, 0.0), (2.5, 7.0)]);
     }
 
     #[tokio::test]

@@ -45,8 +45,8 @@ const MANY: u64 = 1000;
 const EXPLAINED: u64 = 50;
 /// The share of a point's budget that explained executions may take.
 const EXPLAINED_SHARE: f64 = 0.25;
-/// The share of the fill's time that probes may take, without the few executions that they always
-/// get: well below 2 % with them.
+/// The share of the fill's time that probes may take. It leaves room below 2 % for the few
+/// executions that a point always gets (2 ms for lookups, some tens for scans).
 const SHARE: f64 = 0.01;
 /// Name of the prepared statement. SQL's own PREPARE rather than the protocol's, as only that can be
 /// explained.
