@@ -97,8 +97,7 @@ impl Observer for FillProgress<'_> {
         self.update(sent, |current| {
             let seconds = current.started.elapsed().as_secs_f64().max(1e-3);
             let rate = (sent - self.before) as f64 / seconds;
-            let speed =
-                format!("{} rows/s, {:.0} MB/s", count(rate), rate * self.bytes_per_row / 1e6);
+            let speed = format!("{} rows/s, {:.0} MB/s", count(rate), rate * self.bytes_per_row / 1e6);
             match self.rows {
                 Some(rows) => {
                     let left = rows.saturating_sub(sent) as f64 / rate;

@@ -76,9 +76,8 @@ fn assert_complete(rig: &Rig, rows: i64) {
     assert_eq!(ids, [rows, rows, 1, rows]);
     let scale = rows / 100_000;
     for (table, key, expected) in [("branches", "bid", scale), ("tellers", "tid", scale * 10)] {
-        let ids = server.row(&format!(
-            "SELECT count(*), count(DISTINCT {key}), max({key})::bigint FROM pgbench_{table}"
-        ));
+        let ids = server
+            .row(&format!("SELECT count(*), count(DISTINCT {key}), max({key})::bigint FROM pgbench_{table}"));
         let ids: [i64; 3] = [ids.get(0), ids.get(1), ids.get(2)];
         assert_eq!(ids, [expected; 3], "{table}");
     }

@@ -19,6 +19,15 @@ pub fn bytes_both(number: u64) -> String {
     if gib >= 1.0 { format!("{} ({} GiB)", bytes(number), three_digits(gib)) } else { bytes(number) }
 }
 
+/// A latency in seconds for people: `0.050 ms`, `1.90 ms`, `2.50 s`.
+pub fn latency(seconds: f64) -> String {
+    match seconds * 1e3 {
+        milliseconds @ ..0.9995 => format!("{milliseconds:.3} ms"),
+        milliseconds @ ..999.5 => format!("{} ms", three_digits(milliseconds)),
+        _ => format!("{} s", three_digits(seconds)),
+    }
+}
+
 /// A count for people: `746 k`, `7.46 M`.
 pub fn count(number: f64) -> String {
     match number {
@@ -61,6 +70,10 @@ mod tests {
         assert_eq!(bytes(1_073_741_824), "1.07 GB");
         assert_eq!(bytes(73_412_000_000), "73.4 GB");
         assert_eq!(bytes(734_120_000), "734 MB");
+        assert_eq!(latency(0.000_05), "0.050 ms");
+        assert_eq!(latency(0.000_999_7), "1.00 ms");
+        assert_eq!(latency(0.0123), "12.3 ms");
+        assert_eq!(latency(0.9996), "1.00 s");
         assert_eq!(count(5_340_000.0), "5.34 M");
         assert_eq!(count(12.0), "12");
         assert_eq!(grouped(1_234_567), "1,234,567");

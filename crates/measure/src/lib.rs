@@ -3,9 +3,13 @@
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
 pub mod human;
+mod rate;
 mod run;
+mod series;
 
+pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
     Disk, Environment, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting, Status,
     Trial, Unit,
 };
+pub use series::Series;

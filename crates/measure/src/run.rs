@@ -4,6 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::series::Series;
+
 /// Version of the document's format. It goes up when a reader of the previous one would misread.
 pub const FORMAT_VERSION: u32 = 1;
 
@@ -56,6 +58,9 @@ pub struct Trial {
     pub config: String,
     /// What was observed.
     pub observations: Vec<Observation>,
+    /// What was observed more than once; none in documents from before there were series.
+    #[serde(default)]
+    pub series: Vec<Series>,
 }
 
 impl Trial {
@@ -81,7 +86,7 @@ pub struct Observation {
     pub unit: Unit,
 }
 
-/// Units of observations. Rates are not observed but derived.
+/// Units of observations and series. Rates and ratios are not observed but derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
@@ -91,6 +96,10 @@ pub enum Unit {
     Bytes,
     /// Rows.
     Rows,
+    /// Blocks of the server's block size.
+    Blocks,
+    /// How many, of what the name says.
+    Count,
 }
 
 /// Something that disturbed or limits a run's results.

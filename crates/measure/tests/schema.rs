@@ -1,14 +1,18 @@
 //! The run document against its JSON Schema; `cli`'s tests check documents of real runs.
 
 use measure::{
-    Disk, Environment, FORMAT_VERSION, Machine, Note, Run, SCHEMA, Server, Setting, Status, Trial, Unit,
+    Disk, Environment, FORMAT_VERSION, Machine, Note, Run, SCHEMA, Series, Server, Setting, Status, Trial,
+    Unit,
 };
 use serde_json::{Value, json};
 
 fn run() -> Run {
-    let mut trial = Trial { config: "fill".into(), observations: Vec::new() };
+    let mut trial = Trial { config: "fill".into(), ..Trial::default() };
     trial.observe("generate", 1.25, Unit::Seconds);
     trial.observe("heap", 8192.0, Unit::Bytes);
+    let mut sent = Series::new("rows-sent", Unit::Seconds, Unit::Rows);
+    sent.points.extend([(1.0, 610.0), (1.25, 122.0)]);
+    trial.series.push(sent);
     Run {
         format_version: FORMAT_VERSION,
         id: "20261121T120000Z-fill-1a2b".into(),
@@ -54,6 +58,14 @@ fn a_run_fits_the_schema_and_reads_back_the_same() {
 }
 
 #[test]
+fn documents_from_before_there_were_series_are_read() {
+    let mut document = serde_json::to_value(run()).unwrap();
+    document["trials"][0].as_object_mut().unwrap().remove("series");
+    assert!(is_valid(&document));
+    assert_eq!(serde_json::from_value::<Run>(document).unwrap().trials[0].series, []);
+}
+
+#[test]
 fn the_schema_refuses_what_a_reader_could_not_use() {
     let spoil = |pointer: &str, value: Value| {
         let mut document = serde_json::to_value(run()).unwrap();
@@ -64,6 +76,8 @@ fn the_schema_refuses_what_a_reader_could_not_use() {
     spoil("/status", json!("ok"));
     spoil("/trials/0/observations/0/unit", json!("ms"));
     spoil("/trials/0/observations/0/value", json!("1"));
+    spoil("/trials/0/series/0/y_unit", json!("MB/s"));
+    spoil("/trials/0/series/0/points/1", json!([1.25]));
     spoil("/environment/server/version_num", json!(90_600));
     spoil("/environment/transport", json!("carrier pigeon"));
 }

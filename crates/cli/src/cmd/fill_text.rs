@@ -4,9 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped};
-use workload::fill::{
-    IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, Subject, Survey,
-};
+use workload::fill::{IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, Subject, Survey};
 
 use crate::progress::title;
 
@@ -74,7 +72,9 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
 fn rows_line(plan: &Plan, rows: u64) -> String {
     let more = if plan.request.append { " more" } else { "" };
     match plan.subject {
-        Subject::Pgbench => format!("{}{more} accounts, pgbench scale {}", grouped(rows), grouped(plan.scale)),
+        Subject::Pgbench => {
+            format!("{}{more} accounts, pgbench scale {}", grouped(rows), grouped(plan.scale))
+        }
         Subject::Series => format!("{} integers", grouped(rows)),
     }
 }

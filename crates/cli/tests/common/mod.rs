@@ -90,7 +90,8 @@ impl Rig {
     /// How the default instance is reached whenever it runs.
     pub fn url(&self) -> String {
         let directory = self.status()["directory"].as_str().map(str::to_owned);
-        let directory = directory.unwrap_or_else(|| format!("{}/instances/default", self.home.path().display()));
+        let directory =
+            directory.unwrap_or_else(|| format!("{}/instances/default", self.home.path().display()));
         format!("host={directory}/socket port=5432 user=postgres dbname=postgres")
     }
 

@@ -3,9 +3,7 @@
 use rowgen::Payload;
 
 use super::error::FillError;
-use super::request::{
-    Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Request, Subject,
-};
+use super::request::{Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Request, Subject};
 
 /// Refuses combinations that cannot work.
 ///
@@ -174,4 +172,3 @@ fn series(request: &Request) -> Checked {
         "the level 0 table has no scale and is made in one statement: give a SIZE or --rows",
     )
 }
-

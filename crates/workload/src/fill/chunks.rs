@@ -148,11 +148,9 @@ mod tests {
         let spread = Spread::Hash { leaves: 4 };
         let chunking = Chunking { first_row: 0, rows: None, chunk_rows: 10, spread };
         assert_eq!(chunking.count(), None);
-        assert_eq!(chunking.chunk(4_000_001), Chunk {
-            number: 4_000_001,
-            leaf: 1,
-            is_seed: false,
-            rows: 40_000_000..40_000_040,
-        });
+        assert_eq!(
+            chunking.chunk(4_000_001),
+            Chunk { number: 4_000_001, leaf: 1, is_seed: false, rows: 40_000_000..40_000_040 }
+        );
     }
 }

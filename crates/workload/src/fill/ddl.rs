@@ -10,8 +10,7 @@ use crate::quote::{identifier, literal, qualified};
 /// Everything that the step `create` runs, in order. Constant columns have their values as defaults
 /// while the load lasts.
 pub(super) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
-    let schema =
-        plan.create_schema.then(|| format!("CREATE SCHEMA {}", identifier(&plan.schema)));
+    let schema = plan.create_schema.then(|| format!("CREATE SCHEMA {}", identifier(&plan.schema)));
     let small = tables.small.iter().map(|table| create_plain(plan, table));
     let bulk = match plan.partitions {
         // Made with its rows.
@@ -96,7 +95,8 @@ fn default(column: &Column) -> Option<String> {
 /// CREATE TABLE AS, with all rows: article 000's level 0.
 pub(super) fn create_table_as(plan: &Plan, table: &Table) -> String {
     let column = &table.columns[0];
-    let series = format!("generate_series(1::{kind}, {rows}::{kind})", kind = column.kind.sql(), rows = table.rows);
+    let series =
+        format!("generate_series(1::{kind}, {rows}::{kind})", kind = column.kind.sql(), rows = table.rows);
     format!(
         "CREATE {}TABLE {}{} AS SELECT {series} AS {}",
         persistence(plan),
@@ -195,8 +195,5 @@ impl ForeignKey {
 /// The two statements that spread a dense leaf out at the final fillfactor.
 pub(super) fn explode(plan: &Plan, leaf: &str) -> [String; 2] {
     let name = qualified(&plan.schema, leaf);
-    [
-        format!("ALTER TABLE {name} SET (fillfactor = {})", plan.fillfactor),
-        format!("VACUUM (FULL) {name}"),
-    ]
+    [format!("ALTER TABLE {name} SET (fillfactor = {})", plan.fillfactor), format!("VACUUM (FULL) {name}")]
 }

@@ -5,16 +5,20 @@
 
 mod check;
 mod chunks;
+mod compression;
 mod copy;
 mod ddl;
 mod error;
 mod generate;
+mod leaf;
 mod ledger;
 mod outcome;
 mod plan;
 mod planner;
 mod predict;
 mod present;
+mod probe;
+mod rate;
 mod remains;
 mod request;
 mod session;
@@ -27,12 +31,17 @@ use std::pin::pin;
 use std::time::Duration;
 
 pub use chunks::{Chunking, Spread};
+pub use compression::{Compressed, Compression};
 pub use error::FillError;
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
 pub use plan::{IndexBuild, Method, Plan, Prediction};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
+pub use probe::{
+    Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
+};
+pub use rate::RateMeter;
 pub use remains::{Remains, Replaced};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,

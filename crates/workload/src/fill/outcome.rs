@@ -45,7 +45,7 @@ impl Outcome {
 
     /// As a trial of a run document, with what was predicted beside what came.
     pub fn trial(&self, plan: &Plan) -> Trial {
-        let mut trial = Trial { config: "fill".to_owned(), observations: Vec::new() };
+        let mut trial = Trial { config: "fill".to_owned(), ..Trial::default() };
         for (step, elapsed) in &self.steps {
             trial.observe(step.name(), elapsed.as_secs_f64(), Unit::Seconds);
         }

@@ -128,10 +128,8 @@ impl Planner<'_> {
         let (copy_rows, write_behind) = self.copies(method, chunking);
         let (format, format_reason) = self.format();
         let mut reasons = Vec::from_iter(method_reason.map(str::to_owned));
-        reasons.push(format!(
-            "{streams} stream{}: {streams_reason}",
-            if streams.get() == 1 { "" } else { "s" }
-        ));
+        reasons
+            .push(format!("{streams} stream{}: {streams_reason}", if streams.get() == 1 { "" } else { "s" }));
         if copy_rows < chunking.chunk_rows {
             reasons.push("COPYs of less than 16 MB: the table fits shared_buffers and stays there".into());
         }
@@ -141,7 +139,8 @@ impl Planner<'_> {
         if method.copies() {
             reasons.push(format!("{} format: {format_reason}", format.name()));
         }
-        let builds = self.request.steps.include(InitStep::PrimaryKeys) && self.layout.index != IndexKind::None;
+        let builds =
+            self.request.steps.include(InitStep::PrimaryKeys) && self.layout.index != IndexKind::None;
         let index_build = builds.then(|| self.index_build());
         let predicted = self.predicted(method, chunking, index_build);
         let vacuum = self.request.steps.include(InitStep::Vacuum).then(|| self.vacuum(method));
@@ -221,7 +220,10 @@ impl Planner<'_> {
             return (Method::ChunkedCopy, Some("chunk by chunk: keys are there before the rows"));
         }
         if self.request.partitions.is_some() {
-            return (Method::FrozenCopy, Some("each leaf emptied, loaded and frozen in a transaction of its own"));
+            return (
+                Method::FrozenCopy,
+                Some("each leaf emptied, loaded and frozen in a transaction of its own"),
+            );
         }
         // What was begun one way is completed that way.
         let begun = found.unfinished.as_ref().map(|begun| begun.charter.chunk_rows < self.rows());
@@ -280,9 +282,10 @@ impl Planner<'_> {
                 (one_a_leaf, "a leaf for each, on as many cores")
             }
             Method::Explode => (NonZeroU16::MIN, "one table"),
-            Method::Server | Method::Reinsert => {
-                (NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN), "the server makes the rows, on as many cores")
-            }
+            Method::Server | Method::Reinsert => (
+                NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN),
+                "the server makes the rows, on as many cores",
+            ),
             Method::FrozenCopy | Method::ChunkedCopy => self.table_streams(),
         }
     }
@@ -461,31 +464,35 @@ fn temporary(rows: u64, build: IndexBuild) -> u64 {
 }
 
 /// Which rows were asked for, beside `present` ones over `scale` branches.
-pub(super) fn target(request: &Request, layout: &Layout, present: u64, scale: u64) -> Result<Target, FillError> {
+pub(super) fn target(
+    request: &Request,
+    layout: &Layout,
+    present: u64,
+    scale: u64,
+) -> Result<Target, FillError> {
     let (first_row, scale_before) = if request.append { (present, scale) } else { (0, 0) };
     let most = layout.most_rows().saturating_sub(first_row);
-    let (rows, scale) = match request.amount {
-        Amount::Size(size) => {
-            let rows = layout.rows_for(size, first_row).map_err(|(smallest, largest)| FillError::Size {
-                size,
-                smallest,
-                largest,
-            })?;
-            (Some(rows), None)
-        }
-        Amount::Scale(scale) => {
-            let rows = scale.saturating_mul(pgbench::ACCOUNTS_PER_SCALE);
-            if scale == 0 || rows > most {
-                return Err(FillError::Scale { scale, most: most / pgbench::ACCOUNTS_PER_SCALE });
+    let (rows, scale) =
+        match request.amount {
+            Amount::Size(size) => {
+                let rows = layout
+                    .rows_for(size, first_row)
+                    .map_err(|(smallest, largest)| FillError::Size { size, smallest, largest })?;
+                (Some(rows), None)
             }
-            (Some(rows), (!request.append).then_some(scale))
-        }
-        Amount::Rows(rows) if rows == 0 || rows > most => return Err(FillError::Rows { rows, most }),
-        Amount::Rows(rows) => (Some(rows), None),
-        // Every hundred thousand rows bring a branch, as long as they come.
-        Amount::Unbounded => (None, Some(pgbench::MAX_SCALE)),
-        Amount::Nothing => (Some(0), Some(1)),
-    };
+            Amount::Scale(scale) => {
+                let rows = scale.saturating_mul(pgbench::ACCOUNTS_PER_SCALE);
+                if scale == 0 || rows > most {
+                    return Err(FillError::Scale { scale, most: most / pgbench::ACCOUNTS_PER_SCALE });
+                }
+                (Some(rows), (!request.append).then_some(scale))
+            }
+            Amount::Rows(rows) if rows == 0 || rows > most => return Err(FillError::Rows { rows, most }),
+            Amount::Rows(rows) => (Some(rows), None),
+            // Every hundred thousand rows bring a branch, as long as they come.
+            Amount::Unbounded => (None, Some(pgbench::MAX_SCALE)),
+            Amount::Nothing => (Some(0), Some(1)),
+        };
     let total = first_row + rows.unwrap_or(0);
     let scale = scale.unwrap_or_else(|| pgbench::scale_for(total)).max(scale_before);
     Ok(Target { first_row, rows, scale, scale_before })

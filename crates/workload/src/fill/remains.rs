@@ -120,7 +120,10 @@ impl fmt::Display for Remains {
             }
             Self::Tables { table, rows, complete, resumable, persistence } => {
                 let all = if *complete { "all " } else { "" };
-                write!(f, "What is there: {table} with {all}{rows} new rows committed; later steps are not done.")?;
+                write!(
+                    f,
+                    "What is there: {table} with {all}{rows} new rows committed; later steps are not done."
+                )?;
                 if *resumable {
                     write!(f, " The same command completes it; with --no-resume it starts over.")?;
                 }

@@ -103,7 +103,9 @@ impl<'a> Sink<'a> {
     ) -> Result<u64, ConnectError> {
         // Of a range of ids a leaf by hash has its share.
         let (sieve, share) = match self.plan.chunking.spread {
-            Spread::Hash { leaves } => (Sieve::Hash { modulus: leaves, remainder: chunk.leaf }, leaves.into()),
+            Spread::Hash { leaves } => {
+                (Sieve::Hash { modulus: leaves, remainder: chunk.leaf }, leaves.into())
+            }
             Spread::Table | Spread::Range { .. } => (Sieve::All, 1),
         };
         let step = self.plan.copy_rows.saturating_mul(share);

@@ -1,0 +1,31 @@
+//! What can be wrong with a probe.
+
+use thiserror::Error;
+
+/// Why a probe cannot be run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// The server refused a query: for the user's own SQL the user's error.
+    #[error(transparent)]
+    Query(#[from] tokio_postgres::Error),
+    /// A lookup would read the whole table.
+    #[error(
+        "--probe {probe} looks rows up by {key}, and {table} has no index on that while it is filled: have the \
+         key built before the rows come (--init-steps with p before g), or give --probe scan"
+    )]
+    NoIndex {
+        /// The kind's name.
+        probe: &'static str,
+        /// The table, quoted.
+        table: String,
+        /// Its key column.
+        key: String,
+    },
+    /// A probe must leave alone what is measured.
+    #[error("the probe's query writes or locks rows (its plan has a {node} node): give one that only reads")]
+    Writes {
+        /// The plan's node.
+        node: String,
+    },
+}
