@@ -2,7 +2,11 @@
 
 mod args;
 mod cmd;
+#[cfg_attr(not(test), expect(dead_code, reason = "--for, --wait-for-space and --mark come with fill's loop"))]
+mod duration;
 mod exit;
+#[cfg_attr(not(test), expect(dead_code, reason = "--for, --wait-for-space and --mark come with fill's loop"))]
+mod mark;
 mod printer;
 mod progress;
 mod runs;

@@ -6,6 +6,7 @@
 mod copy;
 mod ddl;
 mod error;
+pub mod limits;
 mod outcome;
 mod plan;
 mod planner;
