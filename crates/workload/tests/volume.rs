@@ -2,6 +2,8 @@
 //!
 //! Only root can mount; who cannot is told what was passed over.
 
+#![allow(clippy::print_stderr, reason = "says what is skipped")]
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};

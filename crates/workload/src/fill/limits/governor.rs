@@ -84,15 +84,12 @@ impl<'a> Governor<'a> {
         chunk: ChunkSpace,
         tell: &'a Tell<'a>,
     ) -> Result<Self, LimitsError> {
-        let (gauge, seen) = match sight {
-            Some(Sight { rule, mut gauge }) => {
-                let reading = gauge.read()?;
-                (Some(gauge), Some((rule, reading)))
-            }
-            None => {
-                refuse_blind(&limits)?;
-                (None, None)
-            }
+        let (gauge, seen) = if let Some(Sight { rule, mut gauge }) = sight {
+            let reading = gauge.read()?;
+            (Some(gauge), Some((rule, reading)))
+        } else {
+            refuse_blind(&limits)?;
+            (None, None)
         };
         let ledger = Ledger::new(limits, seen);
         ledger.refuse_full(chunk)?;

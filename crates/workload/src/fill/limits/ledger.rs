@@ -78,7 +78,7 @@ pub(super) struct Ledger {
     limits: Limits,
     sight: Option<(SpaceRule, Reading)>,
     running: BTreeMap<u64, ChunkSpace>,
-    unseen: Vec<ChunkSpace>,
+    unseen: Vec<Ticket>,
     owed: u64,
     loaded: u64,
     next_ticket: u64,
@@ -150,7 +150,8 @@ impl Ledger {
         if let Some(shortage) = self.full {
             return Err(No::Stop(StopReason::DiskFull { shortage }));
         }
-        let pending = self.running.values().chain(&self.unseen).copied().fold(ChunkSpace::default(), sum);
+        let unseen = self.unseen.iter().map(|ticket| ticket.chunk);
+        let pending = self.running.values().copied().chain(unseen).fold(ChunkSpace::default(), sum);
         if self.lack(sum(pending, chunk)).is_none() {
             return Ok(self.grant(now, chunk));
         }
@@ -163,7 +164,6 @@ impl Ledger {
 
     /// The chunk is committed.
     pub(super) fn done(&mut self, now: Duration, ticket: Ticket) {
-        self.end(&ticket);
         self.loaded += ticket.chunk.heap;
         self.owed += ticket.chunk.later;
         if let Some(wait) = self.wait.take_if(|wait| ticket.number >= wait.first_ticket) {
@@ -171,16 +171,17 @@ impl Ledger {
             let after = ticket.granted_at.saturating_sub(wait.since).as_secs_f64();
             self.tell(now, What::SpaceCameBack { gained, after });
         }
+        self.end(ticket);
     }
 
     /// The chunk failed. The blocks that it added to the table stay there.
     pub(super) fn failed(&mut self, ticket: Ticket) {
-        self.end(&ticket);
+        self.end(ticket);
     }
 
     /// The chunk failed for want of space.
     pub(super) fn short(&mut self, now: Duration, ticket: Ticket, shortage: Shortage) -> No {
-        self.end(&ticket);
+        self.failed(ticket);
         if let Some(waited) = self.keep_waiting(now, Some(shortage)) {
             let retry = (waited.so_far / 2).clamp(SHORTEST_RETRY, LONGEST_RETRY);
             return No::Wait(retry.min(waited.left));
@@ -206,10 +207,9 @@ impl Ledger {
         Ticket { number, chunk, granted_at: now, free: self.free() }
     }
 
-    fn end(&mut self, ticket: &Ticket) {
-        if let Some(chunk) = self.running.remove(&ticket.number) {
-            self.unseen.push(ChunkSpace { later: 0, ..chunk });
-        }
+    fn end(&mut self, ticket: Ticket) {
+        self.running.remove(&ticket.number);
+        self.unseen.push(ticket);
     }
 
     fn free(&self) -> Option<u64> {

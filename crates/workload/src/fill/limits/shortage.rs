@@ -55,14 +55,14 @@ impl fmt::Display for Shortage {
 mod tests {
     use super::*;
 
-    fn said(code: &str, message: &str) -> Box<ServerError> {
-        Box::new(ServerError {
+    fn said(code: &str, message: &str) -> ServerError {
+        ServerError {
             severity: "ERROR".to_owned(),
             code: code.to_owned(),
             message: message.to_owned(),
             detail: None,
             hint: None,
-        })
+        }
     }
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             // Waiting does not raise temp_file_limit.
             ("53400", "temporary file size exceeds temp_file_limit (1kB)", None),
         ] {
-            let error = ConnectError::Query { at: "here".to_owned(), error: said(code, message) };
+            let error = ConnectError::Query { at: "here".to_owned(), error: Box::new(said(code, message)) };
             assert_eq!(Shortage::of(&error), expected, "{code} {message}");
         }
     }
@@ -92,10 +92,7 @@ mod tests {
     fn a_server_that_crashed_is_not_merely_full() {
         let error = ConnectError::Lost {
             at: "here".to_owned(),
-            error: Some(said(
-                "53100",
-                "could not write to file \"pg_wal/xlogtemp.1\": No space left on device",
-            )),
+            error: Some(Box::new(said("53100", "could not write to file: No space left on device"))),
             why: String::new(),
         };
         assert_eq!(Shortage::of(&error), None);
