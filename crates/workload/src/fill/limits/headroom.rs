@@ -100,8 +100,8 @@ pub struct Headroom {
 /// - the newest `wal_keep_size` are kept besides;
 /// - what a replication slot still needs is kept, up to `max_slot_wal_keep_size`;
 /// - what is not archived is kept, without any limit.
-fn growth(facts: &WalFacts, wal: WalUse) -> Growth {
-    match (wal, removed_late(facts)) {
+fn growth(facts: &WalFacts, wal: WalUse, place: WalPlace) -> Growth {
+    match (wal, removed_late(facts, place)) {
         (WalUse::Little, _) => Growth::Little,
         // All of it fits before any has to go: then chunk by chunk is counted.
         (WalUse::Total(total), Growth::UpTo { ceiling, .. }) if total <= ceiling => Growth::Little,
@@ -110,18 +110,22 @@ fn growth(facts: &WalFacts, wal: WalUse) -> Growth {
 }
 
 /// How far WAL may grow if all is logged.
-fn removed_late(facts: &WalFacts) -> Growth {
+fn removed_late(facts: &WalFacts, place: WalPlace) -> Growth {
     if facts.archiving_fails {
         return Growth::Unbounded {
             because: "archiving fails, so no WAL is removed (see pg_stat_archiver)".to_owned(),
         };
     }
-    let most = facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT;
+    let most = match place {
+        WalPlace::Same => facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT,
+        // Nothing else takes from that volume: whether it suits max_wal_size was its owner's choice.
+        WalPlace::Other | WalPlace::Unseen => facts.max_wal_size,
+    };
     let kept = facts.max_wal_size + facts.wal_keep_size;
     let (ceiling, because) = if kept > most {
         (kept, format!("wal_keep_size ({}) and max_wal_size", bytes(facts.wal_keep_size)))
     } else {
-        (most, format!("max_wal_size ({}) and what exceeds it", bytes(facts.max_wal_size)))
+        (most, format!("max_wal_size is {}, a soft limit", bytes(facts.max_wal_size)))
     };
     if facts.idle_slots.is_empty() {
         return Growth::UpTo { ceiling, because };
@@ -168,7 +172,7 @@ impl SpaceRule {
     }
 
     pub(super) fn on(data_here: bool, place: WalPlace, facts: &WalFacts, wal: WalUse) -> Self {
-        Self { data_here, place, growth: growth(facts, wal), floor: facts.segment_size * SEGMENTS }
+        Self { data_here, place, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS }
     }
 
     /// What stays free on the tables' volume.
@@ -298,6 +302,14 @@ mod tests {
         assert!(headroom.because.contains("standby"), "{}", headroom.because);
         let small = WalFacts { max_slot_wal_keep_size: Some(10 * MB), ..slot };
         assert_eq!(here(&small, WalUse::Full, 0).bytes, 1300 * MB + DATA_MARGIN);
+    }
+
+    #[test]
+    fn wal_may_have_all_of_its_own_volume() {
+        let rule = SpaceRule::on(true, WalPlace::Other, &facts(), WalUse::Full);
+        assert_eq!(rule.on_wal_volume(&reading(300 * MB)).bytes, 700 * MB);
+        assert_eq!(rule.on_wal_volume(&reading(1000 * MB)).bytes, 64 * MB, "it recycles its segments now");
+        assert_eq!(rule.on_heap_volume(&reading(300 * MB)).bytes, DATA_MARGIN);
     }
 
     #[test]

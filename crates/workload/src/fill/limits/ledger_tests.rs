@@ -94,7 +94,7 @@ fn wal_on_its_own_volume_needs_room_there() {
     let chunk = ChunkSpace { heap: MB, wal: 50 * MB, later: 0 };
     let ticket = ledger.admit(START, chunk).unwrap();
     ledger.done(START, ticket);
-    ledger.observe(START, seen(80 * MB, 49 * MB));
+    ledger.observe(START, seen(50 * MB, 49 * MB));
     assert!(
         matches!(ledger.admit(START, chunk), Err(No::Stop(StopReason::BrimReached { kept, .. })) if kept == 50 * MB)
     );
