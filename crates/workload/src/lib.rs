@@ -7,3 +7,4 @@ pub mod fill;
 pub mod machine;
 pub mod quote;
 pub mod server;
+pub mod volume;

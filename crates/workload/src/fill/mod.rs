@@ -12,6 +12,7 @@ mod error;
 mod generate;
 mod leaf;
 mod ledger;
+pub mod limits;
 mod outcome;
 mod plan;
 mod planner;

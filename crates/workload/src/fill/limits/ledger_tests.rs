@@ -1,0 +1,304 @@
+//! The ledger against volumes that are only numbers.
+
+use proptest::prelude::*;
+
+use super::super::WalUse;
+use super::super::headroom::{WalFacts, WalPlace};
+use super::*;
+
+const MB: u64 = 1_000_000;
+
+/// Tables alone on their volume: nothing but what is asked for stays free.
+fn alone() -> SpaceRule {
+    SpaceRule::on(false, WalPlace::Other, &WalFacts::default(), WalUse::Little)
+}
+
+fn reading(size: u64, free: u64) -> Reading {
+    Reading { heap: Space { size, used: size - free, free }, wal_held: 0, wal_free: None }
+}
+
+fn ledger(limits: Limits, free: u64) -> Ledger {
+    Ledger::new(limits, Some((alone(), reading(1000 * MB, free))))
+}
+
+fn brim(reserve: u64) -> Limits {
+    Limits { space: SpaceLimit::Brim { reserve }, ..Limits::default() }
+}
+
+fn heap(bytes: u64) -> ChunkSpace {
+    ChunkSpace { heap: bytes, ..ChunkSpace::default() }
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+const START: Duration = Duration::ZERO;
+
+#[test]
+fn chunks_that_run_count() {
+    let mut ledger = ledger(brim(100 * MB), 190 * MB);
+    let first = ledger.admit(START, heap(40 * MB)).unwrap();
+    let second = ledger.admit(START, heap(40 * MB)).unwrap();
+    assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "the others may take less");
+    ledger.done(START, first);
+    ledger.done(START, second);
+    assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "not seen yet");
+    ledger.observe(START, reading(1000 * MB, 130 * MB));
+    let free = 130 * MB;
+    let reached = StopReason::BrimReached { free, kept: 100 * MB, because: "as asked".to_owned() };
+    assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Stop(reached)));
+    assert!(ledger.admit(START, heap(30 * MB)).is_ok(), "a smaller one fits");
+}
+
+#[test]
+fn what_fits_nowhere_is_refused_at_once() {
+    let mut ledger = ledger(brim(0), 50 * MB);
+    let _running = ledger.admit(START, heap(40 * MB)).unwrap();
+    assert!(matches!(ledger.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
+    assert!(matches!(ledger.refuse_full(heap(51 * MB)), Err(LimitsError::NoRoom { .. })));
+}
+
+#[test]
+fn a_lack_of_space_means_what_was_asked_for() {
+    let mut must_fit = ledger(Limits::default(), 50 * MB);
+    assert!(matches!(must_fit.admit(START, heap(60 * MB)), Err(No::Fail(OutOfSpace::NoRoom { .. }))));
+    let until_free = Limits { space: SpaceLimit::UntilFree(20 * MB), ..Limits::default() };
+    let mut until_free = ledger(until_free, 50 * MB);
+    let reached = StopReason::UntilFree { free: 50 * MB };
+    assert_eq!(until_free.admit(START, heap(40 * MB)), Err(No::Stop(reached)));
+    assert!(until_free.admit(START, heap(30 * MB)).is_ok());
+}
+
+#[test]
+fn room_for_later_steps_stays() {
+    let mut ledger = ledger(brim(0), 100 * MB);
+    let chunk = ChunkSpace { heap: 40 * MB, wal: 0, later: 10 * MB };
+    let ticket = ledger.admit(START, chunk).unwrap();
+    ledger.done(START, ticket);
+    ledger.observe(START, reading(1000 * MB, 60 * MB));
+    let ticket = ledger.admit(START, chunk).unwrap();
+    ledger.failed(ticket);
+    ledger.observe(START, reading(1000 * MB, 60 * MB));
+    assert!(ledger.admit(START, heap(51 * MB)).is_err(), "10 MB are owed to the first");
+    assert!(ledger.admit(START, heap(50 * MB)).is_ok());
+}
+
+#[test]
+fn wal_on_its_own_volume_needs_room_there() {
+    let facts = WalFacts { segment_size: MB, max_wal_size: 100 * MB, ..WalFacts::default() };
+    let rule = SpaceRule::on(true, WalPlace::Other, &facts, WalUse::Full);
+    let seen =
+        |wal_held, wal_free| Reading { wal_held, wal_free: Some(wal_free), ..reading(1000 * MB, 900 * MB) };
+    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))));
+    let chunk = ChunkSpace { heap: MB, wal: 50 * MB, later: 0 };
+    let ticket = ledger.admit(START, chunk).unwrap();
+    ledger.done(START, ticket);
+    ledger.observe(START, seen(50 * MB, 49 * MB));
+    assert!(
+        matches!(ledger.admit(START, chunk), Err(No::Stop(StopReason::BrimReached { kept, .. })) if kept == 50 * MB)
+    );
+
+    let stays = WalFacts { archiving_fails: true, ..facts };
+    let rule = SpaceRule::on(true, WalPlace::Other, &stays, WalUse::Full);
+    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))));
+    let _running = ledger.admit(START, chunk).unwrap();
+    assert_eq!(ledger.admit(START, chunk), Err(No::Wait(LOOK_AGAIN)));
+}
+
+#[test]
+fn time_ends_it_while_it_waits_too() {
+    let limits = Limits { duration: Some(seconds(60)), wait_for_space: Some(seconds(600)), ..brim(0) };
+    let mut ledger = ledger(limits, 50 * MB);
+    assert!(matches!(ledger.admit(seconds(59), heap(60 * MB)), Err(No::Wait(_))));
+    let over = StopReason::Duration { seconds: 60.0 };
+    assert_eq!(ledger.admit(seconds(60), heap(60 * MB)), Err(No::Stop(over)));
+}
+
+#[test]
+fn a_wait_ends_with_space_or_with_its_time() {
+    let limits = Limits { wait_for_space: Some(seconds(10)), ..brim(0) };
+    let mut ledger = ledger(limits, 50 * MB);
+    assert!(ledger.refuse_full(heap(60 * MB)).is_ok());
+    let before = ledger.admit(seconds(1), heap(40 * MB)).unwrap();
+    assert_eq!(ledger.admit(seconds(2), heap(60 * MB)), Err(No::Wait(LOOK_AGAIN)));
+    ledger.done(seconds(3), before);
+    ledger.observe(seconds(9), reading(1200 * MB, 210 * MB));
+    let ticket = ledger.admit(seconds(9), heap(60 * MB)).unwrap();
+    ledger.done(seconds(11), ticket);
+    ledger.observe(seconds(11), reading(1200 * MB, 50 * MB));
+    assert!(matches!(ledger.admit(seconds(20), heap(60 * MB)), Err(No::Wait(_))), "another wait");
+    assert!(matches!(ledger.admit(seconds(29), heap(60 * MB)), Err(No::Wait(_))));
+    let stop = ledger.admit(seconds(30), heap(60 * MB));
+    assert!(matches!(stop, Err(No::Stop(StopReason::BrimReached { .. }))));
+    let what: Vec<What> = ledger.events().iter().map(|event| event.what.clone()).collect();
+    let waiting =
+        |free, loaded| What::WaitingForSpace { shortage: None, free: Some(free), up_to: 10.0, loaded };
+    assert_eq!(
+        what,
+        [
+            waiting(50 * MB, 0),
+            What::VolumeGrew { from: 1000 * MB, to: 1200 * MB },
+            // What was running before the wait says nothing about space.
+            What::SpaceCameBack { gained: Some(160 * MB), after: 7.0 },
+            waiting(50 * MB, 100 * MB),
+        ]
+    );
+}
+
+#[test]
+fn unseen_shortage_is_tried_again_ever_more_slowly() {
+    let limits = Limits { wait_for_space: Some(seconds(200)), ..brim(0) };
+    let mut ledger = Ledger::new(limits, None);
+    let mut now = START;
+    let mut pauses = Vec::new();
+    let end = loop {
+        let ticket = ledger.admit(now, heap(60 * MB)).unwrap();
+        match ledger.short(now, ticket, Shortage::DiskFull) {
+            No::Wait(pause) => {
+                pauses.push(pause);
+                now += pause;
+            }
+            end => break end,
+        }
+    };
+    assert_eq!(end, No::Stop(StopReason::DiskFull { shortage: Shortage::DiskFull }));
+    assert_eq!(now, seconds(200));
+    assert!(pauses[..pauses.len() - 1].is_sorted(), "{pauses:?}");
+    assert_eq!((pauses[0], pauses.iter().max()), (SHORTEST_RETRY, Some(&LONGEST_RETRY)));
+    assert_eq!(ledger.events().len(), 1, "one wait: {:?}", ledger.events());
+    assert!(
+        matches!(ledger.admit(now, heap(MB)), Err(No::Stop(StopReason::DiskFull { .. }))),
+        "for all streams"
+    );
+}
+
+#[test]
+fn without_brim_a_full_disk_is_a_failure() {
+    let mut ledger = Ledger::new(Limits::default(), None);
+    let ticket = ledger.admit(START, heap(MB)).unwrap();
+    let failed = OutOfSpace::Reported(Shortage::Quota);
+    assert_eq!(ledger.short(START, ticket, Shortage::Quota), No::Fail(failed));
+}
+
+#[test]
+fn marks_are_told_once_in_the_order_of_filling() {
+    let used = |percent| Mark::Used(Percent::new(percent).unwrap());
+    let marks = vec![Mark::Free(150 * MB), used(95), used(80), used(50), Mark::Free(10 * MB)];
+    let mut ledger = ledger(Limits { marks, ..Limits::default() }, 400 * MB);
+    for free in [200 * MB + 1, 200 * MB, 40 * MB, 300 * MB, 40 * MB] {
+        ledger.observe(START, reading(1000 * MB, free));
+    }
+    let told: Vec<String> = ledger.events().iter().map(|event| event.what.to_string()).collect();
+    let begins =
+        ["50 % used: passed before", "80 % used: crossed", "150 MB free: crossed", "95 % used: crossed"];
+    assert_eq!(told.len(), begins.len(), "{told:?}");
+    assert!(told.iter().zip(begins).all(|(told, begin)| told.starts_with(begin)), "{told:?}");
+}
+
+#[test]
+fn events_have_their_place_in_the_run_document() {
+    let mark = Mark::Used(Percent::new(80).unwrap());
+    let mut ledger = ledger(Limits { marks: vec![mark], ..Limits::default() }, 400 * MB);
+    ledger.observe(seconds(2), reading(1000 * MB, 100 * MB));
+    assert_eq!(
+        serde_json::to_value(&ledger.events()[0]).unwrap(),
+        serde_json::json!({
+            "at": 2.0, "event": "mark-crossed", "mark": {"used": 80}, "loaded": 0,
+            "space": {"size": 1000 * MB, "used": 900 * MB, "free": 100 * MB},
+        })
+    );
+}
+
+/// What streams, the volume and time may do, in any order.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A stream asks for a chunk.
+    Ask(ChunkSpace),
+    /// So many percent of what a running chunk still takes appear on the volume.
+    Write(prop::sample::Index, u64),
+    Done(prop::sample::Index),
+    Fail(prop::sample::Index),
+    Look,
+    Grow(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let chunk =
+        (0..64 * MB, 0..64 * MB, 0..8 * MB).prop_map(|(heap, wal, later)| ChunkSpace { heap, wal, later });
+    prop_oneof![
+        4 => chunk.prop_map(Step::Ask),
+        3 => (any::<prop::sample::Index>(), 0..=100_u64).prop_map(|(which, percent)| Step::Write(which, percent)),
+        3 => any::<prop::sample::Index>().prop_map(Step::Done),
+        1 => any::<prop::sample::Index>().prop_map(Step::Fail),
+        3 => Just(Step::Look),
+        1 => (0..200 * MB).prop_map(Step::Grow),
+    ]
+}
+
+proptest! {
+    /// Whatever order things happen in: what is used, what running chunks still take and what later
+    /// steps need never touch what stays free; marks are told once, and events in order.
+    #[test]
+    fn what_stays_free_stays_free(
+        steps in prop::collection::vec(step(), 1..200),
+        free in 0..500 * MB,
+        reserve in 0..200 * MB,
+        percents in prop::collection::vec(1..=99_u8, 0..5),
+    ) {
+        let facts = WalFacts { segment_size: MB, archiving_fails: true, ..WalFacts::default() };
+        let rule = SpaceRule::on(true, WalPlace::Same, &facts, WalUse::Full);
+        let mut marks: Vec<Mark> = percents.iter().filter_map(|p| Percent::new(*p)).map(Mark::Used).collect();
+        marks.sort_unstable();
+        marks.dedup();
+        let (mut size, mut left) = (1000 * MB, free);
+        let kept = reserve.max(rule.on_heap_volume(&reading(size, left)).bytes);
+        let limits = Limits { marks: marks.clone(), ..brim(reserve) };
+        let mut ledger = Ledger::new(limits, Some((rule, reading(size, left))));
+        let mut running: Vec<(Ticket, u64)> = Vec::new();
+        let mut owed = 0;
+        let mut began = false;
+        for (at, step) in (1..).zip(steps) {
+            let now = seconds(at);
+            let count = running.len();
+            match step {
+                Step::Ask(chunk) => if let Ok(ticket) = ledger.admit(now, chunk) {
+                    began = true;
+                    running.push((ticket, chunk.heap + chunk.wal));
+                },
+                Step::Write(which, percent) if count > 0 => {
+                    let (_, to_come) = &mut running[which.index(count)];
+                    let written = *to_come * percent / 100;
+                    *to_come -= written;
+                    left -= written;
+                }
+                Step::Done(which) if count > 0 => {
+                    let (ticket, to_come) = running.swap_remove(which.index(count));
+                    left -= to_come;
+                    owed += ticket.chunk().later;
+                    ledger.done(now, ticket);
+                }
+                Step::Fail(which) if count > 0 => {
+                    let (ticket, _) = running.swap_remove(which.index(count));
+                    ledger.failed(ticket);
+                }
+                Step::Write(..) | Step::Done(_) | Step::Fail(_) => {}
+                Step::Look => ledger.observe(now, reading(size, left)),
+                Step::Grow(by) => {
+                    size += by;
+                    left += by;
+                }
+            }
+            let to_come: u64 = running.iter().map(|(ticket, to_come)| to_come + ticket.chunk().later).sum();
+            prop_assert!(!began || left >= kept + to_come + owed, "{left} < {kept} + {to_come} + {owed}");
+        }
+        prop_assert!(ledger.events().is_sorted_by(|a, b| a.at <= b.at));
+        for mark in marks {
+            let told = |event: &&Event| matches!(
+                event.what,
+                What::MarkCrossed { mark: told, .. } | What::MarkPassedBefore { mark: told, .. } if told == mark
+            );
+            prop_assert!(ledger.events().iter().filter(told).count() <= 1);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! When a fill stops, waits or warns because of space or time.
+//!
+//! [`Limits`] are what was asked for, [`Headroom`] is what the server needs to go on, a ledger
+//! decides with both, chunk by chunk, and knows neither clock nor volume; a [`Governor`] gives it those
+//! and serves the streams.
+
+mod event;
+mod governor;
+mod headroom;
+mod ledger;
+mod refusal;
+mod shortage;
+
+use std::time::Duration;
+
+pub use event::{Event, StopReason, What};
+pub use governor::{Admission, Governor, Sight, Tell};
+pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
+pub use ledger::{Reading, Ticket};
+pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
+use serde::{Serialize, Serializer};
+pub use shortage::Shortage;
+
+/// How long `--wait-for-space` waits each time if nothing else is said.
+pub const DEFAULT_WAIT: Duration = Duration::from_mins(10);
+
+/// What ends an open-ended fill, and what is told on the way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// What a lack of space means.
+    pub space: SpaceLimit,
+    /// No chunk begins when this much time has passed (`--for`).
+    #[serde(serialize_with = "seconds")]
+    pub duration: Option<Duration>,
+    /// Told once each, when crossed (`--mark`).
+    pub marks: Vec<Mark>,
+    /// How long to wait each time that space is short (`--wait-for-space`); none: not at all.
+    #[serde(serialize_with = "seconds")]
+    pub wait_for_space: Option<Duration>,
+}
+
+/// What a lack of space means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpaceLimit {
+    /// The amount asked for does not fit: the fill failed.
+    #[default]
+    MustFit,
+    /// The fill is done (`--brim`); so many bytes stay free, or more where the server needs more.
+    Brim {
+        /// `--reserve`, bytes.
+        reserve: u64,
+    },
+    /// The fill is done when only so many bytes are free (`--until-free`).
+    UntilFree(u64),
+}
+
+impl Limits {
+    /// Whether the fill ends by these limits rather than by an amount.
+    pub fn is_open_ended(&self) -> bool {
+        self.space != SpaceLimit::MustFit || self.duration.is_some()
+    }
+
+    /// What people must know before a fill with these limits begins, if anything. `sight` as for
+    /// [`Governor::new`].
+    pub fn warning(&self, sight: Option<&Sight>) -> Option<String> {
+        match sight {
+            Some(sight) => sight.warning(),
+            None if self.is_open_ended() => Some(headroom::unseen_warning("the server's volumes")),
+            None => None,
+        }
+    }
+
+    /// Bytes that the user wants free on the tables' volume.
+    pub fn asked_free(&self) -> u64 {
+        match self.space {
+            SpaceLimit::MustFit => 0,
+            SpaceLimit::Brim { reserve } => reserve,
+            SpaceLimit::UntilFree(bytes) => bytes,
+        }
+    }
+}
+
+/// A threshold of the tables' volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// So much is used, as `df` counts it.
+    Used(Percent),
+    /// No more than so many bytes are free.
+    Free(u64),
+}
+
+/// A whole percentage from 1 to 99.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// None for what is no threshold: 0 is always crossed, 100 only once it is too late.
+    pub fn new(percent: u8) -> Option<Self> {
+        (1..=99).contains(&percent).then_some(Self(percent))
+    }
+}
+
+impl std::fmt::Display for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Used(Percent(percent)) => write!(f, "{percent} % used"),
+            Self::Free(bytes) => write!(f, "{} free", measure::human::bytes(*bytes)),
+        }
+    }
+}
+
+/// What a chunk takes, bytes, known before it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChunkSpace {
+    /// Blocks that its rows add to the heap.
+    pub heap: u64,
+    /// WAL that it writes.
+    pub wal: u64,
+    /// What later steps take for its rows on the same volume: keys, maps.
+    pub later: u64,
+}
+
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn seconds<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    duration.map(|duration| duration.as_secs_f64()).serialize(serializer)
+}
