@@ -5,7 +5,7 @@
 #![allow(clippy::print_stderr, reason = "says what is skipped")]
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -273,26 +273,24 @@ fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
     });
 }
 
-/// A server of this release in a home of its own.
+/// A server of this release.
 struct Server {
     running: Running,
-    _home: tempfile::TempDir,
 }
 
 impl Server {
-    fn start(release: u16) -> Self {
-        let home = tempfile::tempdir().unwrap();
+    fn start(home: &Path, release: u16, set: &[(&str, &str)]) -> Self {
         let cache = Home::locate().unwrap().postgresql_dir();
-        let pgrig_home = Home::at(home.path()).unwrap().with_postgresql_cache(&cache);
-        let set = [("archive_mode", "on"), ("archive_command", "false"), ("shared_buffers", "16MB")];
+        let pgrig_home = Home::at(home).unwrap().with_postgresql_cache(&cache);
+        let set = set.iter().chain(&[("shared_buffers", "16MB")]);
         let spec = Spec {
             version: Major::from_number(release),
             profile: Some(Profile::Stock),
-            set: set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            set: set.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
             ..Spec::default()
         };
         let running = Instance::open(&pgrig_home, spec).unwrap().attach_or_start(&|_| ()).unwrap();
-        Self { running, _home: home }
+        Self { running }
     }
 
     async fn connect(&self) -> Connection {
@@ -313,7 +311,8 @@ impl Server {
 
 #[test]
 fn the_servers_volumes_and_tablespaces_are_found() {
-    let server = Server::start(18);
+    let home = tempfile::tempdir().unwrap();
+    let server = Server::start(home.path(), 18, &[]);
     let data = server.running.data_dir();
     run(async {
         let client = &server.connect().await.client;
@@ -346,7 +345,9 @@ fn the_servers_volumes_and_tablespaces_are_found() {
 #[test]
 fn what_holds_wal_back_is_seen() {
     for release in [13, 18] {
-        let server = Server::start(release);
+        let home = tempfile::tempdir().unwrap();
+        let failing = [("archive_mode", "on"), ("archive_command", "false")];
+        let server = Server::start(home.path(), release, &failing);
         run(async {
             let client = &server.connect().await.client;
             let facts = WalFacts::ask(client).await.unwrap();
@@ -377,6 +378,60 @@ fn what_holds_wal_back_is_seen() {
             let (stays, warning) = kept(&facts, WalUse::Full);
             assert_eq!(stays.bytes, few.bytes);
             assert!(warning.is_some_and(|text| text.contains("archiving fails")));
+        });
+    }
+}
+
+/// Two streams, each chunk a transaction, data and WAL on the volume that fills up.
+#[test]
+fn a_server_that_was_filled_to_the_brim_goes_on() {
+    let rows = 61_000;
+    let chunk = ChunkSpace { heap: rows / 61 * 8192, wal: rows * 160, later: 0 };
+    for (release, table, wal) in [
+        (13, "CREATE UNLOGGED TABLE t (id bigint, filler char(84))", WalUse::Little),
+        (18, "CREATE TABLE t (id bigint, filler char(84))", WalUse::Full),
+    ] {
+        let Some(mount) = Mount::tmpfs(350) else {
+            eprintln!("skipped: nothing can be mounted here");
+            return;
+        };
+        fs::set_permissions(mount.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let small = [("max_wal_size", "64MB"), ("min_wal_size", "32MB"), ("autovacuum", "off")];
+        let server = Server::start(mount.path(), release, &small);
+        run(async {
+            let streams = [server.connect().await, server.connect().await];
+            let client = &streams[0].client;
+            client.batch_execute(table).await.unwrap();
+            let volumes = Volumes::of(client, &server.running.data_dir(), None).await.unwrap().unwrap();
+            assert!(volumes.heap.is_same_as(&Volume::of(mount.path()).unwrap()));
+            let facts = WalFacts::ask(client).await.unwrap();
+            let sight = Sight::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
+            let limits = Limits { space: SpaceLimit::Brim { reserve: 0 }, ..Limits::default() };
+            let governor = Governor::new(limits, Some(sight), chunk, &|_| ()).unwrap();
+            let load = format!("INSERT INTO t SELECT id, '' FROM generate_series(1, {rows}) AS g (id)");
+            let fill = async |stream: &Connection| {
+                let mut chunks = 0;
+                loop {
+                    match governor.before_chunk(chunk).await.unwrap() {
+                        Admission::Go(ticket) => {
+                            stream.client.batch_execute(&load).await.unwrap();
+                            governor.chunk_done(ticket);
+                            chunks += 1;
+                        }
+                        Admission::Stop(StopReason::BrimReached { .. }) => return chunks,
+                        Admission::Stop(other) => panic!("{other}"),
+                    }
+                }
+            };
+            let (one, other) = tokio::join!(fill(&streams[0]), fill(&streams[1]));
+            let free = volumes.heap.space().unwrap().free;
+            assert!(free > 64 << 20, "{free} are free");
+            for what in ["CHECKPOINT", "VACUUM t", "CHECKPOINT"] {
+                client.batch_execute(what).await.unwrap();
+            }
+            let count: i64 = client.query_one_scalar("SELECT count(*) FROM t", &[]).await.unwrap();
+            assert!(one + other > 1, "{one} and {other} chunks, {free} are free");
+            assert_eq!(u64::try_from(count).unwrap(), (one + other) * rows);
         });
     }
 }

@@ -209,7 +209,9 @@ impl Ledger {
 
     fn end(&mut self, ticket: Ticket) {
         self.running.remove(&ticket.number);
-        self.unseen.push(ticket);
+        if self.sight.is_some() {
+            self.unseen.push(ticket);
+        }
     }
 
     fn free(&self) -> Option<u64> {
@@ -233,7 +235,10 @@ impl Ledger {
             free,
             kept: rule.on_wal_volume(reading),
         });
-        [Some(on_heap), on_wal].into_iter().flatten().find(|lack| lack.free < lack.kept.bytes + lack.needed)
+        [Some(on_heap), on_wal]
+            .into_iter()
+            .flatten()
+            .find(|lack| lack.free < lack.kept.bytes.saturating_add(lack.needed))
     }
 
     fn no_room(&mut self, now: Duration, lack: Lack) -> No {

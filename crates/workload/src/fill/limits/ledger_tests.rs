@@ -57,6 +57,8 @@ fn what_fits_nowhere_is_refused_at_once() {
     let _running = ledger.admit(START, heap(40 * MB)).unwrap();
     assert!(matches!(ledger.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
     assert!(matches!(ledger.refuse_full(heap(51 * MB)), Err(LimitsError::NoRoom { .. })));
+    let all = self::ledger(brim(u64::MAX), 50 * MB);
+    assert!(matches!(all.refuse_full(heap(MB)), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
 }
 
 #[test]
