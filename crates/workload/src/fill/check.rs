@@ -90,8 +90,9 @@ fn method(request: &Request) -> Checked {
                  another --method",
             )?;
             refuse(
-                request.chunk.is_some(),
-                "--method explode loads whole tables: leave out --chunk, or give another --method",
+                request.chunk.is_some() || request.in_chunks,
+                "--method explode loads whole tables, and --chunk, limits and probes need chunks: leave them out, or \
+                 give another --method",
             )?;
             refuse(
                 !request.steps.include(InitStep::Create),
@@ -155,6 +156,7 @@ fn series(request: &Request) -> Checked {
         && !request.append
         && request.payload == Payload::Blank
         && request.chunk.is_none()
+        && !request.in_chunks
         && request.format.is_none()
         && request.fillfactor == 100
         && request.streams.is_none_or(|streams| streams.get() == 1)

@@ -3,6 +3,8 @@
 use measure::human::bytes;
 use thiserror::Error;
 
+use super::limits::{LimitsError, OutOfSpace};
+use super::probe::ProbeError;
 use super::remains::Remains;
 use super::request::InitStep;
 use crate::connect::ConnectError;
@@ -184,13 +186,16 @@ pub enum FillError {
         /// The volume's mount point.
         mount: String,
     },
+    /// Limits that cannot be kept.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
     /// A step failed.
     #[error("{} failed: {source}\n{remains}", step.name())]
     Step {
         /// Which.
         step: InitStep,
         /// Why.
-        source: Box<ConnectError>,
+        source: Box<Cause>,
         /// What is there now.
         remains: Remains,
     },
@@ -204,11 +209,27 @@ pub enum FillError {
     },
 }
 
+/// Why a step failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The server refused something, or is gone.
+    #[error(transparent)]
+    Server(#[from] ConnectError),
+    /// There is no room for the next chunk.
+    #[error(transparent)]
+    Space(#[from] OutOfSpace),
+    /// A probe cannot be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+}
+
 impl FillError {
     /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Connect(error) => error.is_usage(),
+            Self::Limits(error) => error.is_usage(),
             Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery | Self::InHand { .. } => false,
             _ => true,
         }

@@ -3,14 +3,19 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
+use measure::Unit;
+use tokio::sync::RwLock;
 
 use super::chunks::Chunk;
 use super::ddl;
+use super::error::Cause;
 use super::ledger::Ledger;
+use super::limits::{Admission, Governor, Shortage, StopReason};
 use super::plan::Method;
+use super::rate::RateMeter;
 use super::request::InitStep;
 use super::session::Session;
 use super::sink::Sink;
@@ -26,29 +31,54 @@ struct Loop<'f, 'a> {
     filler: &'f Filler<'a>,
     ledger: Ledger,
     sink: Sink<'f>,
+    meter: &'f RateMeter,
+    started: Instant,
     /// Number of the chunk that is looked at next.
     next: AtomicU64,
     /// Which chunks there are to look at.
     end: u64,
+    /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
+    loading: RwLock<()>,
 }
 
 impl Filler<'_> {
     /// Loads all chunks that are not loaded yet and returns the rows that came in. `session` is in
     /// the transaction that created the tables, if the plan is a single one.
-    pub(super) async fn generate(&self, session: &Session) -> Result<u64, ConnectError> {
+    pub(super) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
+        let meter = RateMeter::start("rows-sent", Unit::Rows);
+        let watch = async {
+            match &self.governor {
+                Some(governor) => governor.watch().await,
+                None => std::future::pending().await,
+            }
+        };
+        let loaded = tokio::select! {
+            loaded = self.load_all(session, &meter) => loaded,
+            never = meter.run() => match never {},
+            never = watch => match never {},
+            never = self.write_behind() => match never {},
+        };
+        self.generated().rate = Some(meter.finish());
+        loaded
+    }
+
+    async fn load_all(&self, session: &Session, meter: &RateMeter) -> Result<u64, Cause> {
         let plan = self.plan;
         if plan.method == Method::CreateTableAs {
-            return self.create_table_as(session).await;
+            return Ok(self.create_table_as(session, meter).await?);
         }
         let work = Loop {
             filler: self,
             ledger: Ledger::of(plan, &self.tables.bulk.name),
             sink: Sink::new(plan, &self.tables),
+            meter,
+            started: Instant::now(),
             next: AtomicU64::new(0),
             end: plan.chunking.count().unwrap_or(u64::MAX),
+            loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
-            let rows = self.with_write_behind(work.all_in_one(session)).await?;
+            let rows = work.all_in_one(session).await?;
             self.explode(session, work.sink.relation(&plan.chunking.chunk(0))).await?;
             return Ok(rows);
         }
@@ -60,21 +90,25 @@ impl Filler<'_> {
             (None, false) => session.run_all(&work.ledger.create(plan)).await?,
             (Some(_), false) | (None, true) => {}
         }
+        if let Some(prober) = &*self.prober.lock().await {
+            prober.check(&session.connection.client).await?;
+        }
         if plan.method == Method::Reinsert {
             work.seed(session).await?;
         }
-        let streams = (0..plan.streams.get()).map(|_| work.stream());
-        self.with_write_behind(try_join_all(streams)).await?;
+        try_join_all((0..plan.streams.get()).map(|_| work.stream())).await?;
         if plan.includes(InitStep::Create) {
             self.drop_defaults(session).await?;
         }
+        work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
     }
 
     /// Article 000's level 0: one statement makes table and rows.
-    async fn create_table_as(&self, session: &Session) -> Result<u64, ConnectError> {
+    async fn create_table_as(&self, session: &Session, meter: &RateMeter) -> Result<u64, ConnectError> {
         let rows = session.execute(&ddl::create_table_as(self.plan, &self.tables.bulk)).await?;
         self.observer.rows_sent(rows);
+        meter.add(rows);
         session.run("COMMIT").await?;
         self.progress.commit_tables();
         self.progress.commit_rows(rows);
@@ -91,22 +125,11 @@ impl Filler<'_> {
         Ok(())
     }
 
-    async fn with_write_behind<T>(
-        &self,
-        load: impl Future<Output = Result<T, ConnectError>>,
-    ) -> Result<T, ConnectError> {
-        if !self.plan.write_behind {
-            return load.await;
-        }
-        tokio::select! {
-            loaded = load => loaded,
-            never = self.write_behind() => match never {},
-        }
-    }
-
-    /// Keeps the checkpointer writing. A courtesy: without it the commit writes all.
+    /// Keeps the checkpointer writing, if the plan says so. A courtesy: without it the commit writes all.
     async fn write_behind(&self) -> Infallible {
-        if let Ok(session) = self.sessions.open().await {
+        if self.plan.write_behind
+            && let Ok(session) = self.sessions.open().await
+        {
             while session.run("CHECKPOINT").await.is_ok() {
                 self.own_checkpoints.fetch_add(1, Ordering::Relaxed);
                 tokio::time::sleep(WRITE_BEHIND_PAUSE).await;
@@ -135,20 +158,25 @@ impl Filler<'_> {
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
 
-    pub(super) async fn drop_defaults(&self, session: &Session) -> Result<(), ConnectError> {
+    async fn drop_defaults(&self, session: &Session) -> Result<(), ConnectError> {
         let tables = self.tables.all().filter_map(|table| ddl::drop_defaults(self.plan, table));
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
 }
 
 impl Loop<'_, '_> {
+    fn sent(&self, rows: u64) {
+        self.meter.add(rows);
+        self.filler.observer.rows_sent(rows);
+    }
+
     /// The only chunk, in the transaction that created the tables; commits it.
     async fn all_in_one(&self, session: &Session) -> Result<u64, ConnectError> {
         let filler = self.filler;
         filler.copy_small_tables(session).await?;
         let chunk = filler.plan.chunking.chunk(0);
         self.ledger.claim(session, chunk.number).await?;
-        let rows = self.sink.load(session, &chunk, &|rows| filler.observer.rows_sent(rows)).await?;
+        let rows = self.sink.load(session, &chunk, &|rows| self.sent(rows)).await?;
         filler.drop_defaults(session).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         filler.progress.commit_tables();
@@ -159,43 +187,106 @@ impl Loop<'_, '_> {
     /// Each leaf's first chunk, which the others repeat.
     async fn seed(&self, session: &Session) -> Result<(), ConnectError> {
         for leaf in 0..u64::from(self.filler.plan.chunking.spread.leaves()) {
-            self.load(session, leaf).await?;
+            self.load(session, &self.filler.plan.chunking.chunk(leaf)).await?;
         }
         Ok(())
     }
 
-    /// Takes chunks as long as there are any.
-    async fn stream(&self) -> Result<(), ConnectError> {
+    /// Takes chunks as long as there are any, and limits let it.
+    async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
+        let plan = self.filler.plan;
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.end {
                 return Ok(());
             }
-            self.load(&session, number).await?;
+            let chunk = plan.chunking.chunk(number);
+            let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
+            if done || chunk.rows.is_empty() {
+                continue;
+            }
+            let stop = match &self.filler.governor {
+                Some(governor) => self.govern(governor, &session, &chunk).await?,
+                None => {
+                    self.load(&session, &chunk).await?;
+                    None
+                }
+            };
+            if let Some(reason) = stop {
+                self.filler.generated().stop.get_or_insert(reason);
+                return Ok(());
+            }
+            self.probe(&session, false).await?;
         }
     }
 
-    /// Loads one chunk, unless it is there already.
-    async fn load(&self, session: &Session, number: u64) -> Result<(), ConnectError> {
-        let plan = self.filler.plan;
-        let chunk = plan.chunking.chunk(number);
-        let done = plan.unfinished.as_ref().is_some_and(|unfinished| unfinished.done.contains(&number));
-        if done || chunk.rows.is_empty() {
-            return Ok(());
+    /// Loads a chunk once the governor lets it begin; gives the reason if none may any more.
+    async fn govern(
+        &self,
+        governor: &Governor<'_>,
+        session: &Session,
+        chunk: &Chunk,
+    ) -> Result<Option<StopReason>, Cause> {
+        let mut admission = governor.before_chunk(self.filler.plan.chunk_space()).await?;
+        loop {
+            let ticket = match admission {
+                Admission::Go(ticket) => ticket,
+                Admission::Stop(reason) => return Ok(Some(reason)),
+            };
+            let error = match self.load(session, chunk).await {
+                Ok(()) => {
+                    governor.chunk_done(ticket);
+                    return Ok(None);
+                }
+                Err(error) => error,
+            };
+            let Some(shortage) = Shortage::of(&error) else {
+                governor.chunk_failed(ticket);
+                return Err(error.into());
+            };
+            session.run("ROLLBACK").await?;
+            admission = governor.chunk_short(ticket, shortage).await?;
         }
+    }
+
+    /// Loads one chunk, unless another session has done so.
+    async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+        let _loading = self.loading.read().await;
         session.run("BEGIN").await?;
-        if !self.ledger.claim(session, number).await? {
+        if !self.ledger.claim(session, chunk.number).await? {
             return session.run("ROLLBACK").await;
         }
-        let rows = self.fill(session, &chunk).await?;
-        session.run(&format!("{}; COMMIT", self.ledger.record(number, rows))).await?;
+        session.run_all(&self.sink.prologue(chunk)).await?;
+        let rows = self.sink.load(session, chunk, &|rows| self.sent(rows)).await?;
+        session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         self.filler.progress.commit_rows(rows);
-        self.filler.explode(session, self.sink.relation(&chunk)).await
+        self.filler.explode(session, self.sink.relation(chunk)).await
     }
 
-    async fn fill(&self, session: &Session, chunk: &Chunk) -> Result<u64, ConnectError> {
-        session.run_all(&self.sink.prologue(chunk)).await?;
-        self.sink.load(session, chunk, &|rows| self.filler.observer.rows_sent(rows)).await
+    /// Probes the table, if it has grown enough, while nobody loads.
+    async fn probe(&self, session: &Session, at_end: bool) -> Result<(), Cause> {
+        let filler = self.filler;
+        let mut prober = filler.prober.lock().await;
+        let Some(prober) = prober.as_mut() else { return Ok(()) };
+        let rows = filler.progress.rows();
+        let space = filler.plan.chunk_space();
+        let bytes = space.heap * rows / filler.plan.chunking.chunk_rows.max(1);
+        let due = if at_end { prober.due_at_end(bytes) } else { prober.due(bytes) };
+        if !due || rows == 0 {
+            return Ok(());
+        }
+        let _alone = self.loading.write().await;
+        let rows = filler.progress.rows();
+        let bytes = filler.sizes(session).await?.heap;
+        let budget = prober.budget(self.started.elapsed());
+        match prober.run(&session.connection.client, rows, bytes, budget).await {
+            Ok(point) => {
+                filler.observer.probed(&point);
+                filler.generated().probes.push(point);
+                Ok(())
+            }
+            Err(error) => Err(session.connection.explain(error).await.into()),
+        }
     }
 }

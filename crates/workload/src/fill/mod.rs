@@ -33,7 +33,7 @@ use std::time::Duration;
 
 pub use chunks::{Chunking, Spread};
 pub use compression::{Compressed, Compression};
-pub use error::FillError;
+pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
 pub use plan::{IndexBuild, Method, Plan, Prediction};
@@ -50,6 +50,7 @@ pub use request::{
 };
 pub use survey::Survey;
 
+use self::limits::{Event, Governor, Limits, Sight};
 use self::steps::Filler;
 use crate::connect::Target;
 
@@ -61,8 +62,23 @@ pub trait Observer: Sync {
     fn rows_sent(&self, rows: u64);
     /// The server says how far the step has come, 0 to 1.
     fn fraction_done(&self, fraction: f64);
+    /// A mark was crossed, space ran short or came back.
+    fn event(&self, event: &Event);
+    /// A probe was made.
+    fn probed(&self, point: &ProbePoint);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);
+}
+
+/// What goes on beside the plan.
+#[derive(Default)]
+pub struct Conduct {
+    /// What ends the fill, and what is told on the way.
+    pub limits: Limits,
+    /// What can be seen of the server's volumes.
+    pub sight: Option<Sight>,
+    /// A query to run as the table grows.
+    pub probe: Option<ProbeKind>,
 }
 
 /// How long cancelling may take, and sessions to end after it.
@@ -76,10 +92,17 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 pub async fn run(
     target: &Target,
     plan: &Plan,
+    conduct: Conduct,
     observer: &dyn Observer,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, FillError> {
-    let filler = Filler::new(target, plan, observer);
+    let tell = |event: &Event| observer.event(event);
+    let in_chunks = plan.has_ledger() && !plan.is_single_transaction();
+    let governor = in_chunks
+        .then(|| Governor::new(conduct.limits, conduct.sight, plan.chunk_space(), &tell))
+        .transpose()?;
+    let prober = conduct.probe.map(|kind| plan.prober(kind));
+    let filler = Filler::new(target, plan, governor, prober, observer);
     let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {
         biased;

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use measure::{Trial, Unit};
+use measure::{Series, Trial, Unit};
 
+use super::compression::Compression;
+use super::limits::{Event, StopReason};
 use super::plan::Plan;
 use super::predict::Sizes;
+use super::probe::{ProbeKind, ProbePoint};
 use super::request::InitStep;
 
 /// A finished fill.
@@ -19,6 +22,16 @@ pub struct Outcome {
     pub sizes: Sizes,
     /// What they took before, where rows were added; else 0.
     pub before: Sizes,
+    /// Why generating ended.
+    pub stop: StopReason,
+    /// What limits and marks had to tell.
+    pub events: Vec<Event>,
+    /// Rows handed to the server, second by second.
+    pub rate: Option<Series>,
+    /// What probes found, size by size.
+    pub probes: Vec<ProbePoint>,
+    /// How well a sample of the bulk table compresses.
+    pub compression: Option<Compression>,
     /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.
@@ -43,21 +56,42 @@ impl Outcome {
         self.sizes.less(self.before)
     }
 
-    /// As a trial of a run document, with what was predicted beside what came.
-    pub fn trial(&self, plan: &Plan) -> Trial {
-        let mut trial = Trial { config: "fill".to_owned(), ..Trial::default() };
+    /// As a trial of a run document, with what was predicted beside what came. `probe` is what was
+    /// probed with.
+    pub fn trial(&self, config: &str, plan: &Plan, probe: Option<&ProbeKind>) -> Trial {
+        let mut trial = Trial { config: config.to_owned(), ..Trial::default() };
         for (step, elapsed) in &self.steps {
             trial.observe(step.name(), elapsed.as_secs_f64(), Unit::Seconds);
         }
         trial.observe("total", self.elapsed().as_secs_f64(), Unit::Seconds);
         trial.observe("client-cpu", self.client_cpu.as_secs_f64(), Unit::Seconds);
         trial.observe("rows", self.rows as f64, Unit::Rows);
-        trial.observe("heap", self.sizes.heap as f64, Unit::Bytes);
-        trial.observe("index", self.sizes.index as f64, Unit::Bytes);
-        trial.observe("wal", self.wal as f64, Unit::Bytes);
-        trial.observe("predicted-heap", plan.predicted.sizes.heap as f64, Unit::Bytes);
-        trial.observe("predicted-index", plan.predicted.sizes.index as f64, Unit::Bytes);
-        trial.observe("predicted-wal", plan.predicted.wal as f64, Unit::Bytes);
+        for (name, bytes) in [
+            ("heap", self.sizes.heap),
+            ("index", self.sizes.index),
+            ("heap-before", self.before.heap),
+            ("index-before", self.before.index),
+            ("wal", self.wal),
+        ] {
+            trial.observe(name, bytes as f64, Unit::Bytes);
+        }
+        if plan.rows().is_some() {
+            trial.observe("predicted-heap", plan.predicted.sizes.heap as f64, Unit::Bytes);
+            trial.observe("predicted-index", plan.predicted.sizes.index as f64, Unit::Bytes);
+            trial.observe("predicted-wal", plan.predicted.wal as f64, Unit::Bytes);
+        }
+        if let Some(Compression { rows, blocks }) = &self.compression {
+            trial.observe("sample-rows", rows.plain as f64, Unit::Bytes);
+            trial.observe("sample-rows-compressed", rows.compressed as f64, Unit::Bytes);
+            if let Some(blocks) = blocks {
+                trial.observe("sample-blocks", blocks.plain as f64, Unit::Bytes);
+                trial.observe("sample-blocks-compressed", blocks.compressed as f64, Unit::Bytes);
+            }
+        }
+        trial.series.extend(self.rate.clone());
+        if let Some(kind) = probe {
+            trial.series.extend(ProbePoint::series(kind, &self.probes));
+        }
         trial
     }
 }

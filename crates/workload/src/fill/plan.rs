@@ -2,15 +2,20 @@
 
 use std::num::NonZeroU16;
 
+use page::Geometry;
 use rowgen::Payload;
 use serde::Serialize;
 
 use super::chunks::{Chunking, Spread};
 use super::ledger::Unfinished;
+use super::limits::{ChunkSpace, WalUse};
 use super::predict::Sizes;
+use super::probe::{ProbeKind, ProbeTable, Prober};
 use super::request::{
     CopyFormat, IndexKind, InitStep, InitSteps, Partitions, PayloadName, Persistence, Request, Subject,
 };
+use super::tables::Tables;
+use crate::quote::qualified;
 
 /// What will be done, with what, and why.
 #[derive(Clone, Debug, Serialize)]
@@ -18,6 +23,12 @@ pub struct Plan {
     /// What was asked for.
     #[serde(skip)]
     pub request: Request,
+    /// The server's.
+    #[serde(skip)]
+    pub geometry: Geometry,
+    /// The server's major release.
+    #[serde(skip)]
+    pub major: u32,
     /// Which tables.
     pub subject: Subject,
     /// Schema of the tables.
@@ -164,6 +175,33 @@ impl Plan {
     pub fn is_single_transaction(&self) -> bool {
         let created_here = self.includes(InitStep::Create) && self.unfinished.is_none();
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
+    }
+
+    /// What a chunk takes, and later steps for its rows.
+    pub fn chunk_space(&self) -> ChunkSpace {
+        let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
+        let chunk = self.chunking.chunk_rows.min(rows);
+        let share = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(chunk) / u128::from(rows));
+        let share = |bytes| share(bytes).unwrap_or(u64::MAX);
+        let Prediction { sizes, wal, .. } = self.predicted;
+        ChunkSpace { heap: share(sizes.heap), wal: share(wal), later: share(sizes.index) }
+    }
+
+    /// Probes of this kind into the bulk table.
+    pub(super) fn prober(&self, kind: ProbeKind) -> Prober {
+        let bulk = Tables::of(self).bulk;
+        let key = bulk.columns.first().map_or(String::new(), |key| key.name.clone());
+        let table = ProbeTable { name: qualified(&self.schema, &bulk.name), key, first_key: 1 };
+        Prober::new(kind, table, self.geometry, self.major, bulk.seed)
+    }
+
+    /// How much of what is loaded goes through WAL.
+    pub(super) fn wal_use(&self) -> WalUse {
+        match (self.predicted.wal, self.rows()) {
+            (0, _) => WalUse::Little,
+            (_, None) => WalUse::Full,
+            (wal, Some(_)) => WalUse::Total(wal),
+        }
     }
 
     /// Rows that are loaded in all, those of an interrupted run included; none if only a limit ends it.

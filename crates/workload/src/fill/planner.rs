@@ -146,6 +146,8 @@ impl Planner<'_> {
         let vacuum = self.request.steps.include(InitStep::Vacuum).then(|| self.vacuum(method));
         Plan {
             request: self.request.clone(),
+            geometry: self.server.geometry,
+            major: self.server.major(),
             subject: self.request.subject.clone(),
             schema: found.schema,
             create_schema: !found.schema_exists,
@@ -209,6 +211,9 @@ impl Planner<'_> {
         let keys_first = self.request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
         if self.target.rows.is_none() {
             return (Method::ChunkedCopy, Some("chunk by chunk: only a limit ends this fill"));
+        }
+        if self.request.in_chunks {
+            return (Method::ChunkedCopy, Some("chunk by chunk: limits and probes look between them"));
         }
         if self.request.chunk.is_some() {
             return (Method::ChunkedCopy, Some("chunk by chunk: --chunk says so"));
@@ -318,7 +323,9 @@ impl Planner<'_> {
                 let share = share.min(of_bytes(LARGE_CHUNK));
                 match self.request.chunk {
                     Some(bytes) => of_bytes(bytes),
-                    None if rows.is_none() || method == Method::Reinsert => of_bytes(SMALL_CHUNK),
+                    None if rows.is_none() || self.request.in_chunks || method == Method::Reinsert => {
+                        of_bytes(SMALL_CHUNK)
+                    }
                     None if method == Method::ChunkedCopy && self.stays_cached() => self.ring_rows(),
                     None => share,
                 }

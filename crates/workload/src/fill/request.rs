@@ -48,6 +48,9 @@ pub struct Request {
     pub format: Option<CopyFormat>,
     /// Bytes of heap that are loaded and committed as a unit; none means chosen.
     pub chunk: Option<u64>,
+    /// Whether rows are committed chunk by chunk whatever pays, because a limit or a probe looks between
+    /// chunks.
+    pub in_chunks: bool,
     /// What is done, in order.
     pub steps: InitSteps,
 }
@@ -72,6 +75,7 @@ impl Request {
             streams: None,
             format: None,
             chunk: None,
+            in_chunks: false,
             steps,
         }
     }

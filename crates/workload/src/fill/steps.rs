@@ -2,20 +2,25 @@
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use measure::Series;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rowgen::{Constants, Table};
 
 use super::Observer;
+use super::compression::Compression;
 use super::copy::{Copy, Sieve};
 use super::ddl::{self, FOREIGN_KEYS};
-use super::error::FillError;
+use super::error::{Cause, FillError};
 use super::ledger::Ledger;
+use super::limits::{Governor, StopReason};
 use super::outcome::Outcome;
 use super::plan::{Method, Plan};
 use super::predict::Sizes;
+use super::probe::{ProbePoint, Prober};
 use super::remains::{Progress, Remains};
 use super::request::{InitStep, Subject};
 use super::session::{Session, Sessions};
@@ -37,12 +42,35 @@ pub(super) struct Filler<'a> {
     pub(super) sessions: Sessions<'a>,
     pub(super) progress: Progress,
     pub(super) observer: &'a dyn Observer,
+    pub(super) governor: Option<Governor<'a>>,
+    pub(super) prober: tokio::sync::Mutex<Option<Prober>>,
+    pub(super) generated: Mutex<Generated>,
     pub(super) own_checkpoints: AtomicU64,
 }
 
+/// What the step `generate` came to, beside its rows.
+#[derive(Debug, Default)]
+pub(super) struct Generated {
+    /// Rows handed to the server, second by second.
+    pub rate: Option<Series>,
+    /// Why it ended.
+    pub stop: Option<StopReason>,
+    /// What probes found, size by size.
+    pub probes: Vec<ProbePoint>,
+}
+
 impl<'a> Filler<'a> {
-    pub(super) fn new(target: &'a Target, plan: &'a Plan, observer: &'a dyn Observer) -> Self {
+    pub(super) fn new(
+        target: &'a Target,
+        plan: &'a Plan,
+        governor: Option<Governor<'a>>,
+        prober: Option<Prober>,
+        observer: &'a dyn Observer,
+    ) -> Self {
         Self {
+            governor,
+            prober: tokio::sync::Mutex::new(prober),
+            generated: Mutex::default(),
             plan,
             tables: Tables::of(plan),
             sessions: Sessions::new(target),
@@ -83,7 +111,7 @@ impl<'a> Filler<'a> {
 
     /// All steps of the plan; those that an interrupted run has done are done again only where that
     /// costs nothing.
-    pub(super) async fn execute(&self, session: Session) -> Result<Outcome, ConnectError> {
+    pub(super) async fn execute(&self, session: Session) -> Result<Outcome, Cause> {
         if let Some(ledger) = &self.plan.stale_ledger {
             session.run(&format!("DROP TABLE {}", qualified(&self.plan.schema, ledger))).await?;
         }
@@ -118,7 +146,13 @@ impl<'a> Filler<'a> {
         }
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
+        let Generated { rate, stop, probes } = std::mem::take(&mut *self.generated());
         Ok(Outcome {
+            rate,
+            stop: stop.unwrap_or(StopReason::Complete),
+            probes,
+            events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
+            compression: self.compression(&session).await,
             steps: clock.steps,
             rows: loaded,
             sizes,
@@ -127,6 +161,19 @@ impl<'a> Filler<'a> {
             client_cpu,
             own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),
         })
+    }
+
+    pub(super) fn generated(&self) -> MutexGuard<'_, Generated> {
+        self.generated.lock().expect("nobody panics holding this")
+    }
+
+    /// How well the data compresses; none if no rows were asked for, or it cannot be told.
+    async fn compression(&self, session: &Session) -> Option<Compression> {
+        if !self.plan.includes(InitStep::Generate) {
+            return None;
+        }
+        let table = qualified(&self.plan.schema, &self.tables.bulk.name);
+        Compression::sample(&session.connection.client, &table).await.ok().flatten()
     }
 
     /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is

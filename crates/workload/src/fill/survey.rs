@@ -1,12 +1,13 @@
 //! What has to be known, and what is refused, before a fill is planned.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use measure::{Disk, Environment};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error::FillError;
+use super::limits::{Sight, SpaceRule, WalFacts};
 use super::plan::Plan;
 use super::planner::{Found, Site};
 use super::request::{InitStep, Request};
@@ -15,6 +16,7 @@ use super::{ledger, present};
 use crate::connect::{Connection, Transport};
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
+use crate::volume::Volumes;
 
 /// A server seen with a fill in mind.
 pub struct Survey {
@@ -24,6 +26,8 @@ pub struct Survey {
     pub site: Site,
     /// The run document's part about all this.
     pub environment: Environment,
+    /// Where the server's files are, if they can be seen.
+    data_directory: Option<PathBuf>,
 }
 
 impl Survey {
@@ -70,7 +74,27 @@ impl Survey {
             server_is_local,
             data_volume: directory.as_deref().and_then(machine::volume_of),
         };
-        Ok(Self { server, site, environment })
+        Ok(Self { server, site, environment, data_directory: directory })
+    }
+
+    /// What can be seen of the volumes that the plan fills; none of a remote server's.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub async fn sight(&self, connection: &Connection, plan: &Plan) -> Result<Option<Sight>, FillError> {
+        let Some(directory) = &self.data_directory else { return Ok(None) };
+        let look = async {
+            let tablespace = plan.tablespace.as_deref();
+            let Some(volumes) = Volumes::of(&connection.client, directory, tablespace).await? else {
+                return Ok(None);
+            };
+            let facts = WalFacts::ask(&connection.client).await?;
+            Ok(Some(Sight::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
+        };
+        match look.await {
+            Ok(sight) => Ok(sight),
+            Err(error) => Err(connection.explain(error).await.into()),
+        }
     }
 
     /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the
