@@ -2,16 +2,8 @@
 
 mod args;
 mod cmd;
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "read by fill's --for, --wait-for-space and --mark, once it has them")
-)]
 mod duration;
 mod exit;
-#[cfg_attr(
-    not(test),
-    allow(dead_code, reason = "read by fill's --for, --wait-for-space and --mark, once it has them")
-)]
 mod mark;
 mod printer;
 mod progress;

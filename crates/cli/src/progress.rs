@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
-use measure::human::count;
-use workload::fill::{InitStep, Observer, Plan};
+use measure::human::{bytes, count, latency};
+use workload::fill::limits::Event;
+use workload::fill::{InitStep, Observer, Plan, ProbePoint};
 
 use crate::printer::{Printer, ProgressStyle};
 
@@ -52,6 +53,17 @@ impl<'a> FillProgress<'a> {
             sent: plan.rows_done().into(),
             before: plan.rows_done(),
             current: Mutex::new(None),
+        }
+    }
+
+    /// A line of its own, above the bar if there is one.
+    fn tell(&self, text: &str) {
+        match self.current.lock() {
+            Ok(current) => match current.as_ref() {
+                Some(current) => current.bar.suspend(|| self.printer.say(text)),
+                None => self.printer.say(text),
+            },
+            Err(_) => self.printer.say(text),
         }
     }
 
@@ -124,6 +136,19 @@ impl Observer for FillProgress<'_> {
             }
             format!("{} left", clock(elapsed / fraction - elapsed))
         });
+    }
+
+    fn event(&self, event: &Event) {
+        self.tell(&event.what.to_string());
+    }
+
+    fn probed(&self, point: &ProbePoint) {
+        self.tell(&format!(
+            "probe at {}: p50 {}, p99 {}",
+            bytes(point.table_bytes),
+            latency(point.latency.p50),
+            latency(point.latency.p99)
+        ));
     }
 
     fn step_finished(&self, _: InitStep, _: Duration) {

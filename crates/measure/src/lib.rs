@@ -9,7 +9,7 @@ mod series;
 
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
-    Disk, Environment, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting, Status,
-    Trial, Unit,
+    Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,
+    Status, Trial, Unit,
 };
 pub use series::Series;

@@ -61,6 +61,20 @@ pub struct Trial {
     /// What was observed more than once; none in documents from before there were series.
     #[serde(default)]
     pub series: Vec<Series>,
+    /// What happened when, oldest first; none in documents from before there were events.
+    #[serde(default)]
+    pub events: Vec<Event>,
+}
+
+/// Something that happened in the course of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Seconds since the trial began.
+    pub at: f64,
+    /// A phrase for people.
+    pub text: String,
+    /// The same for programs; its fields are the verb's.
+    pub what: serde_json::Value,
 }
 
 impl Trial {

@@ -5,13 +5,16 @@ use std::num::{NonZeroU16, NonZeroU32};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use rowgen::Payload;
+use workload::fill::limits::{Limits, SpaceLimit};
 use workload::fill::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
-    Persistence, Request, Subject,
+    Persistence, ProbeKind, Request, Subject,
 };
 
 use super::ServerChoice;
+use crate::duration::Length;
 use crate::exit::Usage;
+use crate::mark::Marks;
 use crate::size::Size;
 
 /// Fill a server with test data of an exact size, or to the brim: pgbench's four tables.
@@ -48,6 +51,35 @@ pub(crate) struct FillArgs {
     /// Add as much to the tables that are there, ids going on
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
+
+    /// Fill until the data volume is full; what the server needs to go on stays free
+    #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
+    pub(crate) brim: bool,
+
+    /// Keep at least so much free at the brim [default: what WAL and checkpoints need]
+    #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
+    pub(crate) reserve: Option<Size>,
+
+    /// Fill until only so much is free
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) until_free: Option<Size>,
+
+    /// Fill for so long: 90s, 10min, 2h
+    #[arg(long = "for", value_name = "DURATION", help_heading = "Limits")]
+    pub(crate) duration: Option<Length>,
+
+    /// Tell when the volume is so full, or has so much free: 80%,90%,10GB
+    #[arg(long, value_name = "MARKS", help_heading = "Limits")]
+    pub(crate) mark: Option<Marks>,
+
+    /// When space is short wait for more, so long each time, and go on
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
+          require_equals = true, help_heading = "Limits")]
+    pub(crate) wait_for_space: Option<Length>,
+
+    /// Query to time as the table grows: lookup, batch, scan, or SQL ($1 a random key, $2 the rows)
+    #[arg(long, value_name = "PROBE", help_heading = "Limits")]
+    pub(crate) probe: Option<ProbeKind>,
 
     /// Flags of one of article 000's levels; those given here come on top (see --ladder)
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
@@ -292,7 +324,8 @@ impl FillArgs {
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         let subject = if self.series { Subject::Series } else { Subject::Pgbench };
         let steps = self.steps();
-        let open_ended = false;
+        let limits = self.limits();
+        let open_ended = limits.is_open_ended();
         let amount = match (self.size, self.scale, self.rows) {
             (Some(size), _, _) => Amount::Size(size.0),
             (_, Some(scale), _) => Amount::Scale(scale),
@@ -329,8 +362,24 @@ impl FillArgs {
                 Format::Binary => CopyFormat::Binary,
             }),
             chunk: self.chunk.map(|chunk| chunk.0),
+            in_chunks: open_ended || limits != Limits::default() || self.probe.is_some(),
             steps,
         })
+    }
+
+    /// What ends the fill besides its amount.
+    pub(crate) fn limits(&self) -> Limits {
+        let space = match (self.brim, self.until_free) {
+            (true, _) => SpaceLimit::Brim { reserve: self.reserve.map_or(0, |size| size.0) },
+            (false, Some(size)) => SpaceLimit::UntilFree(size.0),
+            (false, None) => SpaceLimit::MustFit,
+        };
+        Limits {
+            space,
+            duration: self.duration.map(|length| length.0),
+            marks: self.mark.clone().map_or(Vec::new(), |marks| marks.0),
+            wait_for_space: self.wait_for_space.map(|length| length.0),
+        }
     }
 
     fn method(&self) -> MethodChoice {
@@ -355,6 +404,8 @@ impl FillArgs {
         let adds = self.append && self.init_steps.is_none();
         let steps = if adds { steps.without(InitStep::Create).without(InitStep::PrimaryKeys) } else { steps };
         let steps = if self.foreign_keys { steps.then(InitStep::ForeignKeys) } else { steps };
+        let looks_up = self.probe.as_ref().is_some_and(ProbeKind::needs_index);
+        let steps = if looks_up && self.init_steps.is_none() { steps.keys_first() } else { steps };
         if self.drop { steps.first(InitStep::Drop) } else { steps }
     }
 }
@@ -402,6 +453,9 @@ mod tests {
             ("1GB --append", "gv"),
             ("1GB --append --data-only", "g"),
             ("1GB -I dtGvp", "dtgvp"),
+            ("1GB --probe lookup", "tpgv"),
+            ("1GB --probe scan", "tgvp"),
+            ("--brim", "tgvp"),
         ] {
             let request = FillArgs::of_flags(flags).unwrap().request().unwrap();
             assert_eq!(request.steps.letters(), letters, "{flags}");

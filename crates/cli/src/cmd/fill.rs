@@ -1,10 +1,14 @@
 //! `pgrig fill`: request → plan → run → run document and tables.
 
-use measure::{FORMAT_VERSION, Note, Run, Status};
+use std::fmt::Write;
+
+use measure::human::grouped;
+use measure::{FORMAT_VERSION, Note, Run, Status, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use workload::disturbance::Checkpoints;
-use workload::fill::{self, FillError, Request, Survey};
+use workload::fill::limits::StopReason;
+use workload::fill::{self, Conduct, FillError, Outcome, Plan, Request, Survey, turning_point};
 
 use super::fill_text;
 use crate::args::FillArgs;
@@ -42,13 +46,30 @@ async fn fill(
     let connection = chosen.connect(printer).await?;
     let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
     let plan = survey.plan(&connection, request, !arguments.no_resume).await?;
+    let mut conduct = Conduct {
+        limits: arguments.limits(),
+        sight: survey.sight(&connection, &plan).await?,
+        probe: arguments.probe.clone(),
+    };
+    let kept = match &mut conduct.sight {
+        Some(sight) => Some(sight.kept(&conduct.limits).map_err(FillError::from)?),
+        None => None,
+    };
+    let mut planned = fill_text::plan(&plan, &survey);
+    planned += &fill_text::limits(&conduct.limits, kept.as_ref());
+    if let Some(level) = arguments.level {
+        let _ = write!(planned, "\n  flags        {}", level.flags());
+    }
     if arguments.explain {
         if arguments.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
         }
-        return Ok(printer.result(fill_text::plan(&plan, &survey))?);
+        return Ok(printer.result(planned)?);
     }
-    printer.say(fill_text::plan(&plan, &survey) + "\n");
+    printer.say(planned + "\n");
+    if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
+        printer.warn(warning);
+    }
 
     let (id, started_at) = identify("fill");
     let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
@@ -68,12 +89,14 @@ async fn fill(
 
     let checkpoints = Checkpoints::so_far(&connection.client).await;
     let progress = FillProgress::new(&plan, printer);
-    let result = Box::pin(fill::run(&chosen.target, &plan, &progress, interrupted(printer))).await;
+    let work = fill::run(&chosen.target, &plan, conduct, &progress, interrupted(printer));
+    let result = Box::pin(work).await;
     drop(progress);
     match &result {
         Ok(outcome) => {
             run.status = Status::Done;
-            run.trials.push(outcome.trial(&plan));
+            run.trials.push(outcome.trial("fill", &plan, arguments.probe.as_ref()));
+            run.notes.extend(findings(outcome, &plan, arguments));
             let now = Checkpoints::so_far(&connection.client).await;
             run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
         }
@@ -96,6 +119,9 @@ async fn fill(
     };
     saved?;
     printer.result(fill_text::outcome(&outcome, &plan, &survey))?;
+    if !outcome.probes.is_empty() {
+        printer.result(fill_text::probes(&outcome.probes))?;
+    }
     printer.say("");
     for note in &run.notes {
         printer.say(format!("note: {}", note.text));
@@ -142,6 +168,22 @@ impl Signals {
             _ = self.hangup.recv() => {}
         }
     }
+}
+
+/// What is worth a sentence: why the fill ended, where the write rate changed, where probes turned slow.
+fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
+    let stop = (outcome.stop != StopReason::Complete).then(|| outcome.stop.to_string());
+    let rate = outcome.rate.as_ref().map_or(Vec::new(), |rate| {
+        let bytes_per_row = outcome.grown().heap as f64 / outcome.rows.max(1) as f64;
+        let points: Vec<(f64, f64)> =
+            rate.points.iter().map(|(at, rows)| (*at, rows * bytes_per_row)).collect();
+        rate_sentences("the write rate", &rate_changes(&points), Unit::Bytes)
+    });
+    let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
+    let partial = (plan.rows().is_none() && plan.unfinished.is_some())
+        .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
+    let texts = stop.into_iter().chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
+    texts.map(|text| Note { text }).collect()
 }
 
 fn disturbances(before: Option<Checkpoints>, after: Option<Checkpoints>, own: u64) -> Option<Note> {

@@ -3,8 +3,12 @@
 use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
-use measure::human::{bytes, bytes_both, count, grouped};
-use workload::fill::{IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, Subject, Survey};
+use measure::human::{bytes, bytes_both, count, grouped, latency};
+use workload::fill::limits::{Headroom, Limits, SpaceLimit};
+use workload::fill::{
+    Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Subject,
+    Survey,
+};
 
 use crate::progress::title;
 
@@ -127,6 +131,64 @@ fn method_name(plan: &Plan) -> String {
     }
 }
 
+/// What ends the fill besides its amount, as lines of the plan.
+pub(crate) fn limits(limits: &Limits, kept: Option<&Headroom>) -> String {
+    let mut lines = Vec::new();
+    let free =
+        kept.map_or(String::new(), |kept| format!("; {} stay free {}", bytes(kept.bytes), kept.because));
+    match limits.space {
+        SpaceLimit::MustFit => {}
+        SpaceLimit::Brim { .. } => lines.push(format!("until the volume is full{free}")),
+        SpaceLimit::UntilFree(size) => lines.push(format!("until {} are free", bytes(size))),
+    }
+    lines.extend(limits.duration.map(|duration| format!("for {} s", duration.as_secs_f64())));
+    if let Some(wait) = limits.wait_for_space {
+        lines.push(format!("waits up to {} s each time that space is short", wait.as_secs_f64()));
+    }
+    if !limits.marks.is_empty() {
+        let marks: Vec<String> = limits.marks.iter().map(ToString::to_string).collect();
+        lines.push(format!("tells of {}", marks.join(", ")));
+    }
+    let name = |first| if first { "limits" } else { "" };
+    lines
+        .iter()
+        .enumerate()
+        .fold(String::new(), |text, (number, line)| format!("{text}\n  {:<12} {line}", name(number == 0)))
+}
+
+/// What probes found as the table grew.
+pub(crate) fn probes(points: &[ProbePoint]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header([
+        "table",
+        "rows",
+        "times",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "cache hits",
+        "MB/s",
+    ]);
+    for point in points {
+        let hits = point.hit_ratio().map_or(String::new(), |ratio| format!("{:.1} %", ratio * 100.0));
+        let seen = point.latency;
+        table.add_row([
+            bytes(point.table_bytes),
+            count(point.rows as f64),
+            grouped(point.executions),
+            latency(seen.p50),
+            latency(seen.p95),
+            latency(seen.p99),
+            latency(seen.max),
+            hits,
+            format!("{:.0}", point.bytes_per_second() / 1e6),
+        ]);
+    }
+    align_right(&mut table, 0..9);
+    format!("\n{}", trimmed(&table))
+}
+
 /// What came of it: phases, then predicted against actual sizes.
 pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String {
     let mut phases = Table::new();
@@ -156,11 +218,19 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
         survey.environment.database,
         plan.schema,
         method_name(plan),
-    );
+    ) + &outcome.compression.map_or(String::new(), compression);
     let generated = plan.includes(InitStep::Generate);
     let sizes = (generated && plan.rows().is_some()).then(|| sizes(outcome, plan));
     let summary = generated.then_some(summary);
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// How well the data compresses, as far as that can be told.
+fn compression(sample: Compression) -> String {
+    let rows = format!("; zstd makes a dump {:.1} times smaller", sample.rows.ratio());
+    let blocks =
+        sample.blocks.map_or(String::new(), |blocks| format!(", blocks {:.1} times", blocks.ratio()));
+    rows + &blocks
 }
 
 /// Predicted against actual sizes.

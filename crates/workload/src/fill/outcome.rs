@@ -88,6 +88,11 @@ impl Outcome {
                 trial.observe("sample-blocks-compressed", blocks.compressed as f64, Unit::Bytes);
             }
         }
+        trial.events.extend(self.events.iter().map(|event| measure::Event {
+            at: event.at,
+            text: event.what.to_string(),
+            what: serde_json::to_value(&event.what).unwrap_or_default(),
+        }));
         trial.series.extend(self.rate.clone());
         if let Some(kind) = probe {
             trial.series.extend(ProbePoint::series(kind, &self.probes));

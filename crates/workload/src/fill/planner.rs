@@ -430,17 +430,24 @@ impl Planner<'_> {
     /// WAL that so many rows and an index of so many bytes write. Per row: COPY's multi-insert record
     /// holds the tuple without its fixed header, and 8 bytes of its own (`xl_multi_insert_tuple`); an
     /// INSERT's record has more of them; per page: record headers, and a vacuum that is left to mark
-    /// it; index pages are logged whole without their free tenth.
+    /// it; index pages are logged whole without their free tenth, keys that come with the rows one by
+    /// one, with the pages that they split.
     fn wal(&self, method: Method, rows: u64, index: u64) -> u64 {
         const TUPLE_HEADER: u64 = 23;
         const PER_TUPLE: u64 = 8;
         const PER_INSERT: u64 = 35;
         const PER_PAGE: u64 = 64;
         const VACUUM_PER_PAGE: u64 = 130;
+        const PER_KEY: u64 = 88;
         if !self.is_logged() {
             return 0;
         }
-        let index = if self.server.skips_wal() { 0 } else { index * 9 / 10 };
+        let keys_first = !self.request.steps.order(InitStep::Generate, InitStep::PrimaryKeys);
+        let index = match (keys_first && index > 0, self.server.skips_wal()) {
+            (true, _) => rows * PER_KEY,
+            (false, true) => 0,
+            (false, false) => index * 9 / 10,
+        };
         let in_one = matches!(method, Method::FrozenCopy | Method::Explode | Method::CreateTableAs);
         if self.server.skips_wal() && in_one {
             return index;
