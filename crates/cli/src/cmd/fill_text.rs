@@ -268,7 +268,7 @@ fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
 }
 
 /// Without the blank that the table puts at both ends of a line.
-fn trimmed(table: &Table) -> String {
+pub(super) fn trimmed(table: &Table) -> String {
     let line = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
     table.lines().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -22,6 +22,7 @@ mod probe;
 mod rate;
 mod remains;
 mod request;
+mod scratch;
 mod session;
 mod sink;
 mod steps;
@@ -48,6 +49,7 @@ pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
     Persistence, Request, Subject,
 };
+pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
 pub use survey::Survey;
 
 use self::limits::{Event, Governor, Limits, Sight};
