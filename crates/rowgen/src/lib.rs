@@ -15,8 +15,14 @@
 //! ```
 
 pub mod encode;
+mod kind;
 pub mod pgbench;
 mod table;
+mod units;
+mod values;
 
 pub use encode::{Constants, Encoder, Format};
-pub use table::{Column, Kind, Table, Values};
+pub use kind::{Kind, Precision};
+pub use table::{Column, Table};
+pub use units::Units;
+pub use values::{Distribution, Keys, Payload, Pick, Reference, Turn, Values, Weighted};

@@ -2,7 +2,7 @@
 //! `pgbench -i` gives them (PostgreSQL 18, `src/bin/pgbench/pgbench.c`, `initCreateTables` and
 //! `initGenerateDataClientSide`).
 
-use crate::{Column, Kind, Table, Values};
+use crate::{Column, Kind, Payload, Table, Values};
 
 /// Accounts per unit of scale (pgbench's `naccounts`).
 pub const ACCOUNTS_PER_SCALE: u64 = 100_000;
@@ -24,10 +24,11 @@ pub fn scale_for(accounts: u64) -> u64 {
 /// `pgbench_branches`.
 pub fn branches(scale: u64) -> Table {
     Table {
-        name: "pgbench_branches",
+        name: "pgbench_branches".to_owned(),
         rows: scale,
+        seed: 0,
         columns: vec![
-            Column::new("bid", Kind::Int4, Values::Serial).not_null(),
+            Column::new("bid", Kind::Int4, Values::SERIAL).not_null(),
             Column::new("bbalance", Kind::Int4, Values::Int(0)),
             Column::new("filler", Kind::Char(88), Values::Null),
         ],
@@ -37,10 +38,11 @@ pub fn branches(scale: u64) -> Table {
 /// `pgbench_tellers`.
 pub fn tellers(scale: u64) -> Table {
     Table {
-        name: "pgbench_tellers",
+        name: "pgbench_tellers".to_owned(),
         rows: scale * TELLERS_PER_SCALE,
+        seed: 0,
         columns: vec![
-            Column::new("tid", Kind::Int4, Values::Serial).not_null(),
+            Column::new("tid", Kind::Int4, Values::SERIAL).not_null(),
             Column::new("bid", Kind::Int4, Values::Group { size: TELLERS_PER_SCALE, groups: scale }),
             Column::new("tbalance", Kind::Int4, Values::Int(0)),
             Column::new("filler", Kind::Char(84), Values::Null),
@@ -50,16 +52,18 @@ pub fn tellers(scale: u64) -> Table {
 
 /// `pgbench_accounts` with `rows` rows over `scale` branches.
 ///
-/// Where `rows` is no multiple of 100,000 the last branch has the rest.
-pub fn accounts(rows: u64, scale: u64) -> Table {
+/// Where `rows` is no multiple of 100,000 the last branch has the rest. pgbench's own filler is
+/// [`Payload::Blank`]: empty text, which the server pads.
+pub fn accounts(rows: u64, scale: u64, payload: Payload) -> Table {
     Table {
-        name: "pgbench_accounts",
+        name: "pgbench_accounts".to_owned(),
         rows,
+        seed: 0,
         columns: vec![
-            Column::new("aid", account_id(scale), Values::Serial).not_null(),
+            Column::new("aid", account_id(scale), Values::SERIAL).not_null(),
             Column::new("bid", Kind::Int4, Values::Group { size: ACCOUNTS_PER_SCALE, groups: scale }),
             Column::new("abalance", Kind::Int4, Values::Int(0)),
-            Column::new("filler", Kind::Char(84), Values::Text(String::new())),
+            Column::new("filler", Kind::Char(84), filler(84, payload)),
         ],
     }
 }
@@ -67,8 +71,9 @@ pub fn accounts(rows: u64, scale: u64) -> Table {
 /// `pgbench_history`: empty, pgbench's transactions append to it.
 pub fn history(scale: u64) -> Table {
     Table {
-        name: "pgbench_history",
+        name: "pgbench_history".to_owned(),
         rows: 0,
+        seed: 0,
         columns: vec![
             Column::new("tid", Kind::Int4, Values::Null),
             Column::new("bid", Kind::Int4, Values::Null),
@@ -77,6 +82,13 @@ pub fn history(scale: u64) -> Table {
             Column::new("mtime", Kind::Timestamp, Values::Null),
             Column::new("filler", Kind::Char(22), Values::Null),
         ],
+    }
+}
+
+fn filler(length: u32, payload: Payload) -> Values {
+    match payload {
+        Payload::Blank => Values::Text(String::new()),
+        Payload::Text | Payload::Random => Values::Payload { payload, low: length, high: length },
     }
 }
 

@@ -37,9 +37,10 @@ impl Rows {
             let width = match column.kind {
                 Kind::Int4 | Kind::Char(_) => Width::Four,
                 Kind::Int8 | Kind::Timestamp => Width::Eight,
+                _ => unimplemented!(),
             };
             match &column.values {
-                Values::Serial | Values::Group { .. } => {
+                Values::Serial { .. } | Values::Group { .. } => {
                     push_int(&mut template, width, 0);
                     let offset = template.len() - width.bytes();
                     patches.push(Patch { offset, width, values: column.values.clone() });
@@ -47,6 +48,7 @@ impl Rows {
                 Values::Int(value) => push_int(&mut template, width, *value),
                 Values::Text(text) => push_field(&mut template, text.as_bytes()),
                 Values::Null => template.extend((-1_i32).to_be_bytes()),
+                _ => unimplemented!(),
             }
         }
         Self { template, patches }

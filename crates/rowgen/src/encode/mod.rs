@@ -64,8 +64,8 @@ impl Encoder {
     }
 
     /// Names of the columns in each encoded row, in order: COPY's column list.
-    pub fn columns(&self) -> impl Iterator<Item = &'static str> {
-        self.columns.iter().map(|column| column.name)
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
     }
 
     /// Bytes that open the COPY data, before the first row.
@@ -107,14 +107,14 @@ impl Counter {
     /// Positioned at `row`; none where every row has the same value.
     fn at(values: &Values, row: u64) -> Option<Self> {
         match *values {
-            Values::Serial => Some(Self { value: row + 1, left: 1, size: 1, last: u64::MAX }),
+            Values::Serial { .. } => Some(Self { value: row + 1, left: 1, size: 1, last: u64::MAX }),
             Values::Group { size, groups } => Some(Self {
                 value: (row / size + 1).min(groups),
                 left: size - row % size,
                 size,
                 last: groups,
             }),
-            Values::Int(_) | Values::Text(_) | Values::Null => None,
+            _ => None,
         }
     }
 

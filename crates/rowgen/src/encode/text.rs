@@ -28,11 +28,12 @@ impl Rows {
                 constant.push(b'\t');
             }
             match &column.values {
-                Values::Serial | Values::Group { .. } => fields
+                Values::Serial { .. } | Values::Group { .. } => fields
                     .push(Field { before: std::mem::take(&mut constant), values: column.values.clone() }),
                 Values::Int(value) => constant.extend(value.to_string().as_bytes()),
                 Values::Text(text) => escape(text, &mut constant),
                 Values::Null => constant.extend(b"\\N"),
+                _ => unimplemented!(),
             }
         }
         constant.push(b'\n');

@@ -33,7 +33,7 @@ impl Copy {
         let columns: Vec<String> = encoder.columns().map(identifier).collect();
         let statement = format!(
             "COPY {} ({}) FROM STDIN (FORMAT {}{})",
-            qualified(schema, table.name),
+            qualified(schema, &table.name),
             columns.join(", "),
             format.name(),
             if freeze { ", FREEZE" } else { "" }

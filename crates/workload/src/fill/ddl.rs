@@ -16,14 +16,14 @@ pub(super) fn create_table(plan: &Plan, table: &Table) -> String {
     let columns: Vec<String> = table.columns.iter().map(column).collect();
     // pgbench gives every table but the empty history its fillfactor, 100 too.
     let options = key(table).map_or(String::new(), |_| format!(" WITH (fillfactor = {})", plan.fillfactor));
-    let name = qualified(&plan.schema, table.name);
+    let name = qualified(&plan.schema, &table.name);
     format!("CREATE {persistence}TABLE {name} ({}){options}", columns.join(", "))
 }
 
 fn column(column: &Column) -> String {
     let not_null = if column.not_null { " NOT NULL" } else { "" };
     let default = default(column).map_or(String::new(), |value| format!(" DEFAULT {value}"));
-    format!("{} {}{not_null}{default}", identifier(column.name), column.kind.sql())
+    format!("{} {}{not_null}{default}", identifier(&column.name), column.kind.sql())
 }
 
 /// A constant column's value, unless it is NULL anyway.
@@ -31,7 +31,7 @@ fn default(column: &Column) -> Option<String> {
     match &column.values {
         Values::Int(value) => Some(value.to_string()),
         Values::Text(text) => Some(literal(text)),
-        Values::Serial | Values::Group { .. } | Values::Null => None,
+        _ => None,
     }
 }
 
@@ -41,9 +41,9 @@ pub(super) fn drop_defaults(plan: &Plan, table: &Table) -> Option<String> {
         .columns
         .iter()
         .filter(|column| default(column).is_some())
-        .map(|column| format!("ALTER {} DROP DEFAULT", identifier(column.name)))
+        .map(|column| format!("ALTER {} DROP DEFAULT", identifier(&column.name)))
         .collect();
-    let name = qualified(&plan.schema, table.name);
+    let name = qualified(&plan.schema, &table.name);
     (!drops.is_empty()).then(|| format!("ALTER TABLE {name} {}", drops.join(", ")))
 }
 
@@ -55,6 +55,6 @@ pub(super) fn drop_tables(plan: &Plan) -> String {
 
 /// ADD PRIMARY KEY; none for history.
 pub(super) fn add_primary_key(plan: &Plan, table: &Table) -> Option<String> {
-    let key = identifier(key(table)?.name);
-    Some(format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", qualified(&plan.schema, table.name)))
+    let key = identifier(&key(table)?.name);
+    Some(format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", qualified(&plan.schema, &table.name)))
 }

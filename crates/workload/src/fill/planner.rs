@@ -4,7 +4,7 @@
 use std::num::NonZeroU16;
 
 use page::Geometry;
-use rowgen::{Table, pgbench};
+use rowgen::{Payload, Table, pgbench};
 
 use super::error::FillError;
 use super::plan::{IndexBuild, Method, Plan, Prediction};
@@ -74,7 +74,7 @@ impl Plan {
             _ => {}
         }
         let (accounts, scale) = rows(request.amount, layout)?;
-        let table = pgbench::accounts(accounts, scale);
+        let table = pgbench::accounts(accounts, scale, Payload::Blank);
         Ok(Planner { request, server, site, layout, table, scale }.plan(found))
     }
 }

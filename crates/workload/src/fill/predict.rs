@@ -1,7 +1,7 @@
 //! What a number of rows will take, and how many rows a size takes.
 
 use page::{Attribute, Geometry, LEAF_FILLFACTOR, tuple_length};
-use rowgen::{Column, Kind, Table, Values, pgbench};
+use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 use serde::Serialize;
 
 use super::request::Persistence;
@@ -46,7 +46,7 @@ pub(super) fn tables(accounts: u64, scale: u64) -> [Table; 4] {
         pgbench::history(scale),
         pgbench::tellers(scale),
         pgbench::branches(scale),
-        pgbench::accounts(accounts, scale),
+        pgbench::accounts(accounts, scale, Payload::Blank),
     ]
 }
 
@@ -72,7 +72,7 @@ impl Layout {
 
     /// The most accounts that one table can hold.
     pub(super) fn most_accounts(self) -> u64 {
-        let tuple = tuple(&pgbench::accounts(1, pgbench::BIGINT_SCALE));
+        let tuple = tuple(&pgbench::accounts(1, pgbench::BIGINT_SCALE, Payload::Blank));
         let rows = MAX_BLOCKS * u64::from(self.geometry.rows_per_page(tuple, self.fillfactor));
         rows.min((pgbench::MAX_SCALE + 1) * pgbench::ACCOUNTS_PER_SCALE - 1)
     }
@@ -108,7 +108,7 @@ impl Layout {
         };
         let index = key(table).filter(|_| self.primary_keys).map_or(0, |key| {
             let init_fork = u64::from(self.persistence == Persistence::Unlogged);
-            self.geometry.btree_blocks(table.rows, width(key.kind), LEAF_FILLFACTOR) + init_fork
+            self.geometry.btree_blocks(table.rows, width(&key.kind), LEAF_FILLFACTOR) + init_fork
         });
         Sizes { heap: (heap + maps) * block, index: index * block }
     }
@@ -121,19 +121,19 @@ pub(super) fn tuple(table: &Table) -> u32 {
 }
 
 fn attribute(column: &Column) -> Attribute {
-    match (&column.values, column.kind) {
+    match (&column.values, &column.kind) {
         (Values::Null, _) => Attribute::Null,
         // Blank-padded to its full length, one byte a character: all text here is ASCII.
-        (_, Kind::Char(length)) => Attribute::Text { length: u32::from(length) },
+        (_, Kind::Char(length)) => Attribute::Text { length: *length },
         (_, kind) => Attribute::Fixed { length: width(kind), align: width(kind) },
     }
 }
 
-fn width(kind: Kind) -> u32 {
+fn width(kind: &Kind) -> u32 {
     match kind {
         Kind::Int4 => 4,
         Kind::Int8 | Kind::Timestamp => 8,
-        Kind::Char(_) => unreachable!("no key and no fixed-length column is char"),
+        _ => unreachable!("pgbench's tables have no other keys and fixed-length columns"),
     }
 }
 

@@ -247,7 +247,7 @@ impl<'a> Filler<'a> {
 
     async fn vacuum(&self, session: &Session, options: &str) -> Result<(), ConnectError> {
         for table in &self.tables {
-            let name = qualified(&self.plan.schema, table.name);
+            let name = qualified(&self.plan.schema, &table.name);
             self.watched(session, &format!("VACUUM ({options}) {name}")).await?;
         }
         Ok(())
@@ -295,7 +295,7 @@ impl<'a> Filler<'a> {
     }
 
     async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
-        let names: Vec<&str> = self.tables.iter().map(|table| table.name).collect();
+        let names: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
         let query = include_str!("../sql/sizes.sql");
         match session.connection.client.query_one(query, &[&self.plan.schema, &names]).await {
             Ok(row) => {
@@ -323,7 +323,7 @@ impl<'a> Filler<'a> {
 
     async fn accounts_exist(&self) -> bool {
         let Ok(session) = self.sessions.open().await else { return false };
-        let name = qualified(&self.plan.schema, self.tables[3].name);
+        let name = qualified(&self.plan.schema, &self.tables[3].name);
         let query = "SELECT to_regclass($1) IS NOT NULL";
         session.connection.client.query_one(query, &[&name]).await.is_ok_and(|row| row.get(0))
     }

@@ -129,7 +129,8 @@ fn refuse_too_little(disk: &Disk, plan: &Plan) -> Result<(), FillError> {
 
 /// Looks for the schema and for what is in the way.
 async fn find(client: &Client, request: &Request) -> Result<Result<Found, FillError>, tokio_postgres::Error> {
-    let names: Vec<&str> = tables(1, 1).iter().map(|table| table.name).collect();
+    let tables = tables(1, 1);
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
     let row = client.query_one(include_str!("../sql/schema.sql"), &[&request.schema, &names]).await?;
     let role: String = row.get("role");
     let Some(schema) = row.get::<_, Option<String>>("schema") else {

@@ -1,0 +1,205 @@
+//! How a column's values follow from the row number.
+
+use std::sync::Arc;
+
+/// How a column's value follows from its row number (counted from 0).
+///
+/// Integers that describe values of another type are in that type's units, see [`crate::Units`].
+/// Strings are in the type's input syntax, as in a quoted SQL literal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Random values that suit the type: what a column gets unless something is said about it.
+    Any,
+    /// None: the column is left to the server (default, identity, generated).
+    Server,
+    /// NULL in every row.
+    Null,
+    /// The same integer in every row.
+    Int(i64),
+    /// The same value in every row.
+    Text(String),
+    /// `start + row × step`, beginning again where the type's values end.
+    Serial {
+        /// Of row 0, units.
+        start: i64,
+        /// Units, not 0.
+        step: i64,
+    },
+    /// `row / size + 1`, and at most `groups`: each group has `size` members, the last one the rest.
+    Group {
+        /// Rows in a group.
+        size: u64,
+        /// Number of groups.
+        groups: u64,
+    },
+    /// Values that differ where their [`Turn`] does, in ascending order as far as the type has one.
+    Unique(Turn),
+    /// Each of `low` to `high` once, in a random order; then again from the beginning.
+    Shuffle {
+        /// Units.
+        low: i64,
+        /// Units, included.
+        high: i64,
+    },
+    /// Each of `low` to `high` with the same probability.
+    Between {
+        /// Units.
+        low: i64,
+        /// Units, included.
+        high: i64,
+    },
+    /// Random numbers, in units; rounded and clamped to the type's range.
+    Drawn(Distribution),
+    /// One of these, drawn by weight.
+    List(Vec<Weighted>),
+    /// These in turn, then again from the first.
+    Cycle(Vec<String>),
+    /// Texts or bytes whose use is their length and how well they compress.
+    Payload {
+        /// What they consist of.
+        payload: Payload,
+        /// Least length, characters (of `bytea`: bytes).
+        low: u32,
+        /// Greatest length.
+        high: u32,
+    },
+    /// A key of a referenced row.
+    Reference(Reference),
+    /// NULL in a fraction of the rows, these values in the others.
+    Nulls {
+        /// 0 to 1.
+        fraction: f64,
+        /// Of the other rows.
+        values: Box<Values>,
+    },
+}
+
+/// A row's turn: `row / every`, counted round modulo `of`.
+///
+/// Turns make composite keys unique: with columns of `a` and `b` possible values, `every: 1, of: a`
+/// on one and `every: a, of: b` on the other go through all pairs once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Rows that share a turn, at least 1.
+    pub every: u64,
+    /// Number of turns, at least 1; `u64::MAX` for no end.
+    pub of: u64,
+}
+
+/// How random numbers are spread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// Evenly from `low` to `high`; for the types with whole units use [`Values::Between`].
+    Uniform {
+        /// Least.
+        low: f64,
+        /// Greatest.
+        high: f64,
+    },
+    /// Normal.
+    Normal {
+        /// Mean.
+        mean: f64,
+        /// Standard deviation.
+        sd: f64,
+    },
+    /// Exponential: many small, few large.
+    Exponential {
+        /// Mean.
+        mean: f64,
+    },
+    /// Zipf: value k of 1 to `n` with a probability proportional to 1/k^s.
+    Zipf {
+        /// Greatest value, at least 1.
+        n: u64,
+        /// Exponent, above 0.
+        s: f64,
+    },
+}
+
+/// A value of a [`Values::List`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weighted {
+    /// In the type's input syntax.
+    pub value: String,
+    /// Relative to the others', above 0.
+    pub weight: f64,
+}
+
+/// What a filler consists of; that decides how well it compresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Spaces, as pgbench's fillers are stored. (Bytes 0 in `bytea`.)
+    Blank,
+    /// English-like words: compress to about a third.
+    Text,
+    /// Random characters of 64, 6 bits in each; in `bytea` random bytes.
+    Random,
+}
+
+/// One column of a foreign key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reference {
+    /// The rows that can be referenced.
+    pub keys: Arc<Keys>,
+    /// Which column of the key this is, from 0.
+    pub column: usize,
+    /// How a row's key is chosen. All columns of a foreign key have the same.
+    pub pick: Pick,
+}
+
+/// The keys of the rows that a foreign key can refer to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// A single-column key that has every value from `low` to `high`.
+    Interval {
+        /// Units.
+        low: i64,
+        /// Units, included.
+        high: i64,
+    },
+    /// Keys with all their columns, in the types' input syntax. Not empty.
+    Listed(Vec<Vec<String>>),
+}
+
+/// How a foreign key's row is chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pick {
+    /// At random: columns that give the same name in the same row get the same key.
+    Random {
+        /// The constraint's name.
+        name: String,
+    },
+    /// By turns: for foreign keys that are unique, or part of a unique key.
+    InTurn(Turn),
+}
+
+impl Turn {
+    /// A turn of its own for every row.
+    pub const EACH: Self = Self { every: 1, of: u64::MAX };
+
+    /// The turn of a row.
+    pub fn of_row(self, row: u64) -> u64 {
+        row / self.every % self.of
+    }
+}
+
+impl Keys {
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        match self {
+            Self::Interval { low, high } => high.abs_diff(*low).saturating_add(1),
+            Self::Listed(keys) => keys.len() as u64,
+        }
+    }
+}
+
+impl Values {
+    /// 1, 2, 3 …
+    pub const SERIAL: Self = Self::Serial { start: 1, step: 1 };
+
+    /// Whether every row has the same value, so that it need not be sent row by row.
+    pub fn is_constant(&self) -> bool {
+        matches!(self, Self::Int(_) | Self::Text(_) | Self::Null)
+    }
+}
