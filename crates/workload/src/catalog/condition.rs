@@ -32,7 +32,7 @@ pub(super) enum Condition {
 }
 
 /// What is compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     /// The column's value, perhaps cast.
     Value(String),
@@ -51,14 +51,42 @@ pub(super) enum Operator {
     Greater,
 }
 
+/// The columns that can stand in an expression.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    /// All of them; a domain's only one is [`DOMAIN_VALUE`].
+    pub(super) all: &'a [&'a str],
+    /// The column that a name stands for, if conditions on it are of interest.
+    pub(super) subject: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// What a domain's constraints call the value.
+pub(super) const DOMAIN_VALUE: &str = "VALUE";
+
 impl Condition {
-    /// Reads a printed expression. `columns` are the names that may stand in it; a domain's is VALUE.
-    pub(super) fn parse(text: &str, columns: &[&str]) -> Self {
+    /// Reads a printed expression.
+    pub(super) fn parse(text: &str, names: Names<'_>) -> Self {
         match lex(text) {
-            Some(tokens) => Reader { text, columns }.condition(&tokens),
+            Some(tokens) => Reader { text, names }.condition(&tokens),
             None => Self::Other,
         }
     }
+}
+
+/// The columns that stand in a printed expression.
+pub(super) fn columns_in<'n>(text: &str, all: &[&'n str]) -> Vec<&'n str> {
+    let tokens = lex(text).unwrap_or_default();
+    all.iter().copied().filter(|name| mentions(&tokens, &[name])).collect()
+}
+
+/// Whether one of these columns stands in it. Functions and types may have a column's name.
+fn mentions(tokens: Tokens, columns: &[&str]) -> bool {
+    tokens.iter().enumerate().any(|(at, (token, _))| {
+        let Token::Word { name, .. } = token else { return false };
+        let is_type = at > 0 && tokens[at - 1].0 == Token::Cast;
+        let is_function = tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open);
+        !is_type && !is_function && columns.contains(&name.as_str())
+    })
 }
 
 impl Operator {
@@ -107,7 +135,7 @@ type Tokens<'t> = &'t [(Token, Range<usize>)];
 
 struct Reader<'a> {
     text: &'a str,
-    columns: &'a [&'a str],
+    names: Names<'a>,
 }
 
 impl Reader<'_> {
@@ -195,21 +223,12 @@ impl Reader<'_> {
     }
 
     fn column(&self, tokens: Tokens) -> Option<String> {
-        match uncast(tokens) {
-            [(Token::Word { name, .. }, _)] if self.columns.contains(&name.as_str()) => Some(name.clone()),
-            _ => None,
-        }
+        let [(Token::Word { name, .. }, _)] = uncast(tokens) else { return None };
+        self.names.all.contains(&name.as_str()).then(|| (self.names.subject)(name)).flatten()
     }
 
-    /// Whether no column stands in it. Functions and types may have a column's name.
     fn is_constant(&self, tokens: Tokens) -> bool {
-        !tokens.is_empty()
-            && tokens.iter().enumerate().all(|(at, (token, _))| {
-                let Token::Word { name, .. } = token else { return true };
-                let is_type = at > 0 && tokens[at - 1].0 == Token::Cast;
-                let is_function = tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open);
-                is_type || is_function || !self.columns.contains(&name.as_str())
-            })
+        !tokens.is_empty() && !mentions(tokens, self.names.all)
     }
 
     fn source(&self, tokens: Tokens) -> String {
@@ -344,7 +363,9 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Condition {
-        Condition::parse(text, &["a", "b", "date", "Odd \"one", "status", "VALUE"])
+        let all = ["a", "b", "date", "Odd \"one", "status", "VALUE", "fixed"];
+        let subject = |name: &str| (name != "fixed").then(|| name.to_owned());
+        Condition::parse(text, Names { all: &all, subject: &subject })
     }
 
     fn compare(column: &str, operator: Operator, constant: &str) -> Condition {
@@ -422,6 +443,8 @@ mod tests {
             "((a + b) > 10)",
             "((a % 2) = 0)",
             "(a > (b + 1))",
+            "(fixed > 0)",
+            "(a > fixed)",
             "(NOT (a > 5))",
             "(a > 'unterminated)",
             "CASE WHEN (a > 0) THEN (b > 0) ELSE true END",

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::condition::columns_in;
+
 /// A table that rows can be put into: an ordinary or a partitioned one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableInfo {
@@ -129,7 +131,10 @@ pub enum TypeShape {
         subtype: Box<DataType>,
     },
     /// A row type.
-    Composite,
+    Composite {
+        /// Types of its fields, in order.
+        fields: Vec<DataType>,
+    },
 }
 
 /// A CHECK constraint.
@@ -182,6 +187,10 @@ pub struct ForeignKeyInfo {
     pub table: String,
     /// Its columns, in the order of `columns`.
     pub referenced: Vec<String>,
+    /// Whether the referenced table is partitioned.
+    pub partitioned: bool,
+    /// How many rows the referenced table had at its last ANALYZE; below 0 if there was none.
+    pub rows: i64,
     /// Whether it references its own table.
     pub to_itself: bool,
     /// Whether it references a period (PostgreSQL 18).
@@ -210,6 +219,60 @@ impl TableInfo {
     /// `schema.name`, for people.
     pub fn display_name(&self) -> String {
         format!("{}.{}", self.schema, self.name)
+    }
+
+    /// What every row fulfils because of where it is stored: the bounds of one of the partitions, or
+    /// the table's own as a partition. None where every row has a place.
+    pub(super) fn partition_condition(&self) -> Option<String> {
+        let bounds = match &self.partitions {
+            Some(leaves) => leaves.iter().map(|leaf| leaf.bound.clone()).collect::<Option<Vec<_>>>()?,
+            None => vec![self.partition_of.clone()?],
+        };
+        Some(bounds.join(" OR "))
+    }
+
+    /// The names of all columns.
+    pub fn column_names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+}
+
+impl KeyInfo {
+    /// The columns that it consists of, without expressions.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.elements.iter().filter_map(|element| element.column.as_deref())
+    }
+}
+
+impl KeyElement {
+    /// The column whose different values make this element different: the column itself, or one
+    /// whose letters' case is folded (rowgen's unique texts are lower case).
+    pub(super) fn injective_in(&self, all: &[&str]) -> Option<String> {
+        if !self.equality {
+            return None;
+        }
+        let folded = |expression: &String| {
+            let is_folded = expression.starts_with("lower(") || expression.starts_with("upper(");
+            match columns_in(expression, all).as_slice() {
+                [column] if is_folded && !expression.contains("||") => Some((*column).to_owned()),
+                _ => None,
+            }
+        };
+        self.column.clone().or_else(|| self.expression.as_ref().and_then(folded))
+    }
+
+    /// The columns that it is computed from.
+    pub(super) fn columns_in<'n>(&self, all: &[&'n str]) -> Vec<&'n str> {
+        let is_column = |name: &&&str| self.column.as_deref() == Some(**name);
+        let expression = self.expression.as_deref().map(|expression| columns_in(expression, all));
+        all.iter().filter(is_column).copied().chain(expression.unwrap_or_default()).collect()
+    }
+}
+
+impl ForeignKeyInfo {
+    /// `schema.table` of the referenced table, for people.
+    pub fn referenced_name(&self) -> String {
+        format!("{}.{}", self.schema, self.table)
     }
 }
 

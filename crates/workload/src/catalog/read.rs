@@ -102,6 +102,13 @@ struct TypeRow {
     not_null: bool,
     labels: Vec<String>,
     checks: Vec<CheckInfo>,
+    fields: Vec<FieldRow>,
+}
+
+#[derive(Deserialize)]
+struct FieldRow {
+    type_oid: u32,
+    type_sql: String,
 }
 
 #[derive(Deserialize)]
@@ -182,7 +189,7 @@ impl Document {
     fn data_type(&self, oid: u32, sql: String) -> DataType {
         let modifiers = modifiers(&sql);
         let Some(row) = self.types.get(&oid) else {
-            return DataType { sql, modifiers, shape: TypeShape::Composite };
+            return DataType { sql, modifiers, shape: TypeShape::Composite { fields: Vec::new() } };
         };
         let plain = |oid: &u32| {
             Box::new(
@@ -198,7 +205,10 @@ impl Document {
             }
             ('r', _, _, Some(subtype)) => TypeShape::Range { subtype: plain(subtype) },
             ('m', _, _, Some(subtype)) => TypeShape::Multirange { subtype: plain(subtype) },
-            ('c', ..) => TypeShape::Composite,
+            ('c', ..) => {
+                let field = |field: &FieldRow| self.data_type(field.type_oid, field.type_sql.clone());
+                TypeShape::Composite { fields: row.fields.iter().map(field).collect() }
+            }
             // An array's modifiers are its elements'.
             (_, Some(element), ..) => {
                 let element_sql = sql.strip_suffix("[]").unwrap_or(&sql).to_owned();

@@ -9,8 +9,11 @@ WITH RECURSIVE columns AS (
       FROM types
       JOIN pg_type t ON t.oid = types.oid
       LEFT JOIN pg_range r ON t.oid IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)
-     CROSS JOIN LATERAL (VALUES
-           (CASE WHEN t.typcategory = 'A' THEN t.typelem END), (nullif(t.typbasetype, 0)), (r.rngsubtype)
+     CROSS JOIN LATERAL (
+           VALUES (CASE WHEN t.typcategory = 'A' THEN t.typelem END), (t.typbasetype), (r.rngsubtype)
+           UNION ALL
+           SELECT f.atttypid FROM pg_attribute f
+            WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped
            ) AS inner_type (oid)
      WHERE inner_type.oid <> 0
 ), tree AS (
@@ -73,7 +76,14 @@ SELECT jsonb_build_object(
                    'checks', coalesce((
                        SELECT jsonb_agg(jsonb_build_object(
                                   'name', k.conname, 'expression', pg_get_expr(k.conbin, 0)) ORDER BY k.conname)
-                         FROM pg_constraint k WHERE k.contypid = t.oid AND k.contype = 'c'), '[]')
+                         FROM pg_constraint k WHERE k.contypid = t.oid AND k.contype = 'c'), '[]'),
+                   'fields', coalesce((
+                       SELECT jsonb_agg(jsonb_build_object(
+                                  'type_oid', f.atttypid::bigint,
+                                  'type_sql', format_type(f.atttypid, f.atttypmod)) ORDER BY f.attnum)
+                         FROM pg_attribute f
+                        WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0
+                          AND NOT f.attisdropped), '[]')
                )), '{}')
           FROM types JOIN pg_type t USING (oid)
           LEFT JOIN pg_range r ON t.oid IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)
@@ -124,6 +134,9 @@ SELECT jsonb_build_object(
                    'referenced', (SELECT jsonb_agg(a.attname ORDER BY p.position)
                                     FROM unnest(k.confkey) WITH ORDINALITY p (attnum, position)
                                     JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.confrelid, p.attnum)),
+                   'partitioned', rc.relkind = 'p',
+                   -- As of the last ANALYZE; below 0 if there was none.
+                   'rows', rc.reltuples::bigint,
                    'to_itself', k.confrelid IN (SELECT oid FROM self),
                    'period', coalesce((to_jsonb(k) ->> 'conperiod')::bool, false),
                    'may_select', (SELECT bool_and(has_column_privilege(k.confrelid, p.attnum, 'SELECT'))
