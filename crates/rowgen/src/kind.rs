@@ -125,6 +125,21 @@ pub struct Precision {
 }
 
 impl Kind {
+    /// The most characters that a text kind holds; none if there is no limit, or no text.
+    pub(crate) fn characters(&self) -> Option<u32> {
+        match self {
+            Self::Varchar(length) => *length,
+            Self::Char(length) => Some(*length),
+            Self::Name => Some(63),
+            _ => None,
+        }
+    }
+
+    /// Whether the kind holds text as it is given.
+    pub(crate) fn is_text(&self) -> bool {
+        matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_) | Self::Name)
+    }
+
     /// The type as written in CREATE TABLE.
     pub fn sql(&self) -> String {
         let plain = match self {

@@ -7,21 +7,30 @@
 //! ```
 //! use rowgen::{Encoder, Format, pgbench};
 //!
-//! let accounts = pgbench::accounts(250_000, 2);
+//! let accounts = pgbench::accounts(250_000, 2, rowgen::Payload::Blank);
 //! let encoder = Encoder::new(&accounts, Format::Text, rowgen::Constants::Sent);
 //! let mut bytes = Vec::new();
 //! encoder.encode(99_999..100_001, &mut bytes);
 //! assert_eq!(bytes, b"100000\t1\t0\t\n100001\t2\t0\t\n");
 //! ```
 
+mod check;
 pub mod encode;
+mod generate;
+mod hash;
 mod kind;
+mod numeric;
 pub mod pgbench;
+mod random;
+mod render;
 mod table;
 mod units;
+mod value;
 mod values;
 
+pub use check::Unsuited;
 pub use encode::{Constants, Encoder, Format};
+pub use hash::hash_partition;
 pub use kind::{Kind, Precision};
 pub use table::{Column, Table};
 pub use units::Units;

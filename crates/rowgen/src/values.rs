@@ -174,6 +174,17 @@ pub enum Pick {
     InTurn(Turn),
 }
 
+impl Payload {
+    /// The word for it in column specifications.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blank => "blank",
+            Self::Text => "text",
+            Self::Random => "random",
+        }
+    }
+}
+
 impl Turn {
     /// A turn of its own for every row.
     pub const EACH: Self = Self { every: 1, of: u64::MAX };
@@ -197,6 +208,15 @@ impl Keys {
 impl Values {
     /// 1, 2, 3 …
     pub const SERIAL: Self = Self::Serial { start: 1, step: 1 };
+
+    /// Whether the values are given in the type's input syntax.
+    pub(crate) fn is_literal(&self) -> bool {
+        match self {
+            Self::Text(_) | Self::List(_) | Self::Cycle(_) => true,
+            Self::Reference(reference) => matches!(*reference.keys, Keys::Listed(_)),
+            _ => false,
+        }
+    }
 
     /// Whether every row has the same value, so that it need not be sent row by row.
     pub fn is_constant(&self) -> bool {

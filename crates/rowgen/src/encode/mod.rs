@@ -36,7 +36,7 @@ pub enum Constants {
     Defaulted,
 }
 
-/// Turns ranges of a table's rows into COPY data.
+/// Turns a table's rows into COPY data, without the columns that are left to the server.
 ///
 /// Ranges that follow one another concatenate to what the whole range gives.
 #[derive(Clone, Debug)]
@@ -53,14 +53,25 @@ enum Rows {
 
 impl Encoder {
     /// An encoder for the table's rows.
+    ///
+    /// # Panics
+    /// If a column's values do not suit its type ([`Column::check`]) or the table cannot be written
+    /// in this format ([`Encoder::supports`]).
     pub fn new(table: &Table, format: Format, constants: Constants) -> Self {
-        let sent = |column: &&Column| constants == Constants::Sent || !column.values.is_constant();
+        let sent = |column: &&Column| {
+            column.values != Values::Server && (constants == Constants::Sent || !column.values.is_constant())
+        };
         let columns: Vec<Column> = table.columns.iter().filter(sent).cloned().collect();
         let rows = match format {
-            Format::Text => Rows::Text(text::Rows::new(&columns)),
-            Format::Binary => Rows::Binary(binary::Rows::new(&columns)),
+            Format::Text => Rows::Text(text::Rows::new(table, &columns)),
+            Format::Binary => Rows::Binary(binary::Rows::new(table, &columns)),
         };
         Self { columns, rows }
+    }
+
+    /// Whether all of the table's columns can be written in this format: in text any can.
+    pub fn supports(table: &Table, format: Format) -> bool {
+        format == Format::Text || table.columns.iter().all(binary::supports)
     }
 
     /// Names of the columns in each encoded row, in order: COPY's column list.
@@ -91,40 +102,13 @@ impl Encoder {
             Rows::Binary(rows) => rows.encode(range, out),
         }
     }
-}
 
-/// A column that changes from row to row, being read in row order.
-#[derive(Clone, Debug)]
-struct Counter {
-    value: u64,
-    /// Rows until the value goes up by one.
-    left: u64,
-    size: u64,
-    last: u64,
-}
-
-impl Counter {
-    /// Positioned at `row`; none where every row has the same value.
-    fn at(values: &Values, row: u64) -> Option<Self> {
-        match *values {
-            Values::Serial { .. } => Some(Self { value: row + 1, left: 1, size: 1, last: u64::MAX }),
-            Values::Group { size, groups } => Some(Self {
-                value: (row / size + 1).min(groups),
-                left: size - row % size,
-                size,
-                last: groups,
-            }),
-            _ => None,
+    /// Appends the rows with these numbers to `out`, in this order.
+    pub fn encode_rows(&self, rows: &[u64], out: &mut Vec<u8>) {
+        let numbers = rows.iter().copied();
+        match &self.rows {
+            Rows::Text(rows) => rows.encode(numbers, out),
+            Rows::Binary(rows) => rows.encode(numbers, out),
         }
-    }
-
-    fn next(&mut self) -> u64 {
-        let value = self.value;
-        self.left -= 1;
-        if self.left == 0 {
-            self.left = self.size;
-            self.value = (value + 1).min(self.last);
-        }
-        value
     }
 }

@@ -1,26 +1,25 @@
 //! COPY's text format: fields separated by tabs, `\N` for NULL, backslash escapes.
 
-use std::ops::Range;
+use crate::generate::{Generator, Reader};
+use crate::value::Value;
+use crate::{Column, Kind, Table, Values, render};
 
-use super::Counter;
-use crate::{Column, Values};
-
-/// A row is constant stretches of bytes with numbers between them.
+/// A row is constant stretches of bytes with changing fields between them.
 #[derive(Clone, Debug)]
 pub(super) struct Rows {
     fields: Vec<Field>,
-    /// What follows the last number, up to and with the line feed.
+    /// What follows the last changing field, up to and with the line feed.
     tail: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
 struct Field {
     before: Vec<u8>,
-    values: Values,
+    generator: Generator,
 }
 
 impl Rows {
-    pub(super) fn new(columns: &[Column]) -> Self {
+    pub(super) fn new(table: &Table, columns: &[Column]) -> Self {
         let mut fields = Vec::new();
         let mut constant = Vec::new();
         for (position, column) in columns.iter().enumerate() {
@@ -28,43 +27,59 @@ impl Rows {
                 constant.push(b'\t');
             }
             match &column.values {
-                Values::Serial { .. } | Values::Group { .. } => fields
-                    .push(Field { before: std::mem::take(&mut constant), values: column.values.clone() }),
                 Values::Int(value) => constant.extend(value.to_string().as_bytes()),
-                Values::Text(text) => escape(text, &mut constant),
-                Values::Null => constant.extend(b"\\N"),
-                _ => unimplemented!(),
+                Values::Text(text) => escape(text.as_bytes(), &mut constant),
+                Values::Null => constant.extend(NULL),
+                _ => fields.push(Field {
+                    before: std::mem::take(&mut constant),
+                    generator: Generator::new(table, column),
+                }),
             }
         }
         constant.push(b'\n');
         Self { fields, tail: constant }
     }
 
-    pub(super) fn encode(&self, range: Range<u64>, out: &mut Vec<u8>) {
-        let mut counters: Vec<Counter> = self
-            .fields
-            .iter()
-            .map(|field| Counter::at(&field.values, range.start).expect("only changing fields"))
-            .collect();
-        let mut digits = itoa::Buffer::new();
-        for _ in range {
-            for (field, counter) in self.fields.iter().zip(&mut counters) {
-                out.extend_from_slice(&field.before);
-                out.extend_from_slice(digits.format(counter.next()).as_bytes());
+    pub(super) fn encode(&self, rows: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+        let mut fields: Vec<(&[u8], Reader<'_>)> =
+            self.fields.iter().map(|field| (&*field.before, Reader::new(&field.generator))).collect();
+        for row in rows {
+            for (before, reader) in &mut fields {
+                out.extend_from_slice(before);
+                let kind = reader.kind();
+                write(kind, reader.value(row), out);
             }
             out.extend_from_slice(&self.tail);
         }
     }
 }
 
-fn escape(text: &str, out: &mut Vec<u8>) {
-    for byte in text.bytes() {
+const NULL: &[u8] = b"\\N";
+
+#[inline]
+fn write(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
+    match (value, kind) {
+        (Value::Null, _) => out.extend_from_slice(NULL),
+        (Value::Text(text), _) => escape(text.as_bytes(), out),
+        (Value::Units(units), Kind::Enum { labels, .. }) => {
+            escape(render::label(labels, units).as_bytes(), out);
+        }
+        (Value::Bytes(bytes), _) => {
+            out.extend_from_slice(b"\\\\x");
+            render::hex(bytes, out);
+        }
+        (value, kind) => render::value(kind, value, out),
+    }
+}
+
+fn escape(text: &[u8], out: &mut Vec<u8>) {
+    for byte in text {
         match byte {
             b'\\' => out.extend(b"\\\\"),
             b'\t' => out.extend(b"\\t"),
             b'\n' => out.extend(b"\\n"),
             b'\r' => out.extend(b"\\r"),
-            byte => out.push(byte),
+            byte => out.push(*byte),
         }
     }
 }

@@ -1,0 +1,241 @@
+//! Which values suit which types, and for how many rows.
+
+use thiserror::Error;
+
+use crate::generate::steps;
+use crate::{Column, Distribution, Keys, Kind, Pick, Turn, Units, Values};
+
+/// Values that a column of this type cannot have.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum Unsuited {
+    /// They are made for other types.
+    #[error("{values} does not suit {kind}; it is for {suited}")]
+    Kind {
+        /// Name of the values.
+        values: &'static str,
+        /// The column's type.
+        kind: String,
+        /// Which types they are for.
+        suited: &'static str,
+    },
+    /// A parameter is outside what the type or the values allow.
+    #[error("{values} of {kind}: {reason}")]
+    Parameter {
+        /// Name of the values.
+        values: &'static str,
+        /// The column's type.
+        kind: String,
+        /// What is wrong with which parameter.
+        reason: String,
+    },
+    /// An enum type that has no labels.
+    #[error("{0} has no labels, so only NULL fits")]
+    NoLabels(String),
+    /// NULL in a column that has NOT NULL.
+    #[error("null does not suit a NOT NULL column")]
+    NotNull,
+}
+
+const COUNTED: &str = "numbers, dates and times, text, boolean and enums";
+const INTEGERS: &str = "smallint, int and bigint";
+const FILLABLE: &str = "text, varchar, char, name and bytea";
+const UNIQUE: &str = "types that can have a unique index";
+
+impl Column {
+    /// Whether the column's values suit its type.
+    ///
+    /// # Errors
+    /// [`Unsuited`] says what does not fit.
+    pub fn check(&self) -> Result<(), Unsuited> {
+        if self.not_null && matches!(self.values, Values::Null | Values::Nulls { .. }) {
+            return Err(Unsuited::NotNull);
+        }
+        self.values.check(&self.kind)
+    }
+
+    /// For how many rows, from row 0 on, the column's values all differ; `u64::MAX` stands for that
+    /// many or more. None if values may come again at any time.
+    pub fn unique_rows(&self) -> Option<u64> {
+        match &self.values {
+            Values::Serial { start, step } => Some(steps(*start, *step, self.kind.units()?)),
+            Values::Unique(Turn { every: 1, of }) => Some(self.kind.distinct()?.min(*of)),
+            Values::Shuffle { low, high } => Some(Units { low: *low, high: *high }.count()),
+            Values::Reference(reference) => match reference.pick {
+                Pick::InTurn(Turn { every: 1, of }) => Some(reference.keys.count().min(of)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Values {
+    /// Whether these values suit a type.
+    ///
+    /// # Errors
+    /// [`Unsuited`] says what does not fit.
+    pub fn check(&self, kind: &Kind) -> Result<(), Unsuited> {
+        let check = Check { kind, values: self.name() };
+        match self {
+            Self::Any => check.any(kind),
+            Self::Server | Self::Null | Self::Text(_) => Ok(()),
+            Self::Int(value) => {
+                check.integer()?;
+                check.counted(&[*value])
+            }
+            Self::Serial { start, step } => {
+                check.counted(&[*start])?;
+                check.that(*step != 0, "the step must not be 0")
+            }
+            Self::Group { size, groups } => {
+                check.integer()?;
+                check.that(*size > 0 && *groups > 0, "size and number of groups must not be 0")?;
+                check.counted(&[1, i64::try_from(*groups).unwrap_or(i64::MAX)])
+            }
+            Self::Unique(turn) => check.unique(*turn),
+            Self::Shuffle { low, high } | Self::Between { low, high } => {
+                check.counted(&[*low, *high])?;
+                check.that(low <= high, "the low end is above the high end")
+            }
+            Self::Drawn(distribution) => {
+                check.counted(&[])?;
+                check.distribution(*distribution)
+            }
+            Self::List(list) => {
+                check.that(!list.is_empty(), "it has no value")?;
+                let weights = list.iter().all(|item| item.weight.is_finite() && item.weight > 0.0);
+                check.that(weights, "a weight must be above 0")
+            }
+            Self::Cycle(values) => check.that(!values.is_empty(), "it has no value"),
+            Self::Payload { low, high, .. } => check.payload(*low, *high),
+            Self::Reference(reference) => {
+                if let Pick::InTurn(turn) = reference.pick {
+                    check.turn(turn)?;
+                }
+                check.keys(&reference.keys, reference.column)
+            }
+            Self::Nulls { fraction, values } => {
+                check.that((0.0..=1.0).contains(fraction), "the fraction must be from 0 to 1")?;
+                let plain = !matches!(**values, Self::Nulls { .. } | Self::Server);
+                check.that(plain, "its values must be neither nulls nor default")?;
+                values.check(kind)
+            }
+        }
+    }
+
+    /// The word for these values in column specifications and errors.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Any => "any",
+            Self::Server => "default",
+            Self::Null => "null",
+            Self::Int(_) | Self::Text(_) => "constant",
+            Self::Serial { .. } => "serial",
+            Self::Group { .. } => "group",
+            Self::Unique(_) => "unique",
+            Self::Shuffle { .. } => "shuffle",
+            Self::Between { .. } | Self::Drawn(Distribution::Uniform { .. }) => "uniform",
+            Self::Drawn(Distribution::Normal { .. }) => "normal",
+            Self::Drawn(Distribution::Exponential { .. }) => "exponential",
+            Self::Drawn(Distribution::Zipf { .. }) => "zipf",
+            Self::List(_) => "list",
+            Self::Cycle(_) => "cycle",
+            Self::Payload { payload, .. } => payload.name(),
+            Self::Reference(_) => "reference",
+            Self::Nulls { .. } => "nulls",
+        }
+    }
+}
+
+/// What is being checked, for the error.
+struct Check<'a> {
+    kind: &'a Kind,
+    values: &'static str,
+}
+
+impl Check<'_> {
+    fn unsuited(&self, suited: &'static str) -> Unsuited {
+        Unsuited::Kind { values: self.values, kind: self.kind.sql(), suited }
+    }
+
+    fn that(&self, fine: bool, reason: &str) -> Result<(), Unsuited> {
+        let wrong =
+            || Unsuited::Parameter { values: self.values, kind: self.kind.sql(), reason: reason.to_owned() };
+        fine.then_some(()).ok_or_else(wrong)
+    }
+
+    fn any(&self, kind: &Kind) -> Result<(), Unsuited> {
+        match kind {
+            Kind::Enum { name, labels } if labels.is_empty() => Err(Unsuited::NoLabels(name.clone())),
+            Kind::Array(element) | Kind::Range { element, .. } | Kind::Multirange { element, .. } => {
+                self.any(element)
+            }
+            Kind::Composite { fields, .. } => fields.iter().try_for_each(|field| self.any(field)),
+            _ => Ok(()),
+        }
+    }
+
+    fn integer(&self) -> Result<(), Unsuited> {
+        let integer = matches!(self.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
+        integer.then_some(()).ok_or_else(|| self.unsuited(INTEGERS))
+    }
+
+    /// The kind is counted, and has these numbers of units.
+    fn counted(&self, numbers: &[i64]) -> Result<(), Unsuited> {
+        let units = self.kind.units().ok_or_else(|| self.unsuited(COUNTED))?;
+        let within = numbers.iter().all(|number| units.contains(*number));
+        self.that(within, "a value is out of the type's range")
+    }
+
+    fn unique(&self, turn: Turn) -> Result<(), Unsuited> {
+        self.turn(turn)?;
+        let distinct = self.kind.distinct().ok_or_else(|| self.unsuited(UNIQUE))?;
+        let enough = turn.of == u64::MAX || turn.of <= distinct;
+        self.that(enough, &format!("the type has only {distinct} values"))
+    }
+
+    fn turn(&self, turn: Turn) -> Result<(), Unsuited> {
+        self.that(turn.every > 0 && turn.of > 0, "a turn must not be of 0 rows")
+    }
+
+    fn distribution(&self, distribution: Distribution) -> Result<(), Unsuited> {
+        match distribution {
+            Distribution::Uniform { low, high } => {
+                self.that((high - low).is_finite(), "an end is out of range")?;
+                self.that(low <= high, "the low end is above the high end")
+            }
+            Distribution::Normal { mean, sd } => {
+                self.that(mean.is_finite() && sd.is_finite(), "mean or standard deviation is out of range")?;
+                self.that(sd >= 0.0, "the standard deviation must not be below 0")
+            }
+            Distribution::Exponential { mean } => self.that(mean.is_finite(), "the mean is out of range"),
+            Distribution::Zipf { n, s } => {
+                self.that(n > 0, "n must be at least 1")?;
+                self.that(s.is_finite() && s > 0.0, "s must be above 0")
+            }
+        }
+    }
+
+    fn payload(&self, low: u32, high: u32) -> Result<(), Unsuited> {
+        if !self.kind.is_text() && *self.kind != Kind::Bytea {
+            return Err(self.unsuited(FILLABLE));
+        }
+        let fits = self.kind.characters().is_none_or(|most| high <= most);
+        self.that(fits, &format!("length {high} is more than the type holds"))?;
+        self.that(low <= high, "the least length is above the greatest")
+    }
+
+    fn keys(&self, keys: &Keys, column: usize) -> Result<(), Unsuited> {
+        match keys {
+            Keys::Interval { low, high } => {
+                self.counted(&[*low, *high])?;
+                self.that(low <= high && column == 0, "there is no key to refer to")
+            }
+            Keys::Listed(keys) => {
+                let there = !keys.is_empty() && keys.iter().all(|key| column < key.len());
+                self.that(there, "there is no key to refer to")
+            }
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Column and row number to value.
+
+mod any;
+mod distribution;
+mod payload;
+mod shuffle;
+mod unique;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use self::distribution::Sampler;
+use crate::random::{Draw, Stream};
+use crate::value::Value;
+use crate::{Column, Keys, Kind, Payload, Pick, Reference, Table, Turn, Units, Values, Weighted};
+
+/// A column's values, with what can be computed before the first row.
+#[derive(Clone, Debug)]
+pub(crate) struct Generator {
+    kind: Kind,
+    stream: Stream,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Any,
+    Null,
+    Int(i64),
+    Text(String),
+    Serial { start: i64, step: i64, count: u64 },
+    Group { size: u64, groups: u64 },
+    Unique { turn: Turn },
+    Shuffle { low: i64, count: u64 },
+    Between { low: i64, high: i64 },
+    Drawn { sampler: Sampler, units: Units, real: bool },
+    List { values: Vec<String>, bounds: Vec<u64> },
+    Cycle(Vec<String>),
+    Payload { payload: Payload, low: u32, high: u32 },
+    Reference { keys: Arc<Keys>, column: usize, pick: Picking },
+    Nulls { nulls: Stream, below: u64, others: Box<Generator> },
+}
+
+#[derive(Clone, Debug)]
+enum Picking {
+    Random(Stream),
+    InTurn(Turn),
+}
+
+impl Generator {
+    /// The generator of a column that [`Column::check`] passes.
+    ///
+    /// # Panics
+    /// For other columns, and for [`Values::Server`], which has no values.
+    pub(crate) fn new(table: &Table, column: &Column) -> Self {
+        if let Err(error) = column.check() {
+            panic!("{error}");
+        }
+        Self::of(table, column, &column.values)
+    }
+
+    fn of(table: &Table, column: &Column, values: &Values) -> Self {
+        let kind = column.kind.clone();
+        let stream = Stream::new(table.seed, &[&table.name, &column.name]);
+        let units = || kind.units().expect("checked: the kind is counted");
+        let source = match values {
+            Values::Any => Source::Any,
+            Values::Server => panic!("{} is left to the server", column.name),
+            Values::Null => Source::Null,
+            Values::Int(value) => Source::Int(*value),
+            Values::Text(text) => Source::Text(text.clone()),
+            Values::Serial { start, step } => {
+                Source::Serial { start: *start, step: *step, count: steps(*start, *step, units()) }
+            }
+            Values::Group { size, groups } => Source::Group { size: *size, groups: *groups },
+            Values::Unique(turn) => Source::Unique { turn: *turn },
+            Values::Shuffle { low, high } => {
+                Source::Shuffle { low: *low, count: Units { low: *low, high: *high }.count() }
+            }
+            Values::Between { low, high } => Source::Between { low: *low, high: *high },
+            Values::Drawn(distribution) => Source::Drawn {
+                sampler: Sampler::new(*distribution),
+                units: units(),
+                real: matches!(kind, Kind::Float4 | Kind::Float8),
+            },
+            Values::List(list) => Source::List {
+                values: list.iter().map(|weighted| weighted.value.clone()).collect(),
+                bounds: bounds(list),
+            },
+            Values::Cycle(values) => Source::Cycle(values.clone()),
+            Values::Payload { payload, low, high } => {
+                Source::Payload { payload: *payload, low: *low, high: *high }
+            }
+            Values::Reference(reference) => Source::Reference {
+                keys: Arc::clone(&reference.keys),
+                column: reference.column,
+                pick: match &reference.pick {
+                    Pick::Random { name } => Picking::Random(constraint(table, name)),
+                    Pick::InTurn(turn) => Picking::InTurn(*turn),
+                },
+            },
+            Values::Nulls { fraction, values } => Source::Nulls {
+                nulls: nulls(table, stream, values),
+                below: share(*fraction),
+                others: Box::new(Self::of(table, column, values)),
+            },
+        };
+        Self { kind, stream, source }
+    }
+
+    /// The column's type.
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// Whether some rows may have NULL.
+    pub(crate) fn may_be_null(&self) -> bool {
+        matches!(self.source, Source::Null | Source::Nulls { .. })
+    }
+
+    /// The value of a row, its bytes in `scratch` where it needs any.
+    fn value<'a>(&'a self, row: u64, scratch: &'a mut Vec<u8>) -> Value<'a> {
+        match &self.source {
+            Source::Any => any::value(&self.kind, &mut self.stream.draw(row), scratch),
+            Source::Null => Value::Null,
+            Source::Int(value) => Value::Units(*value),
+            Source::Text(text) => Value::Text(text),
+            Source::Serial { start, step, count } => {
+                let row = if row < *count { row } else { row % count };
+                Value::Units(start.wrapping_add(row.cast_signed().wrapping_mul(*step)))
+            }
+            Source::Group { size, groups } => Value::Units((row / size + 1).min(*groups).cast_signed()),
+            Source::Unique { turn } => unique::value(&self.kind, turn.of_row(row), self.stream, scratch),
+            Source::Shuffle { low, count } => {
+                Value::Units(low.wrapping_add_unsigned(shuffle::place(row % count, *count, self.stream)))
+            }
+            Source::Between { low, high } => Value::Units(self.stream.draw(row).between(*low, *high)),
+            Source::Drawn { sampler, units, real } => {
+                let number = sampler.sample(&mut self.stream.draw(row));
+                if *real { Value::Real(number) } else { Value::Units(whole(number, *units)) }
+            }
+            Source::List { values, bounds } => {
+                let number = self.stream.draw(row).next();
+                Value::Text(&values[bounds.partition_point(|bound| *bound <= number)])
+            }
+            Source::Cycle(values) => Value::Text(&values[index(row, values.len())]),
+            Source::Payload { payload, low, high } => {
+                let mut draw = self.stream.draw(row);
+                let length = if low == high { *low } else { draw.length(*low, *high) };
+                filler(&self.kind, *payload, length, &mut draw, scratch)
+            }
+            Source::Reference { keys, column, pick } => match (&**keys, pick.number(row, keys.count())) {
+                (Keys::Interval { low, .. }, number) => Value::Units(low.wrapping_add_unsigned(number)),
+                (Keys::Listed(keys), number) => Value::Text(&keys[index(number, keys.len())][*column]),
+            },
+            Source::Nulls { nulls, below, others } => {
+                if nulls.draw(row).next() >> 1 < *below {
+                    Value::Null
+                } else {
+                    others.value(row, scratch)
+                }
+            }
+        }
+    }
+}
+
+impl Picking {
+    /// Which of `count` keys a row refers to.
+    fn number(&self, row: u64, count: u64) -> u64 {
+        match self {
+            Self::Random(stream) => stream.draw(row).below(count),
+            Self::InTurn(turn) => turn.of_row(row) % count,
+        }
+    }
+}
+
+/// A generator being read, best in row order: remembers what neighbouring rows share.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    generator: &'a Generator,
+    scratch: Vec<u8>,
+    /// Rows of the group read last, and its value.
+    group: (Range<u64>, i64),
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(generator: &'a Generator) -> Self {
+        Self { generator, scratch: Vec::new(), group: (0..0, 0) }
+    }
+
+    /// The column's type.
+    pub(crate) fn kind(&self) -> &'a Kind {
+        &self.generator.kind
+    }
+
+    /// The value of a row, in units.
+    ///
+    /// # Panics
+    /// If the values are not counted, or NULL.
+    #[inline]
+    pub(crate) fn units(&mut self, row: u64) -> i64 {
+        let Value::Units(units) = self.value(row) else { panic!("values that are not counted") };
+        units
+    }
+
+    /// The value of a row.
+    #[inline]
+    pub(crate) fn value(&mut self, row: u64) -> Value<'_> {
+        match &self.generator.source {
+            Source::Serial { start, step, count } if row < *count => {
+                Value::Units(start.wrapping_add(row.cast_signed().wrapping_mul(*step)))
+            }
+            Source::Group { size, .. } => {
+                if !self.group.0.contains(&row) {
+                    let start = row - row % size;
+                    let Value::Units(value) = self.generator.value(row, &mut self.scratch) else {
+                        unreachable!("groups are numbered")
+                    };
+                    self.group = (start..start.saturating_add(*size), value);
+                }
+                Value::Units(self.group.1)
+            }
+            _ => self.generator.value(row, &mut self.scratch),
+        }
+    }
+}
+
+/// The random numbers that all columns of a constraint share.
+fn constraint(table: &Table, name: &str) -> Stream {
+    // No column has an empty name.
+    Stream::new(table.seed, &[&table.name, "", name])
+}
+
+/// Decides which rows are NULL: for all columns of a foreign key the same.
+fn nulls(table: &Table, column: Stream, values: &Values) -> Stream {
+    match values {
+        Values::Reference(Reference { pick: Pick::Random { name }, .. }) => constraint(table, name).further(),
+        _ => column.further(),
+    }
+}
+
+/// Rows until a serial has used up its kind's values.
+pub(crate) fn steps(start: i64, step: i64, units: Units) -> u64 {
+    let last = if step > 0 { units.high } else { units.low };
+    (last.abs_diff(start) / step.unsigned_abs()).saturating_add(1)
+}
+
+/// A fraction of 0 to 1 as a share of 2^63.
+fn share(fraction: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let share = (fraction * (1_u64 << 63) as f64) as u64;
+    share
+}
+
+/// Where in 0 to 2^64 the share of each value but the last ends.
+fn bounds(list: &[Weighted]) -> Vec<u64> {
+    let total: f64 = list.iter().map(|weighted| weighted.weight).sum();
+    let mut sum = 0.0;
+    let mut until = |weighted: &Weighted| {
+        sum += weighted.weight;
+        share(sum / total).saturating_mul(2)
+    };
+    list[..list.len() - 1].iter().map(&mut until).collect()
+}
+
+/// The nearest whole number of units that the kind has.
+fn whole(number: f64, units: Units) -> i64 {
+    #[expect(clippy::cast_possible_truncation)]
+    let rounded = libm::round(number) as i64;
+    rounded.clamp(units.low, units.high)
+}
+
+fn index(number: u64, count: usize) -> usize {
+    usize::try_from(number % count as u64).expect("below a count")
+}
+
+fn filler<'a>(
+    kind: &Kind,
+    payload: Payload,
+    length: u32,
+    draw: &mut Draw,
+    scratch: &'a mut Vec<u8>,
+) -> Value<'a> {
+    scratch.clear();
+    if *kind == Kind::Bytea {
+        payload::bytes(payload, length, draw, scratch);
+        Value::Bytes(scratch)
+    } else {
+        payload::characters(payload, length, draw, scratch);
+        Value::Plain(scratch)
+    }
+}

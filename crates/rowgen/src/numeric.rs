@@ -1,0 +1,74 @@
+//! `numeric` as PostgreSQL stores and sends it: digits of base 10,000 (`utils/adt/numeric.c`).
+
+const BASE: u128 = 10_000;
+/// Digits of base 10,000 that any `i64` takes, however its decimals are aligned.
+const MOST: usize = 6;
+
+/// A number that is not negative, without zeros before and after its digits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Digits {
+    digits: [u16; MOST],
+    count: usize,
+    /// The first digit counts this power of 10,000.
+    pub(crate) weight: i16,
+}
+
+impl Digits {
+    /// `number` × 10^-`decimals`.
+    pub(crate) fn new(number: u64, decimals: i16) -> Self {
+        // Digits of base 10,000 after the point; below 0 so many zeros before it.
+        let fraction = -(-decimals).div_euclid(4);
+        let aligned = 4 * fraction - decimals;
+        let mut rest = u128::from(number) * 10_u128.pow(u32::from(aligned.unsigned_abs()));
+        let mut digits = [0; MOST];
+        let mut count = 0;
+        let mut dropped = 0;
+        while rest > 0 {
+            let digit = u16::try_from(rest % BASE).expect("below the base");
+            rest /= BASE;
+            if count > 0 || digit > 0 {
+                digits[count] = digit;
+                count += 1;
+            } else {
+                dropped += 1;
+            }
+        }
+        digits[..count].reverse();
+        let whole = i16::try_from(count).expect("few digits") + dropped - fraction;
+        Self { digits, count, weight: if count == 0 { 0 } else { whole - 1 } }
+    }
+
+    /// The first one first.
+    pub(crate) fn digits(&self) -> &[u16] {
+        &self.digits[..self.count]
+    }
+}
+
+/// Decimals left once the zeros at the end are taken away, and the number without them.
+pub(crate) fn trimmed(mut number: i64, mut decimals: i16) -> (i64, i16) {
+    while decimals > 0 && number % 10 == 0 {
+        number /= 10;
+        decimals -= 1;
+    }
+    (number, decimals)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_and_weight() {
+        let seen = |number, decimals| {
+            let digits = Digits::new(number, decimals);
+            (digits.digits().to_vec(), digits.weight)
+        };
+        assert_eq!(seen(0, 2), (vec![], 0));
+        assert_eq!(seen(1, 0), (vec![1], 0));
+        assert_eq!(seen(12_345, 2), (vec![123, 4_500], 0));
+        assert_eq!(seen(100_000_000, 0), (vec![1], 2));
+        assert_eq!(seen(1, 5), (vec![1_000], -2));
+        assert_eq!(seen(12, -5), (vec![120], 1));
+        assert_eq!(seen(u64::MAX, 1), (vec![184, 4_674, 4_073, 7_095, 5_161, 5_000], 4));
+    }
+}
