@@ -142,7 +142,9 @@ impl Choice<'_> {
         let referenced = self.slots.iter().find(|slot| slot.name() == of);
         let values = referenced.map(|referenced| self.values(referenced, windows));
         match values {
-            Some(values @ (Values::Serial { .. } | Values::Reference(_) | Values::Int(_) | Values::Text(_))) => Ok(values),
+            Some(
+                values @ (Values::Serial { .. } | Values::Reference(_) | Values::Int(_) | Values::Text(_)),
+            ) => Ok(values),
             Some(values @ Values::Unique(_)) if slot.kind != Kind::Uuid => Ok(values),
             _ => Err(CatalogError::SelfReference {
                 table: info.display_name(),
@@ -193,7 +195,8 @@ impl Run {
 /// Seconds for timestamps, where those are enough for many rows; else what the column's precision
 /// can tell apart.
 fn step(slot: &Slot<'_>, length: i64) -> i64 {
-    if !matches!(slot.kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval) {
+    if !matches!(slot.kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval)
+    {
         return 1;
     }
     let digits = slot.info.data_type.base().modifiers.first().copied().unwrap_or(6).clamp(0, 6);
@@ -246,7 +249,9 @@ fn ascending(condition: &Condition) -> Vec<(&str, &str)> {
             Operator::Equal | Operator::NotEqual => Vec::new(),
         },
         // The first alternative whose columns ascend is one way to fulfil all.
-        Condition::Any(parts) => parts.iter().map(ascending).find(|pairs| !pairs.is_empty()).unwrap_or_default(),
+        Condition::Any(parts) => {
+            parts.iter().map(ascending).find(|pairs| !pairs.is_empty()).unwrap_or_default()
+        }
         _ => Vec::new(),
     }
 }

@@ -81,14 +81,22 @@ impl Design<'_> {
         let way = self.way(&conditions, &mut warnings).await?;
         let groups = references::groups(self.client, self.info, &self.slots, present.has_rows()).await?;
         let mut parts = self.parts(&way, &groups, &present);
-        let Assigned { most, trusted } = assign(&self.info.display_name(), &mut parts, self.wanted(&parts))?;
+        let wanted = self.wanted(&parts);
+        let Assigned { most, trusted } = assign(&self.info.display_name(), &mut parts, wanted)?;
         self.refuse_too_many(most.as_ref())?;
         self.refuse_unknown_present(&parts, groups.len(), &present)?;
         if !trusted.is_empty() {
             warnings.push(format!("whether {} stays unique is up to --column", trusted.join(", ")));
         }
         let first_row = self.first_row(&parts, &present);
-        let choice = Choice { slots: &self.slots, way: &way, groups: &groups, parts: &parts, present: &present, first_row };
+        let choice = Choice {
+            slots: &self.slots,
+            way: &way,
+            groups: &groups,
+            parts: &parts,
+            present: &present,
+            first_row,
+        };
         let columns = compose(self.info, &choice, &conditions.checks)?;
         let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
         Ok(Described {
@@ -150,14 +158,22 @@ impl Design<'_> {
         let narrow = Narrow { slots: &self.slots, constants: &constants };
         let way = narrow.best(&all).ok_or_else(|| CatalogError::Contradiction {
             table: self.info.display_name(),
-            constraints: self.info.checks.iter().map(|check| check.name.as_str()).collect::<Vec<_>>().join(", "),
+            constraints: self
+                .info
+                .checks
+                .iter()
+                .map(|check| check.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
         })?;
         let apart = conditions.bounds.as_slice().iter().find_map(|bounds| {
             let ways = narrow.all(std::slice::from_ref(bounds)).len();
             (ways > 1 || way.has_gaps()).then_some(())
         });
         if apart.is_some() {
-            warnings.push("not all partitions get rows: their bounds have gaps, and one stretch is filled".to_owned());
+            warnings.push(
+                "not all partitions get rows: their bounds have gaps, and one stretch is filled".to_owned(),
+            );
         }
         Ok(way)
     }
@@ -187,7 +203,8 @@ impl Design<'_> {
 
     fn wanted_key<'k>(&self, key: &'k KeyInfo, parts: &[Part]) -> Wanted<'k> {
         let all = self.info.column_names();
-        let columns: Vec<String> = key.elements.iter().filter_map(|element| element.injective_in(&all)).collect();
+        let columns: Vec<String> =
+            key.elements.iter().filter_map(|element| element.injective_in(&all)).collect();
         let whole = |part: &Part| part.columns.iter().all(|column| columns.contains(column));
         let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
         // In the key's order: what stands first goes round fastest.
@@ -272,7 +289,9 @@ fn uniqueness(slot: &Slot<'_>, way: &Way, present: &Present) -> (Uniqueness, u64
 }
 
 fn free_uniqueness(slot: &Slot<'_>, allowed: &Allowed, present: &Present) -> (Uniqueness, u64) {
-    if let Some(few) = allowed.count(&slot.kind).filter(|_| matches!(allowed.set, Set::Listed(_) | Set::NullOnly)) {
+    if let Some(few) =
+        allowed.count(&slot.kind).filter(|_| matches!(allowed.set, Set::Listed(_) | Set::NullOnly))
+    {
         return (Uniqueness::Few, few);
     }
     let Some(distinct) = slot.kind.distinct() else { return (Uniqueness::No, 0) };
@@ -281,7 +300,10 @@ fn free_uniqueness(slot: &Slot<'_>, allowed: &Allowed, present: &Present) -> (Un
         Kind::Float4 | Kind::Float8 if allowed.set != Set::All => (Uniqueness::No, 0),
         kind if is_counted_on(kind) => {
             let count = Run::of(slot, allowed, present).map_or(0, |run| run.count());
-            let own = matches!(kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval);
+            let own = matches!(
+                kind,
+                Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval
+            );
             (if own { Uniqueness::Own } else { Uniqueness::Numbered }, count)
         }
         _ => (Uniqueness::Own, distinct),

@@ -99,9 +99,7 @@ pub enum CatalogError {
         table: String,
     },
     /// `--column` names no column.
-    #[error(
-        "{table} has no column {column}; its columns are {columns}"
-    )]
+    #[error("{table} has no column {column}; its columns are {columns}")]
     NoColumn {
         /// Schema and name.
         table: String,
@@ -111,17 +109,13 @@ pub enum CatalogError {
         columns: String,
     },
     /// `--column` was given twice for a column.
-    #[error(
-        "--column {column} is given twice: give one"
-    )]
+    #[error("--column {column} is given twice: give one")]
     GivenTwice {
         /// The column.
         column: String,
     },
     /// A spec that cannot be read.
-    #[error(
-        "--column '{column}={spec}': {why}"
-    )]
+    #[error("--column '{column}={spec}': {why}")]
     Spec {
         /// The column.
         column: String,
@@ -157,9 +151,7 @@ pub enum CatalogError {
         nullable: bool,
     },
     /// Values that do not suit the column.
-    #[error(
-        "column {column} of {table}: {why}"
-    )]
+    #[error("column {column} of {table}: {why}")]
     Unsuited {
         /// Schema and name.
         table: String,
@@ -193,9 +185,7 @@ pub enum CatalogError {
         definition: String,
     },
     /// More rows than keys leave room for.
-    #[error(
-        "{rows} rows do not fit {table}, at most {most} do: {why}"
-    )]
+    #[error("{rows} rows do not fit {table}, at most {most} do: {why}")]
     TooManyRows {
         /// Schema and name.
         table: String,

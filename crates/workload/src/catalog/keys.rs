@@ -213,7 +213,8 @@ mod tests {
         ];
         assigned(&mut parts, &[key(&["a", "b"]), key(&["b", "c"])]).unwrap();
         assert_eq!(parts[2].turn, Some(Turn { every: 1, of: u64::MAX }));
-        let mut parts = [part("a", 10, Uniqueness::Few), part("b", 10, Uniqueness::Few), part("c", 9, Uniqueness::Few)];
+        let mut parts =
+            [part("a", 10, Uniqueness::Few), part("b", 10, Uniqueness::Few), part("c", 9, Uniqueness::Few)];
         let keys = [key(&["a", "b"]), key(&["b", "c"]), key(&["c", "a"])];
         assert!(assigned(&mut parts, &keys).is_err());
     }

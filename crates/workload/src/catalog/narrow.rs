@@ -110,7 +110,9 @@ impl Way {
 
     /// Whether a column's values lie in several stretches.
     pub(super) fn has_gaps(&self) -> bool {
-        self.columns.values().any(|allowed| matches!(&allowed.set, Set::Units(stretches) if stretches.len() > 1))
+        self.columns
+            .values()
+            .any(|allowed| matches!(&allowed.set, Set::Units(stretches) if stretches.len() > 1))
     }
 
     fn anything() -> Self {

@@ -47,7 +47,9 @@ impl Present {
             .iter()
             .map(|(name, units)| {
                 let column = identifier(name);
-                format!("(SELECT floor({units})::text FROM (SELECT max({column}) AS v FROM {table}) AS greatest)")
+                format!(
+                    "(SELECT floor({units})::text FROM (SELECT max({column}) AS v FROM {table}) AS greatest)"
+                )
             })
             .chain([format!("(SELECT count(*)::text FROM {table})")])
             .collect();

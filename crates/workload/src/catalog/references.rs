@@ -61,7 +61,9 @@ fn connected<'a>(info: &'a TableInfo, slots: &[Slot<'_>]) -> Vec<Vec<&'a Foreign
     let mut groups: Vec<Vec<&ForeignKeyInfo>> = Vec::new();
     for key in info.foreign_keys.iter().filter(|key| key.columns.iter().any(is_free)) {
         let shares = |group: &Vec<&ForeignKeyInfo>| {
-            group.iter().any(|other| other.columns.iter().any(|column| is_free(column) && key.columns.contains(column)))
+            group.iter().any(|other| {
+                other.columns.iter().any(|column| is_free(column) && key.columns.contains(column))
+            })
         };
         let (together, apart): (Vec<_>, Vec<_>) = groups.into_iter().partition(shares);
         groups = apart;
@@ -104,7 +106,8 @@ impl<'a> Asked<'a> {
         members: Vec<&'a ForeignKeyInfo>,
         has_rows: bool,
     ) -> Result<Self, CatalogError> {
-        let slot = |column: &str| slots.iter().find(|slot| slot.name() == column).expect("keys have known columns");
+        let slot =
+            |column: &str| slots.iter().find(|slot| slot.name() == column).expect("keys have known columns");
         let mut columns: Vec<&str> = Vec::new();
         let mut conditions = Vec::new();
         for member in &members {
@@ -161,7 +164,8 @@ impl<'a> Asked<'a> {
             self.conditions.join(" AND ")
         );
         let row = client.query_one(&query, &[]).await?;
-        let (Some(low), Some(high)) = (row.get::<_, Option<i64>>("low"), row.get::<_, Option<i64>>("high")) else {
+        let (Some(low), Some(high)) = (row.get::<_, Option<i64>>("low"), row.get::<_, Option<i64>>("high"))
+        else {
             return Ok(None);
         };
         let keys = Keys::Interval { low, high };
@@ -271,7 +275,11 @@ impl<'a> Asked<'a> {
 fn refuse(info: &TableInfo, key: &ForeignKeyInfo) -> Result<(), CatalogError> {
     let table = info.display_name();
     if key.period {
-        return Err(CatalogError::Period { table, constraint: key.name.clone(), definition: key.definition.clone() });
+        return Err(CatalogError::Period {
+            table,
+            constraint: key.name.clone(),
+            definition: key.definition.clone(),
+        });
     }
     if !key.may_select {
         return Err(CatalogError::ReferencePrivilege {
@@ -286,12 +294,7 @@ fn refuse(info: &TableInfo, key: &ForeignKeyInfo) -> Result<(), CatalogError> {
 }
 
 /// A condition for the column of a composite key whose value is already decided.
-fn fixed(
-    info: &TableInfo,
-    key: &ForeignKeyInfo,
-    column: &str,
-    role: &Role,
-) -> Result<String, CatalogError> {
+fn fixed(info: &TableInfo, key: &ForeignKeyInfo, column: &str, role: &Role) -> Result<String, CatalogError> {
     let value = match role {
         Role::Given(Values::Int(value)) => value.to_string(),
         Role::Given(Values::Text(value)) => literal(value),
@@ -316,7 +319,11 @@ fn conditions_on(info: &TableInfo, columns: &[&str]) -> Vec<String> {
         !mentioned.is_empty() && mentioned.iter().all(|column| columns.contains(column))
     };
     let checks = info.checks.iter().map(|check| check.expression.clone());
-    checks.chain(info.partition_condition()).filter(|expression| applies(expression)).map(|e| format!("({e})")).collect()
+    checks
+        .chain(info.partition_condition())
+        .filter(|expression| applies(expression))
+        .map(|e| format!("({e})"))
+        .collect()
 }
 
 /// That no row has the key yet.

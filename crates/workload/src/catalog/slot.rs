@@ -78,7 +78,10 @@ fn role(
 ) -> Result<Role, CatalogError> {
     if let Some(given) = given.iter().find(|given| given.column == column.name) {
         if column.is_generated() {
-            return Err(CatalogError::GeneratedColumn { table: info.display_name(), column: column.name.clone() });
+            return Err(CatalogError::GeneratedColumn {
+                table: info.display_name(),
+                column: column.name.clone(),
+            });
         }
         return match given.values(column, kind)? {
             Values::Server => Ok(Role::Server),
@@ -109,7 +112,8 @@ fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
     let (key, at) = own
         .filter_map(|key| Some((key, key.columns.iter().position(|name| *name == column.name)?)))
         .find(|(key, at)| key.referenced[*at] != column.name)?;
-    let is_shared = info.foreign_keys.iter().any(|other| other.name != key.name && other.columns.contains(&column.name));
+    let is_shared =
+        info.foreign_keys.iter().any(|other| other.name != key.name && other.columns.contains(&column.name));
     if is_shared {
         return None;
     }

@@ -80,9 +80,11 @@ impl Trial<'_> {
             format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}", SEQUENCE = "pgrig_sample_ids"),
         ];
         let columns = self.info.columns.iter().map(|column| self.column(column));
-        let checks = self.info.checks.iter().map(|check| {
-            format!("CONSTRAINT {} CHECK ({})", identifier(&check.name), check.expression)
-        });
+        let checks = self
+            .info
+            .checks
+            .iter()
+            .map(|check| format!("CONSTRAINT {} CHECK ({})", identifier(&check.name), check.expression));
         let bounds = self.bounds().map(|bounds| format!("CONSTRAINT {PARTITION} CHECK ({bounds})"));
         let (excluding, unique): (Vec<_>, Vec<_>) = self.info.keys.iter().partition(|key| key.exclusion);
         let exclusions =
@@ -141,16 +143,24 @@ impl Trial<'_> {
 
     /// Rows that reference nothing: the keys may be the user's, or a default.
     async fn foreign_keys(&self) -> Result<(), CatalogError> {
-        for key in self.info.foreign_keys.iter().filter(|key| key.may_select && !key.period && !key.to_itself) {
+        for key in self.info.foreign_keys.iter().filter(|key| key.may_select && !key.period && !key.to_itself)
+        {
             let pairs = || key.columns.iter().zip(&key.referenced);
-            let same: Vec<String> =
-                pairs().map(|(mine, theirs)| format!("r.{} = s.{}", identifier(theirs), identifier(mine))).collect();
-            if let Some(value) = self.find(key.columns.iter(), &format!(
-                "{} AND NOT EXISTS (SELECT FROM {} AS r WHERE {})",
-                not_null(&key.columns),
-                qualified(&key.schema, &key.table),
-                same.join(" AND ")
-            )).await? {
+            let same: Vec<String> = pairs()
+                .map(|(mine, theirs)| format!("r.{} = s.{}", identifier(theirs), identifier(mine)))
+                .collect();
+            if let Some(value) = self
+                .find(
+                    key.columns.iter(),
+                    &format!(
+                        "{} AND NOT EXISTS (SELECT FROM {} AS r WHERE {})",
+                        not_null(&key.columns),
+                        qualified(&key.schema, &key.table),
+                        same.join(" AND ")
+                    ),
+                )
+                .await?
+            {
                 return Err(self.dangling(key, value));
             }
         }
@@ -181,7 +191,8 @@ impl Trial<'_> {
         };
         for key in self.info.keys.iter().filter(is_plain) {
             let columns: Vec<String> = key.columns().map(str::to_owned).collect();
-            let same: Vec<String> = columns.iter().map(|name| format!("t.{0} = s.{0}", identifier(name))).collect();
+            let same: Vec<String> =
+                columns.iter().map(|name| format!("t.{0} = s.{0}", identifier(name))).collect();
             let table = qualified(&self.info.schema, &self.info.name);
             let taken = format!("EXISTS (SELECT FROM {table} AS t WHERE {})", same.join(" AND "));
             if let Some(value) = self.find(columns.iter(), &taken).await? {
@@ -204,7 +215,8 @@ impl Trial<'_> {
         condition: &str,
     ) -> Result<Option<String>, CatalogError> {
         let columns: Vec<String> = columns.map(|name| format!("s.{}", identifier(name))).collect();
-        let query = format!("SELECT ROW({})::text FROM {SAMPLE} AS s WHERE {condition} LIMIT 1", columns.join(", "));
+        let query =
+            format!("SELECT ROW({})::text FROM {SAMPLE} AS s WHERE {condition} LIMIT 1", columns.join(", "));
         Ok(self.client.query_opt(&query, &[]).await?.map(|row| row.get(0)))
     }
 
@@ -264,6 +276,7 @@ fn stretches(described: &Described) -> Vec<Range<u64>> {
 }
 
 fn not_null(columns: &[String]) -> String {
-    let each: Vec<String> = columns.iter().map(|name| format!("s.{} IS NOT NULL", identifier(name))).collect();
+    let each: Vec<String> =
+        columns.iter().map(|name| format!("s.{} IS NOT NULL", identifier(name))).collect();
     each.join(" AND ")
 }
