@@ -40,6 +40,8 @@ pub(super) enum Set {
 const SPREAD: i64 = 1_000_000;
 /// The same for dates, days: ten years.
 const SPREAD_DAYS: i64 = 3_653;
+/// Values that are worth a list.
+const MOST_LISTED: u64 = 10_000;
 /// Microseconds in a day.
 const DAY: i64 = 86_400_000_000;
 
@@ -87,6 +89,24 @@ impl Allowed {
         none || no_length
     }
 
+    /// Few values that lie apart as a list, where their text is known here.
+    pub(super) fn listed(self, kind: &Kind) -> Self {
+        let Set::Units(stretches) = &self.set else { return self };
+        let text = |unit: i64| match kind {
+            Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid => Some(unit.to_string()),
+            Kind::Enum { labels, .. } => labels.get(usize::try_from(unit).ok()?).cloned(),
+            _ => None,
+        };
+        let is_few = self.count(kind).is_some_and(|count| count <= MOST_LISTED);
+        let apart = stretches.len() > 1 || matches!(kind, Kind::Enum { .. });
+        let units = stretches.iter().flat_map(|stretch| stretch.low..=stretch.high);
+        let listed = (is_few && apart).then(|| units.map(text).collect::<Option<Vec<_>>>()).flatten();
+        match listed {
+            Some(values) if !values.is_empty() => Self { set: Set::Listed(values), ..self },
+            _ => self,
+        }
+    }
+
     /// How many different values there are; none if the end is open.
     pub(super) fn count(&self, kind: &Kind) -> Option<u64> {
         match &self.set {
@@ -125,23 +145,17 @@ impl Allowed {
             Set::NullOnly => Values::Null,
             Set::Listed(values) => equally(values.clone()),
             Set::Floats { low, high } => Values::Drawn(floats(*low, *high)),
-            Set::Units(stretches) => self.of_stretches(kind, stretches),
+            Set::Units(_) => self.of_stretch(kind),
             Set::All if self.shortest > 0 || self.longest.is_some() => {
                 let low = self.shortest.max(1);
-                let high = self.longest.unwrap_or(low.saturating_mul(2)).max(low);
-                Values::Payload { payload: Payload::Text, low, high: high.min(low.max(LONGEST)) }
+                let longest = self.longest.unwrap_or(u32::MAX).min(characters(kind)).min(low.max(LONGEST));
+                Values::Payload { payload: Payload::Text, low: low.min(longest), high: longest }
             }
             Set::All => Values::Any,
         }
     }
 
-    fn of_stretches(&self, kind: &Kind, stretches: &[Units]) -> Values {
-        if let Kind::Enum { labels, .. } = kind {
-            let label = |unit: i64| usize::try_from(unit).ok().and_then(|at| labels.get(at)).cloned();
-            return equally(
-                stretches.iter().flat_map(|stretch| stretch.low..=stretch.high).filter_map(label).collect(),
-            );
-        }
+    fn of_stretch(&self, kind: &Kind) -> Values {
         match self.stretch(kind).map(|stretch| (narrowed(stretch, kind), kind)) {
             Some((stretch, Kind::Bool)) if stretch.low == stretch.high => {
                 Values::Text(if stretch.low == 1 { "true" } else { "false" }.to_owned())
@@ -154,6 +168,14 @@ impl Allowed {
 
 /// Characters that texts with a least length have at most, if nothing forces more.
 const LONGEST: u32 = 40;
+
+/// The most characters that a text type takes.
+fn characters(kind: &Kind) -> u32 {
+    match kind {
+        Kind::Varchar(Some(length)) | Kind::Char(length) => *length,
+        _ => u32::MAX,
+    }
+}
 
 impl Set {
     fn and(&self, other: &Self) -> Self {

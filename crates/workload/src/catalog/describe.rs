@@ -166,14 +166,15 @@ impl Design<'_> {
                 .collect::<Vec<_>>()
                 .join(", "),
         })?;
-        let apart = conditions.bounds.as_slice().iter().find_map(|bounds| {
-            let ways = narrow.all(std::slice::from_ref(bounds)).len();
-            (ways > 1 || way.has_gaps()).then_some(())
-        });
-        if apart.is_some() {
-            warnings.push(
-                "not all partitions get rows: their bounds have gaps, and one stretch is filled".to_owned(),
-            );
+        if let Some(bounds) = &conditions.bounds
+            && self.info.partitions.as_ref().is_some_and(|leaves| leaves.len() > 1)
+        {
+            let bounds = std::slice::from_ref(bounds);
+            if narrow.all(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
+                let warning =
+                    "not all partitions get rows: their bounds have gaps, and one stretch is filled";
+                warnings.push(warning.to_owned());
+            }
         }
         Ok(way)
     }

@@ -14,7 +14,7 @@ use super::slot::Slot;
 pub(super) struct Way {
     pub(super) columns: BTreeMap<String, Allowed>,
     /// How many alternatives of the conditions it covers.
-    pub(super) covers: usize,
+    covers: usize,
     /// Whether all of the condition was understood.
     understood: bool,
 }
@@ -34,7 +34,16 @@ impl Narrow<'_> {
     pub(super) fn best(&self, conditions: &[Condition]) -> Option<Way> {
         let ways = self.all(conditions);
         let most = ways.iter().map(|way| way.covers).max()?;
-        ways.into_iter().find(|way| way.covers == most)
+        let best = ways.into_iter().find(|way| way.covers == most)?;
+        let listed = |(column, allowed): (String, Allowed)| match self.kind(&column) {
+            Some(kind) => (column, allowed.listed(kind)),
+            None => (column, allowed),
+        };
+        Some(Way { columns: best.columns.into_iter().map(listed).collect(), ..best })
+    }
+
+    fn kind(&self, column: &str) -> Option<&Kind> {
+        self.slots.iter().find(|slot| slot.name() == column).map(|slot| &slot.kind)
     }
 
     fn ways(&self, condition: &Condition) -> Vec<Way> {
@@ -88,7 +97,7 @@ impl Narrow<'_> {
 
     fn compared(&self, subject: &Subject, operator: Operator, constant: &Constant) -> Option<Allowed> {
         let Subject::Value(column) = subject else { return of_length(operator, constant) };
-        let kind = &self.slots.iter().find(|slot| slot.name() == column)?.kind;
+        let kind = self.kind(column)?;
         let set = if is_float(kind) {
             floats(operator, constant.float?)?
         } else if in_units(kind).is_some() {

@@ -223,8 +223,7 @@ impl Trial<'_> {
     /// What a failed COPY says about the description.
     fn explain(&self, error: Error) -> CatalogError {
         let Some(db) = error.as_db_error() else { return error.into() };
-        let is_about_data = ["22", "23"].iter().any(|class| db.code().code().starts_with(class));
-        if !is_about_data {
+        if !is_about_data(db) {
             return error.into();
         }
         let table = self.info.display_name();
@@ -253,6 +252,14 @@ impl Trial<'_> {
         let check = self.info.checks.iter().chain(domains).find(|check| check.name == name);
         check.map_or_else(String::new, |check| check.expression.clone())
     }
+}
+
+/// Whether a row is to blame: some types' input functions report syntax errors, not data errors.
+fn is_about_data(error: &DbError) -> bool {
+    let class = |classes: &[&str]| classes.iter().any(|class| error.code().code().starts_with(class));
+    let in_a_row = error.where_().is_some_and(|context| context.contains("COPY pgrig_sample, line"));
+    // 53, 57, 58, XX: the server is out of something, was told to stop, or is broken.
+    class(&["22", "23"]) || in_a_row && !class(&["53", "57", "58", "XX"])
 }
 
 /// What the server shows of the row: its values, or which line and column of the COPY.
