@@ -216,6 +216,8 @@ fn keys_of_every_form() {
                  CREATE UNIQUE INDEX ON k_expression (active, length(b), a);
                  CREATE TABLE k_range (a int CHECK (a >= 100 AND a < 5000) UNIQUE, b date CHECK (b > '2024-05-17') UNIQUE);
                  CREATE TABLE k_default (a int DEFAULT 7 UNIQUE, b text DEFAULT 'x');
+                 CREATE TABLE k_defaults (a int DEFAULT 7, b text DEFAULT 'x', PRIMARY KEY (a, b));
+                 CREATE TABLE k_length (a text UNIQUE CHECK (char_length(a) = 5), b text UNIQUE CHECK (length(b) <= 4));
                  CREATE TABLE k_serial (a smallserial PRIMARY KEY, b uuid DEFAULT gen_random_uuid() UNIQUE);
                  CREATE TABLE k_exclusion (room int, during tsrange NOT NULL, UNIQUE (room),
                      EXCLUDE USING gist (int4range(room, room, '[]') WITH =, during WITH &&));",
@@ -229,6 +231,8 @@ fn keys_of_every_form() {
             ("k_expression", 3_000),
             ("k_range", 3_000),
             ("k_default", 3_000),
+            ("k_defaults", 3_000),
+            ("k_length", 3_000),
             ("k_serial", 3_000),
         ] {
             database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
@@ -286,6 +290,9 @@ fn appended_rows_go_on_after_those_present() {
         assert_says(&error, &["public.pairs has rows already", "pairs_pkey", "TRUNCATE public.pairs"]);
         let wish = Wish { first_row: 300, rows: Some(100), seed: 42, ..Wish::default() };
         database.fill_wish("pairs", &wish).await.unwrap();
+        let wish = Wish { first_row: 380, rows: Some(50), seed: 42, ..Wish::default() };
+        let error = database.fill_wish("pairs", &wish).await.unwrap_err().to_string();
+        assert_says(&error, &["50 rows do not fit public.pairs, at most 20 do"]);
     });
 }
 
@@ -356,6 +363,11 @@ fn partitions() {
                  CREATE TABLE apart_2 PARTITION OF apart FOR VALUES FROM (50000) TO (90000);
                  CREATE TABLE two (a int, b int) PARTITION BY RANGE (a, b);
                  CREATE TABLE two_1 PARTITION OF two FOR VALUES FROM (1, 5) TO (3, 7);
+                 CREATE TABLE tenants (id int PRIMARY KEY);
+                 INSERT INTO tenants SELECT generate_series(1, 100);
+                 CREATE TABLE owned (tenant int NOT NULL REFERENCES tenants, day date NOT NULL) PARTITION BY LIST (tenant);
+                 CREATE TABLE owned_1 PARTITION OF owned FOR VALUES IN (3, 5) PARTITION BY RANGE (day);
+                 CREATE TABLE owned_1_1 PARTITION OF owned_1 FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
                  CREATE TABLE other (a int) PARTITION BY LIST (a);
                  CREATE TABLE other_rest PARTITION OF other DEFAULT;",
             )
@@ -367,6 +379,7 @@ fn partitions() {
             ("nested", 2_000),
             ("two", 100),
             ("other", 100),
+            ("owned", 100),
         ] {
             let described =
                 database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));

@@ -89,6 +89,16 @@ impl Allowed {
         none || no_length
     }
 
+    /// The kind with the greatest allowed length, if it is a text.
+    pub(super) fn shortened(&self, kind: &Kind) -> Kind {
+        match (kind, self.longest) {
+            (Kind::Text | Kind::Varchar(_), Some(longest)) if longest < characters(kind) => {
+                Kind::Varchar(Some(longest))
+            }
+            _ => kind.clone(),
+        }
+    }
+
     /// Few values that lie apart as a list, where their text is known here.
     pub(super) fn listed(self, kind: &Kind) -> Self {
         let Set::Units(stretches) = &self.set else { return self };

@@ -48,7 +48,7 @@ pub(super) fn compose(
             };
             let column = Column {
                 name: slot.name().to_owned(),
-                kind: slot.kind.clone(),
+                kind: choice.kind(slot),
                 not_null: slot.info.not_null,
                 values,
             };
@@ -82,6 +82,11 @@ impl Choice<'_> {
         };
         let may_be_null = !slot.info.not_null && allowed.null && values != Values::Null;
         if may_be_null { with_nulls(values) } else { values }
+    }
+
+    /// The column's kind; of texts no longer than a CHECK allows.
+    fn kind(&self, slot: &Slot<'_>) -> Kind {
+        if slot.is_free() { self.way.allowed(slot.name()).shortened(&slot.kind) } else { slot.kind.clone() }
     }
 
     fn turn(&self, column: &str) -> Option<Turn> {

@@ -1,6 +1,6 @@
 //! From a table's facts to rows that keep its constraints.
 
-use rowgen::{Column, Kind, Table, Turn};
+use rowgen::{Column, Kind, Table};
 use tokio_postgres::Client;
 
 use super::allowed::{Allowed, Set};
@@ -62,8 +62,10 @@ pub async fn describe(client: &Client, info: &TableInfo, wish: &Wish) -> Result<
     let slots = slots(info, &wish.columns)?;
     client.batch_execute(include_str!("../sql/catalog_begin.sql")).await?;
     let described = Design { client, info, wish, slots }.described().await;
-    client.batch_execute("ROLLBACK").await?;
-    described
+    let ended = client.batch_execute("ROLLBACK").await;
+    let described = described?;
+    ended?;
+    Ok(described)
 }
 
 struct Design<'a> {
@@ -79,12 +81,14 @@ impl Design<'_> {
         let present = Present::ask(self.client, self.info, &self.slots).await?;
         let conditions = self.conditions();
         let way = self.way(&conditions, &mut warnings).await?;
-        let groups = references::groups(self.client, self.info, &self.slots, present.has_rows()).await?;
+        let groups =
+            references::groups(self.client, self.info, &self.slots, &way, present.has_rows()).await?;
         let mut parts = self.parts(&way, &groups, &present);
         let wanted = self.wanted(&parts);
-        let Assigned { most, trusted } = assign(&self.info.display_name(), &mut parts, wanted)?;
+        let Assigned { most, trusted } =
+            assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row)?;
         self.refuse_too_many(most.as_ref())?;
-        self.refuse_unknown_present(&parts, groups.len(), &present)?;
+        self.refuse_unknown_present(&parts, &present)?;
         if !trusted.is_empty() {
             warnings.push(format!("whether {} stays unique is up to --column", trusted.join(", ")));
         }
@@ -186,13 +190,15 @@ impl Design<'_> {
             columns: group.columns.clone(),
             count: group.keys.count(),
             way: Uniqueness::Few,
+            fresh: group.one_to_one,
             turn: None,
         };
         let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
         let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
             let (way, count) = uniqueness(slot, way, present);
+            let fresh = matches!(way, Uniqueness::Numbered | Uniqueness::Own);
             let columns = vec![slot.name().to_owned()];
-            Part { name: slot.name().to_owned(), columns, count, way, turn: None }
+            Part { name: slot.name().to_owned(), columns, count, way, fresh, turn: None }
         });
         groups.iter().map(of_group).chain(columns).collect()
     }
@@ -231,22 +237,15 @@ impl Design<'_> {
 
     /// Which combinations of few values are taken already is not known, except of a single foreign
     /// key, whose free keys are asked for.
-    fn refuse_unknown_present(
-        &self,
-        parts: &[Part],
-        groups: usize,
-        present: &Present,
-    ) -> Result<(), CatalogError> {
+    fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
         if self.wish.first_row > 0 || !present.has_rows() {
             return Ok(());
         }
-        let numbered = |part: &Part| matches!(part.way, Uniqueness::Numbered | Uniqueness::Own);
         let starts_anew = |key: &&KeyInfo| {
             let wanted = self.wanted_key(key, parts);
-            let turning: Vec<usize> =
-                wanted.parts.iter().copied().filter(|&at| parts[at].turn.is_some()).collect();
-            let free_keys = turning.iter().any(|&at| at < groups && parts[at].turn == Some(Turn::EACH));
-            !turning.is_empty() && !free_keys && !turning.iter().any(|&at| numbered(&parts[at]))
+            let mut turning =
+                wanted.parts.iter().map(|&at| &parts[at]).filter(|part| part.turn.is_some()).peekable();
+            turning.peek().is_some() && turning.all(|part| !part.fresh)
         };
         match self.info.keys.iter().find(starts_anew) {
             Some(key) => Err(CatalogError::RowsPresent {
@@ -295,7 +294,7 @@ fn free_uniqueness(slot: &Slot<'_>, allowed: &Allowed, present: &Present) -> (Un
     {
         return (Uniqueness::Few, few);
     }
-    let Some(distinct) = slot.kind.distinct() else { return (Uniqueness::No, 0) };
+    let Some(distinct) = allowed.shortened(&slot.kind).distinct() else { return (Uniqueness::No, 0) };
     match &slot.kind {
         Kind::Bool | Kind::Enum { .. } => (Uniqueness::Few, allowed.count(&slot.kind).unwrap_or(distinct)),
         Kind::Float4 | Kind::Float8 if allowed.set != Set::All => (Uniqueness::No, 0),

@@ -13,8 +13,6 @@ pub struct TableInfo {
     pub schema: String,
     /// Its name, unquoted.
     pub name: String,
-    /// Whether it is a temporary table: such are seen by the session that made them only.
-    pub temporary: bool,
     /// The role that asked.
     pub role: String,
     /// Whether the role may read the table, so that the present keys can be asked for.

@@ -16,6 +16,8 @@ pub(super) struct Part {
     pub(super) count: u64,
     /// How it can be made unique.
     pub(super) way: Uniqueness,
+    /// Whether none of these values is there already.
+    pub(super) fresh: bool,
     /// When its value changes, once a key has asked for that.
     pub(super) turn: Option<Turn>,
 }
@@ -63,10 +65,13 @@ pub(super) struct Assigned {
 
 /// Gives turns to parts until all keys are unique; keys with fewer parts leave less choice and come
 /// first.
+///
+/// `first_row` rows are there already, made by the same turns.
 pub(super) fn assign(
     table: &str,
     parts: &mut [Part],
     mut keys: Vec<Wanted<'_>>,
+    first_row: u64,
 ) -> Result<Assigned, CatalogError> {
     keys.sort_by_key(|wanted| wanted.parts.len());
     let mut assigned = Assigned::default();
@@ -84,6 +89,8 @@ pub(super) fn assign(
         match turning(parts, &wanted) {
             Some(turning) => {
                 let rows = take_turns(parts, &turning);
+                let fresh = turning.iter().any(|&part| parts[part].fresh);
+                let rows = if fresh { rows } else { rows.saturating_sub(first_row) };
                 assigned.limit(rows, || reason(parts, &turning, wanted.key));
                 unique.push(turning);
             }
@@ -150,7 +157,7 @@ mod tests {
     use crate::catalog::info::KeyElement;
 
     fn part(name: &str, count: u64, way: Uniqueness) -> Part {
-        Part { name: name.into(), columns: vec![name.into()], count, way, turn: None }
+        Part { name: name.into(), columns: vec![name.into()], count, way, fresh: false, turn: None }
     }
 
     fn key(columns: &[&str]) -> KeyInfo {
@@ -176,7 +183,7 @@ mod tests {
 
     fn assigned(parts: &mut [Part], keys: &[KeyInfo]) -> Result<Assigned, CatalogError> {
         let wanted = keys.iter().map(|key| wanted(key, parts)).collect();
-        assign("t", parts, wanted)
+        assign("t", parts, wanted, 0)
     }
 
     #[test]

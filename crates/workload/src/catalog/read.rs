@@ -132,7 +132,10 @@ impl Document {
             _ => Some("no table"),
         };
         let of_the_server = matches!(self.schema.as_str(), "pg_catalog" | "information_schema" | "pg_toast");
-        if let Some(what) = what.or(of_the_server.then_some("one of the server's own tables")) {
+        let what = what
+            .or(of_the_server.then_some("one of the server's own tables"))
+            .or(self.temporary.then_some("a temporary table, which only its own session can fill"));
+        if let Some(what) = what {
             return Err(CatalogError::NotATable { table, what });
         }
         if self.columns.is_empty() {
@@ -160,7 +163,6 @@ impl Document {
             oid: self.oid,
             schema: self.schema,
             name: self.name,
-            temporary: self.temporary,
             role: self.role,
             may_select: self.may_select,
             may_create_temporary: self.may_create_temporary,

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use rowgen::{Keys, Kind, Values};
+use rowgen::{Keys, Kind, Units, Values};
 use tokio_postgres::Client;
 
+use super::allowed::Set;
 use super::condition::columns_in;
+use super::constants::in_units;
 use super::error::CatalogError;
 use super::info::{ForeignKeyInfo, TableInfo};
+use super::narrow::Way;
 use super::slot::{Role, Slot};
 use crate::quote::{identifier, literal, qualified};
 
@@ -23,6 +26,8 @@ pub(super) struct Group {
     pub(super) tables: String,
     /// What they can be.
     pub(super) keys: Arc<Keys>,
+    /// Whether a unique key lets each be used once only: then those used already are not among them.
+    pub(super) one_to_one: bool,
 }
 
 impl Group {
@@ -46,11 +51,12 @@ pub(super) async fn groups(
     client: &Client,
     info: &TableInfo,
     slots: &[Slot<'_>],
+    way: &Way,
     has_rows: bool,
 ) -> Result<Vec<Group>, CatalogError> {
     let mut groups = Vec::new();
     for members in connected(info, slots) {
-        groups.push(Asked::new(info, slots, members, has_rows)?.read(client).await?);
+        groups.push(Asked::new(info, slots, way, members, has_rows)?.read(client).await?);
     }
     Ok(groups)
 }
@@ -95,6 +101,7 @@ struct Asked<'a> {
     kind: Kind,
     /// Conditions on the columns alone.
     conditions: Vec<String>,
+    one_to_one: bool,
     /// Whether they are part of a unique key, so that all of the referenced keys count.
     in_a_key: bool,
 }
@@ -103,6 +110,7 @@ impl<'a> Asked<'a> {
     fn new(
         info: &'a TableInfo,
         slots: &[Slot<'_>],
+        way: &Way,
         members: Vec<&'a ForeignKeyInfo>,
         has_rows: bool,
     ) -> Result<Self, CatalogError> {
@@ -121,6 +129,7 @@ impl<'a> Asked<'a> {
             }
         }
         conditions.extend(columns.iter().map(|column| format!("{} IS NOT NULL", identifier(column))));
+        conditions.extend(columns.iter().filter_map(|column| allowed(slot(column), way)));
         conditions.extend(conditions_on(info, &columns));
         let one_to_one = info.keys.iter().find(|key| {
             key.columns().next().is_some() && key.columns().all(|column| columns.contains(&column))
@@ -131,7 +140,8 @@ impl<'a> Asked<'a> {
             conditions.push(unused(info, &key.columns().collect::<Vec<_>>()));
         }
         let in_a_key = info.keys.iter().any(|key| key.columns().any(|column| columns.contains(&column)));
-        Ok(Self { info, kind: slot(columns[0]).kind.clone(), members, columns, conditions, in_a_key })
+        let kind = slot(columns[0]).kind.clone();
+        Ok(Self { info, kind, members, columns, conditions, one_to_one: one_to_one.is_some(), in_a_key })
     }
 
     async fn read(self, client: &Client) -> Result<Group, CatalogError> {
@@ -147,6 +157,7 @@ impl<'a> Asked<'a> {
             columns: self.columns.iter().map(|&column| column.to_owned()).collect(),
             tables: tables.join(" and "),
             keys: Arc::new(keys),
+            one_to_one: self.one_to_one,
         })
     }
 
@@ -324,6 +335,27 @@ fn conditions_on(info: &TableInfo, columns: &[&str]) -> Vec<String> {
         .filter(|expression| applies(expression))
         .map(|e| format!("({e})"))
         .collect()
+}
+
+/// What is allowed of one column, in SQL.
+fn allowed(slot: &Slot<'_>, way: &Way) -> Option<String> {
+    let column = identifier(slot.name());
+    match way.allowed(slot.name()).set {
+        Set::Listed(values) => {
+            let values: Vec<String> = values.iter().map(|value| literal(value)).collect();
+            Some(format!("{column}::text IN ({})", values.join(", ")))
+        }
+        Set::Units(stretches) => {
+            let units = in_units(&slot.kind)?;
+            let within: Vec<String> = stretches
+                .iter()
+                .map(|Units { low, high }| format!("units BETWEEN {low} AND {high}"))
+                .collect();
+            let values = format!("(SELECT {units} FROM (VALUES ({column})) AS value (v))");
+            Some(format!("(SELECT {} FROM (VALUES ({values})) AS unit (units))", within.join(" OR ")))
+        }
+        _ => None,
+    }
 }
 
 /// That no row has the key yet.

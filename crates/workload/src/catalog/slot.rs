@@ -76,6 +76,11 @@ fn role(
     kind: Option<&Kind>,
     given: &[Given],
 ) -> Result<Role, CatalogError> {
+    let forbidden = || CatalogError::ColumnPrivilege {
+        table: info.display_name(),
+        column: column.name.clone(),
+        role: info.role.clone(),
+    };
     if let Some(given) = given.iter().find(|given| given.column == column.name) {
         if column.is_generated() {
             return Err(CatalogError::GeneratedColumn {
@@ -85,6 +90,7 @@ fn role(
         }
         return match given.values(column, kind)? {
             Values::Server => Ok(Role::Server),
+            _ if !column.may_insert => Err(forbidden()),
             values => Ok(Role::Given(values)),
         };
     }
@@ -93,11 +99,7 @@ fn role(
     }
     if !column.may_insert {
         let optional = column.source != Source::Nothing || !column.not_null;
-        return optional.then_some(Role::Server).ok_or_else(|| CatalogError::ColumnPrivilege {
-            table: info.display_name(),
-            column: column.name.clone(),
-            role: info.role.clone(),
-        });
+        return optional.then_some(Role::Server).ok_or_else(forbidden);
     }
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
@@ -123,8 +125,13 @@ fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
 
 /// Whether a default must not be left to the server: where it would break a key.
 fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
-    let alone_in = |key: &KeyInfo| key.elements.len() == 1 && key.columns().any(|name| name == column.name);
-    let repeats = !gives_unique_values(&column.source) && info.keys.iter().any(alone_in);
+    let repeats = |name: &str| {
+        let source = info.column(name).map_or(&Source::Nothing, |column| &column.source);
+        *source != Source::Nothing && !gives_unique_values(source)
+    };
+    let all_repeat =
+        |key: &KeyInfo| key.columns().any(|name| name == column.name) && key.columns().all(repeats);
+    let repeats = info.keys.iter().any(all_repeat);
     // What a sequence gives is not known when a row is made to reference itself.
     let referenced = info.foreign_keys.iter().filter(|key| key.to_itself).any(|key| {
         let must = |name: &String| info.column(name).is_some_and(|column| column.not_null);

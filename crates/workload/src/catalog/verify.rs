@@ -47,8 +47,10 @@ pub async fn verify(
     client.batch_execute("BEGIN").await?;
     let trial = Trial { client, info, described };
     let outcome = trial.run().await;
-    client.batch_execute("ROLLBACK").await?;
-    outcome
+    let ended = client.batch_execute("ROLLBACK").await;
+    let warnings = outcome?;
+    ended?;
+    Ok(warnings)
 }
 
 struct Trial<'a> {
