@@ -2,7 +2,7 @@
 
 mod catalog_support;
 
-use catalog_support::{assert_says, on_each_release};
+use catalog_support::{assert_says, given, on_each_release};
 use workload::catalog::{Described, TableInfo, Wish, describe, verify};
 
 #[test]
@@ -138,34 +138,51 @@ fn columns_that_cannot_be_given() {
                 "CREATE TABLE t (a int PRIMARY KEY, b text CHECK (b <> 'no'), c int GENERATED ALWAYS AS (a * 2) STORED,
                      d jsonpath, e serial);
                  CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents VALUES (1), (2);
-                 CREATE TABLE child (id int, parent int NOT NULL REFERENCES parents);",
+                 CREATE TABLE child (id int, parent int NOT NULL REFERENCES parents);
+                 CREATE TABLE words (word text);
+                 CREATE TABLE products (tenant int, id int, PRIMARY KEY (tenant, id));
+                 INSERT INTO products VALUES (1, 1), (2, 1), (2, 2);
+                 CREATE TABLE sales (tenant int NOT NULL, product int NOT NULL, amount numeric(9,2),
+                     FOREIGN KEY (tenant, product) REFERENCES products);",
             )
             .await;
         for (columns, parts) in [
-            (("x", "null"), ["public.t has no column x", "its columns are a, b, c, d, e"]),
-            (("c", "null"), ["column c of public.t is generated", "from other columns"]),
-            (("b", "constant(no)"), ["would violate t_b_check", "<> 'no'"]),
-            (("d", "constant(not a path)"), ["public.t would refuse the rows", "jsonpath"]),
-            (("a", "constant(7)"), ["would repeat t_pkey, PRIMARY KEY (a)", "'NAME=unique'"]),
+            (["x=null", "d=null"], ["public.t has no column x", "its columns are a, b, c, d, e"]),
+            (["b=null", "b=any"], ["--column b is given twice", "give one"]),
+            (["c=null", "d=null"], ["column c of public.t is generated", "from other columns"]),
+            (["b=constant(no)", "d=null"], ["would violate t_b_check", "<> 'no'"]),
+            (["b=any", "d=constant(not a path)"], ["public.t would refuse the rows", "jsonpath"]),
+            (["b=any", "d=unique"], ["column d of public.t has type jsonpath", "'d=constant(VALUE)'"]),
+            (["a=constant(7)", "d=null"], ["would repeat t_pkey, PRIMARY KEY (a)", "'NAME=unique'"]),
+            (["a=null", "d=null"], ["column a of public.t", "NOT NULL"]),
+            (["a=timeseries(2024-01-01,1s)", "d=null"], ["--column a: ", "dates and times"]),
+            (["b=reference(nowhere.x)", "d=null"], ["--column b: ", "\"nowhere\" does not exist"]),
+            (["b=reference(words)", "d=null"], ["--column b: ", "words is not of the form table.column"]),
+            (["b=reference(words.word)", "d=null"], ["--column b: ", "fill that table first"]),
         ] {
-            let columns = [columns, ("d", "null")];
-            let given = if columns[0].0 == "d" { &columns[..1] } else { &columns[..] };
-            assert_says(&database.refused("t", given).await, &parts);
+            assert_says(&database.refused("t", &columns).await, &parts);
         }
-        assert_says(&database.refused("t", &[("a", "null"), ("d", "null")]).await, &["column a of public.t"]);
-        let error = database.refused("child", &[("parent", "constant(3)")]).await;
+        let error = database.refused("child", &["parent=constant(3)"]).await;
         assert_says(&error, &["no row has the key (3) that parent would reference", "child_parent_fkey"]);
 
-        let described = database.fill_with("t", 100, &[("d", "constant($.a)"), ("b", "null")]).await.unwrap();
+        database.sql("INSERT INTO words VALUES ('one'), ('two')").await;
+        let columns = ["d=constant($.a)", "b=reference(public.words.word)"];
+        let described = database.fill_with("t", 100, &columns).await.unwrap();
         assert_eq!(described.text_only, ["d"]);
-        assert_eq!(
-            database.value("SELECT count(*) FROM t WHERE b IS NULL AND c = a * 2 AND e = a").await,
-            "100"
+        let held = "SELECT count(*) FROM t WHERE b IN ('one', 'two') AND c = a * 2 AND e = a AND d::text = '$.\"a\"'";
+        assert_eq!(database.value(held).await, "100");
+        database.fill_with("child", 100, &["parent=constant(2)"]).await.unwrap();
+        let tenants = ["tenant=constant(2)", "amount=normal(100,5)"];
+        database.fill_with("sales", 100, &tenants).await.unwrap();
+        assert_eq!(database.value("SELECT count(DISTINCT product) FROM sales WHERE tenant = 2").await, "2");
+        let error = database.refused("sales", &["tenant=uniform(1,2)"]).await;
+        assert_says(
+            &error,
+            &["column tenant of public.sales is part of sales_tenant_product_fkey", "constant(VALUE)"],
         );
-        database.fill_with("child", 100, &[("parent", "constant(2)")]).await.unwrap();
         // A sample must not move the table's own sequence.
         let info = TableInfo::read(database.client(), "t").await.unwrap();
-        let wish = Wish { columns: vec![given("d", "null")], first_row: 100, ..Wish::default() };
+        let wish = Wish { columns: given(&["d=null"]), first_row: 100, ..Wish::default() };
         let described: Described = describe(database.client(), &info, &wish).await.unwrap();
         verify(database.client(), &info, &described).await.unwrap();
         assert_eq!(database.value("SELECT last_value FROM t_e_seq").await, "100");
@@ -188,8 +205,4 @@ fn triggers_are_told() {
         assert_says(&described.warnings.join(""), &["triggers run for the rows", ": audited"]);
         assert!(!described.warnings.join("").contains("off"));
     });
-}
-
-fn given(column: &str, spec: &str) -> workload::catalog::Given {
-    workload::catalog::Given { column: column.to_owned(), spec: spec.to_owned() }
 }

@@ -1,6 +1,6 @@
 //! From a table's facts to rows that keep its constraints.
 
-use rowgen::{Column, Kind, Table};
+use rowgen::{Column, ColumnSpec, Kind, Table};
 use tokio_postgres::Client;
 
 use super::allowed::{Allowed, Set};
@@ -19,8 +19,8 @@ use super::spec::Given;
 /// What rows are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
-    /// `--column NAME=SPEC`, in the order given.
-    pub columns: Vec<Given>,
+    /// What the user says of columns (`--column NAME=SPEC`).
+    pub columns: Vec<ColumnSpec>,
     /// Number of the first row. Rows that pgrig put there before have the numbers below it.
     pub first_row: u64,
     /// How many rows, if that is known.
@@ -59,9 +59,8 @@ pub struct Described {
 /// # Errors
 /// If a constraint cannot be kept, with the remedy; if the server fails.
 pub async fn describe(client: &Client, info: &TableInfo, wish: &Wish) -> Result<Described, CatalogError> {
-    let slots = slots(info, &wish.columns)?;
     client.batch_execute(include_str!("../sql/catalog_begin.sql")).await?;
-    let described = Design { client, info, wish, slots }.described().await;
+    let described = Design::of(client, info, wish).await;
     let ended = client.batch_execute("ROLLBACK").await;
     let described = described?;
     ended?;
@@ -75,7 +74,13 @@ struct Design<'a> {
     slots: Vec<Slot<'a>>,
 }
 
-impl Design<'_> {
+impl<'a> Design<'a> {
+    async fn of(client: &'a Client, info: &'a TableInfo, wish: &'a Wish) -> Result<Described, CatalogError> {
+        let given = Given::read(client, info, &wish.columns).await?;
+        let slots = slots(info, &given)?;
+        Self { client, info, wish, slots }.described().await
+    }
+
     async fn described(&self) -> Result<Described, CatalogError> {
         let mut warnings = self.warnings();
         let present = Present::ask(self.client, self.info, &self.slots).await?;

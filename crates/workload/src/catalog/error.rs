@@ -114,13 +114,11 @@ pub enum CatalogError {
         /// The column.
         column: String,
     },
-    /// A spec that cannot be read.
-    #[error("--column '{column}={spec}': {why}")]
+    /// A spec that the column cannot have.
+    #[error("--column {column}: {why}")]
     Spec {
         /// The column.
         column: String,
-        /// As given.
-        spec: String,
         /// What is wrong with it.
         why: String,
     },

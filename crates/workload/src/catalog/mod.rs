@@ -29,5 +29,4 @@ pub use info::{
     TypeShape,
 };
 pub use keys::MostRows;
-pub use spec::Given;
 pub use verify::verify;

@@ -49,14 +49,7 @@ impl Slot<'_> {
 }
 
 /// Decides for every column who fills it.
-pub(super) fn slots<'a>(info: &'a TableInfo, given: &[Given]) -> Result<Vec<Slot<'a>>, CatalogError> {
-    if let Some(unknown) = given.iter().find(|given| info.column(&given.column).is_none()) {
-        return Err(CatalogError::NoColumn {
-            table: info.display_name(),
-            column: unknown.column.clone(),
-            columns: info.column_names().join(", "),
-        });
-    }
+pub(super) fn slots<'a>(info: &'a TableInfo, given: &Given<'_>) -> Result<Vec<Slot<'a>>, CatalogError> {
     let mut slots = Vec::new();
     for column in &info.columns {
         let kind = column.data_type.kind();
@@ -74,21 +67,21 @@ fn role(
     info: &TableInfo,
     column: &ColumnInfo,
     kind: Option<&Kind>,
-    given: &[Given],
+    given: &Given<'_>,
 ) -> Result<Role, CatalogError> {
     let forbidden = || CatalogError::ColumnPrivilege {
         table: info.display_name(),
         column: column.name.clone(),
         role: info.role.clone(),
     };
-    if let Some(given) = given.iter().find(|given| given.column == column.name) {
+    if let Some(values) = given.values(info, column, kind)? {
         if column.is_generated() {
             return Err(CatalogError::GeneratedColumn {
                 table: info.display_name(),
                 column: column.name.clone(),
             });
         }
-        return match given.values(column, kind)? {
+        return match values {
             Values::Server => Ok(Role::Server),
             _ if !column.may_insert => Err(forbidden()),
             values => Ok(Role::Given(values)),

@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use futures_util::SinkExt;
 use pgserver::{Home, Instance, Major, Running, Spec};
-use rowgen::{Constants, Encoder, Format};
+use rowgen::{ColumnSpec, Constants, Encoder, Format};
 use tempfile::TempDir;
 use tokio_postgres::Client;
-use workload::catalog::{CatalogError, Described, Given, TableInfo, Wish, describe, verify};
+use workload::catalog::{CatalogError, Described, TableInfo, Wish, describe, verify};
 use workload::connect::{Connection, Target};
 
 /// The oldest and the newest release that pgrig works with.
@@ -115,7 +115,7 @@ impl Database {
         &self,
         table: &str,
         rows: u64,
-        columns: &[(&str, &str)],
+        columns: &[&str],
     ) -> Result<Described, CatalogError> {
         let wish = Wish { columns: given(columns), rows: Some(rows), seed: 42, ..Wish::default() };
         self.fill_wish(table, &wish).await
@@ -147,7 +147,7 @@ impl Database {
     }
 
     /// The text of the error that a fill must end with; the table stays as it is.
-    pub(crate) async fn refused(&self, table: &str, columns: &[(&str, &str)]) -> String {
+    pub(crate) async fn refused(&self, table: &str, columns: &[&str]) -> String {
         match self.fill_with(table, 1_000, columns).await {
             Ok(described) => panic!("{table} was filled: {described:#?}"),
             Err(error) => {
@@ -158,8 +158,9 @@ impl Database {
     }
 }
 
-fn given(columns: &[(&str, &str)]) -> Vec<Given> {
-    columns.iter().map(|&(column, spec)| Given { column: column.to_owned(), spec: spec.to_owned() }).collect()
+/// `--column`s.
+pub(crate) fn given(columns: &[&str]) -> Vec<ColumnSpec> {
+    columns.iter().map(|column| column.parse().unwrap()).collect()
 }
 
 /// Fails unless `text` contains every part.
