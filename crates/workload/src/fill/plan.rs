@@ -12,7 +12,7 @@ use super::limits::{ChunkSpace, WalUse};
 use super::predict::Sizes;
 use super::probe::{ProbeKind, ProbeTable, Prober};
 use super::request::{
-    CopyFormat, IndexKind, InitStep, InitSteps, Partitions, PayloadName, Persistence, Request, Subject,
+    CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject,
 };
 use super::tables::Tables;
 use crate::quote::qualified;
@@ -66,7 +66,6 @@ pub struct Plan {
     /// Whether autovacuum may visit the tables.
     pub autovacuum: bool,
     /// What stands in the filler column.
-    #[serde(with = "PayloadName")]
     pub payload: Payload,
     /// The steps, in order.
     pub steps: InitSteps,

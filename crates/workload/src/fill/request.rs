@@ -38,7 +38,6 @@ pub struct Request {
     /// Whether autovacuum may visit the tables.
     pub autovacuum: bool,
     /// What stands in the filler column.
-    #[serde(with = "PayloadName")]
     pub payload: Payload,
     /// How rows are made and loaded.
     pub method: MethodChoice,
@@ -114,15 +113,6 @@ pub enum Amount {
     Unbounded,
     /// No rows: the steps do not generate any.
     Nothing,
-}
-
-/// How run documents and ledgers name a [`Payload`].
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Payload", rename_all = "kebab-case")]
-pub(super) enum PayloadName {
-    Blank,
-    Text,
-    Random,
 }
 
 /// Whether the tables survive a crash of the server.
