@@ -61,9 +61,7 @@ struct Document {
     kind: char,
     temporary: bool,
     role: String,
-    may_insert: bool,
-    may_select: bool,
-    may_create_temporary: bool,
+    rights: Rights,
     row_security: bool,
     triggers: Vec<String>,
     columns: Vec<ColumnRow>,
@@ -73,6 +71,13 @@ struct Document {
     foreign_keys: Vec<ForeignKeyInfo>,
     partition_of: Option<String>,
     leaves: Vec<LeafRow>,
+}
+
+#[derive(Deserialize)]
+struct Rights {
+    may_insert: bool,
+    may_select: bool,
+    may_create_temporary: bool,
 }
 
 #[derive(Deserialize)]
@@ -144,7 +149,7 @@ impl Document {
         if self.row_security {
             return Err(CatalogError::RowSecurity { table, role: self.role.clone() });
         }
-        if !self.may_insert && !self.columns.iter().any(|column| column.may_insert) {
+        if !self.rights.may_insert && !self.columns.iter().any(|column| column.may_insert) {
             return Err(CatalogError::InsertPrivilege { table, role: self.role.clone() });
         }
         if let Some(leaf) = self.leaves.iter().find(|leaf| leaf.kind == 'f') {
@@ -164,8 +169,8 @@ impl Document {
             schema: self.schema,
             name: self.name,
             role: self.role,
-            may_select: self.may_select,
-            may_create_temporary: self.may_create_temporary,
+            may_select: self.rights.may_select,
+            may_create_temporary: self.rights.may_create_temporary,
             triggers: self.triggers,
             columns,
             checks: self.checks,

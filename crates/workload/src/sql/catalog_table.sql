@@ -30,9 +30,10 @@ SELECT jsonb_build_object(
     'kind', c.relkind,
     'temporary', c.relpersistence = 't',
     'role', current_user,
-    'may_insert', has_table_privilege(c.oid, 'INSERT'),
-    'may_select', has_table_privilege(c.oid, 'SELECT'),
-    'may_create_temporary', has_database_privilege(current_database(), 'TEMPORARY'),
+    'rights', jsonb_build_object(
+        'may_insert', has_table_privilege(c.oid, 'INSERT'),
+        'may_select', has_table_privilege(c.oid, 'SELECT'),
+        'may_create_temporary', has_database_privilege(current_database(), 'TEMPORARY')),
     'row_security', row_security_active(c.oid),
     'triggers', coalesce((
         SELECT jsonb_agg(t.tgname ORDER BY t.tgname) FROM pg_trigger t
@@ -129,18 +130,19 @@ SELECT jsonb_build_object(
                    'columns', (SELECT jsonb_agg(a.attname ORDER BY p.position)
                                  FROM unnest(k.conkey) WITH ORDINALITY p (attnum, position)
                                  JOIN columns a USING (attnum)),
-                   'schema', rn.nspname,
-                   'table', rc.relname,
-                   'referenced', (SELECT jsonb_agg(a.attname ORDER BY p.position)
-                                    FROM unnest(k.confkey) WITH ORDINALITY p (attnum, position)
-                                    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.confrelid, p.attnum)),
-                   'partitioned', rc.relkind = 'p',
-                   -- As of the last ANALYZE; below 0 if there was none.
-                   'rows', rc.reltuples::bigint,
+                   'referenced', jsonb_build_object(
+                       'schema', rn.nspname,
+                       'table', rc.relname,
+                       'columns', (SELECT jsonb_agg(a.attname ORDER BY p.position)
+                                     FROM unnest(k.confkey) WITH ORDINALITY p (attnum, position)
+                                     JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.confrelid, p.attnum)),
+                       'partitioned', rc.relkind = 'p',
+                       -- As of the last ANALYZE; below 0 if there was none.
+                       'rows', rc.reltuples::bigint,
+                       'may_select', (SELECT bool_and(has_column_privilege(k.confrelid, p.attnum, 'SELECT'))
+                                        FROM unnest(k.confkey) p (attnum))),
                    'to_itself', k.confrelid IN (SELECT oid FROM self),
                    'period', coalesce((to_jsonb(k) ->> 'conperiod')::bool, false),
-                   'may_select', (SELECT bool_and(has_column_privilege(k.confrelid, p.attnum, 'SELECT'))
-                                    FROM unnest(k.confkey) p (attnum)),
                    'definition', pg_get_constraintdef(k.oid)
                ) ORDER BY k.conname)
           FROM pg_constraint k
