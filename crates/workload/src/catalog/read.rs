@@ -174,8 +174,10 @@ impl Document {
             triggers: self.triggers,
             columns,
             checks: self.checks,
-            keys: self.keys,
-            foreign_keys: self.foreign_keys,
+            keys: distinct(self.keys, |a, b| a.elements == b.elements),
+            foreign_keys: distinct(self.foreign_keys, |a, b| {
+                a.columns == b.columns && a.referenced == b.referenced
+            }),
             partitions: (self.kind == 'p').then(|| self.leaves.into_iter().map(leaf).collect()),
             partition_of: self.partition_of,
         }
@@ -245,6 +247,18 @@ impl ColumnRow {
             (None, None, None) => Source::Nothing,
         }
     }
+}
+
+/// Without those that say the same as one before: partitions may have each their own, and what one
+/// demands of its rows is kept by all.
+fn distinct<T>(all: Vec<T>, same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut kept: Vec<T> = Vec::new();
+    for one in all {
+        if !kept.iter().any(|other| same(other, &one)) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// The numbers in a type's parentheses: `numeric(10,2)` has 10 and 2.
