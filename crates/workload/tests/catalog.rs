@@ -368,6 +368,19 @@ fn partitions() {
                  CREATE TABLE owned (tenant int NOT NULL REFERENCES tenants, day date NOT NULL) PARTITION BY LIST (tenant);
                  CREATE TABLE owned_1 PARTITION OF owned FOR VALUES IN (3, 5) PARTITION BY RANGE (day);
                  CREATE TABLE owned_1_1 PARTITION OF owned_1 FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 -- Each partition with constraints of its own; many partitions.
+                 CREATE TABLE paid (id int NOT NULL, tenant int NOT NULL, day date NOT NULL) PARTITION BY RANGE (day);
+                 CREATE TABLE paid_1 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
+                     FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 CREATE TABLE paid_2 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
+                     FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
+                 CREATE TABLE daily (at timestamp) PARTITION BY RANGE (at);
+                 DO $$BEGIN
+                     FOR day IN 0 .. 399 LOOP
+                         EXECUTE format('CREATE TABLE daily_%s PARTITION OF daily FOR VALUES FROM (%L) TO (%L)',
+                             day, date '2024-01-01' + day, date '2024-01-02' + day);
+                     END LOOP;
+                 END$$;
                  CREATE TABLE other (a int) PARTITION BY LIST (a);
                  CREATE TABLE other_rest PARTITION OF other DEFAULT;",
             )
@@ -380,6 +393,8 @@ fn partitions() {
             ("two", 100),
             ("other", 100),
             ("owned", 100),
+            ("paid", 2_000),
+            ("daily", 10_000),
         ] {
             let described =
                 database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
@@ -392,6 +407,7 @@ fn partitions() {
             database.value("SELECT count(DISTINCT tableoid) FROM nested WHERE day > '2019-01-01'").await,
             "4"
         );
+        assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM daily").await, "400");
         let described = database.fill("apart", 20_000).await.unwrap();
         assert_says(&described.warnings.join(""), &["not all partitions get rows", "gaps"]);
         // A partition by its own name keeps its bounds.

@@ -53,8 +53,9 @@ pub struct Described {
 ///   spec says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs).
 /// - A column that may be NULL is so in a twentieth of the rows, unless it is part of a key.
-/// - Numbers, dates and times in keys go on after the greatest one present; where that is not
-///   possible (texts, uuids), rows are numbered from the present number of rows on.
+/// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
+///   follow from the row number and the seed: if the wish begins at row 0, rows are numbered from the
+///   present number of rows on, so that rows made with the same seed are not made again.
 ///
 /// # Errors
 /// If a constraint cannot be kept, with the remedy; if the server fails.
@@ -86,8 +87,7 @@ impl<'a> Design<'a> {
         let present = Present::ask(self.client, self.info, &self.slots).await?;
         let conditions = self.conditions();
         let way = self.way(&conditions, &mut warnings).await?;
-        let groups =
-            references::groups(self.client, self.info, &self.slots, &way, present.has_rows()).await?;
+        let groups = references::groups(self.client, self.info, &self.slots, &way, present.has_rows).await?;
         let mut parts = self.parts(&way, &groups, &present);
         let wanted = self.wanted(&parts);
         let Assigned { most, trusted } =
@@ -97,7 +97,7 @@ impl<'a> Design<'a> {
         if !trusted.is_empty() {
             warnings.push(format!("whether {} stays unique is up to --column", trusted.join(", ")));
         }
-        let first_row = self.first_row(&parts, &present);
+        let first_row = self.first_row(&parts, &present).await?;
         let choice = Choice {
             slots: &self.slots,
             way: &way,
@@ -243,7 +243,7 @@ impl<'a> Design<'a> {
     /// Which combinations of few values are taken already is not known, except of a single foreign
     /// key, whose free keys are asked for.
     fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
-        if self.wish.first_row > 0 || !present.has_rows() {
+        if self.wish.first_row > 0 || !present.has_rows {
             return Ok(());
         }
         let starts_anew = |key: &&KeyInfo| {
@@ -262,14 +262,17 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Texts, uuids and the like follow from the row number alone.
-    fn first_row(&self, parts: &[Part], present: &Present) -> u64 {
+    /// Texts, uuids and the like follow from the row number alone, so the numbers of rows that are
+    /// there are passed over. A caller that counts rows itself has done so.
+    async fn first_row(&self, parts: &[Part], present: &Present) -> Result<u64, CatalogError> {
         let by_number = |part: &Part| {
             let slot = self.slots.iter().find(|slot| part.columns == [slot.name()]);
             part.turn.is_some() && slot.is_some_and(|slot| !is_counted_on(&slot.kind))
         };
-        let passed_over = if parts.iter().any(by_number) { present.rows } else { 0 };
-        self.wish.first_row.max(passed_over)
+        if self.wish.first_row == 0 && parts.iter().any(by_number) {
+            return present.count(self.client, self.info).await;
+        }
+        Ok(self.wish.first_row)
     }
 }
 

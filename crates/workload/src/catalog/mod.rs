@@ -25,8 +25,8 @@ mod verify;
 pub use describe::{Described, Wish, describe};
 pub use error::CatalogError;
 pub use info::{
-    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Source, TableInfo,
-    TypeShape,
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, Source,
+    TableInfo, TypeShape,
 };
 pub use keys::MostRows;
 pub use verify::verify;
