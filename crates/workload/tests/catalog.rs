@@ -4,7 +4,7 @@
 mod catalog_support;
 
 use catalog_support::{assert_says, on_each_release};
-use workload::catalog::{TableInfo, Wish, describe};
+use workload::catalog::{Scope, TableInfo, Wish, describe};
 
 #[test]
 fn every_type() {
@@ -243,7 +243,7 @@ fn keys_of_every_form() {
         let error = database.fill("k_few", 61).await.unwrap_err().to_string();
         assert_says(&error, &["61 rows do not fit public.k_few, at most 60 do", "3 of a × 2 of b × 10 of c"]);
         let info = TableInfo::read(database.client(), "k_few").await.unwrap();
-        let described = describe(database.client(), &info, &Wish::default()).await.unwrap();
+        let described = describe(database.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
         assert_eq!(described.most_rows.unwrap().rows, 60);
         if database.release >= 18 {
             database

@@ -79,6 +79,9 @@ async fn fill(
         return Ok(printer.result(planned)?);
     }
     printer.say(planned + "\n");
+    for warning in plan.described.iter().flat_map(|rows| &rows.warnings) {
+        printer.warn(warning);
+    }
     if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
         printer.warn(warning);
     }

@@ -13,6 +13,7 @@ use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::present::Present;
 use super::references::{self, Group};
+use super::scope::Scope;
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 
@@ -47,7 +48,7 @@ pub struct Described {
     pub warnings: Vec<String>,
 }
 
-/// Describes rows for the table. Nothing is changed; the session must not be in a transaction.
+/// Describes rows for the table. Nothing is changed.
 ///
 /// - Generated columns, identities and columns with a default are left to the server, unless a
 ///   spec says otherwise or a default would break a key (a constant in a unique column, an id that
@@ -59,10 +60,16 @@ pub struct Described {
 ///
 /// # Errors
 /// If a constraint cannot be kept, with the remedy; if the server fails.
-pub async fn describe(client: &Client, info: &TableInfo, wish: &Wish) -> Result<Described, CatalogError> {
+pub async fn describe(
+    client: &Client,
+    info: &TableInfo,
+    wish: &Wish,
+    scope: Scope,
+) -> Result<Described, CatalogError> {
+    scope.enter(client).await?;
     client.batch_execute(include_str!("../sql/catalog_begin.sql")).await?;
     let described = Design::of(client, info, wish).await;
-    let ended = client.batch_execute("ROLLBACK").await;
+    let ended = scope.leave(client).await;
     let described = described?;
     ended?;
     Ok(described)

@@ -18,6 +18,7 @@ mod narrow;
 mod present;
 mod read;
 mod references;
+mod scope;
 mod slot;
 mod spec;
 mod verify;
@@ -29,4 +30,5 @@ pub use info::{
     TableInfo, TypeShape,
 };
 pub use keys::MostRows;
+pub use scope::Scope;
 pub use verify::verify;

@@ -15,6 +15,7 @@ use tokio_postgres::{Client, Error};
 use super::describe::Described;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
+use super::scope::Scope;
 use super::slot::has_sequence;
 use crate::quote::{identifier, qualified};
 
@@ -29,8 +30,7 @@ const STRETCH: u64 = 400;
 /// Partitions up to which their bounds are checked: each row is compared with each.
 const MOST_LEAVES: usize = 2_000;
 
-/// Has the server judge a sample of the described rows. Nothing of it stays; the session must not be
-/// in a transaction. `Ok` holds warnings, e.g. that the role may not create temporary tables.
+/// Has the server judge a sample of the described rows. Nothing of it stays. `Ok` holds warnings, e.g. that the role may not create temporary tables.
 ///
 /// # Errors
 /// If a row is refused: by which constraint and which row; if the server fails.
@@ -38,6 +38,7 @@ pub async fn verify(
     client: &Client,
     info: &TableInfo,
     described: &Described,
+    scope: Scope,
 ) -> Result<Vec<String>, CatalogError> {
     if !info.may_create_temporary {
         let role = &info.role;
@@ -46,10 +47,10 @@ pub async fn verify(
              (GRANT TEMPORARY ON DATABASE … TO {role})"
         )]);
     }
-    client.batch_execute("BEGIN").await?;
+    scope.enter(client).await?;
     let trial = Trial { client, info, described };
     let outcome = trial.run().await;
-    let ended = client.batch_execute("ROLLBACK").await;
+    let ended = scope.leave(client).await;
     let warnings = outcome?;
     ended?;
     Ok(warnings)

@@ -1,5 +1,5 @@
 -- Looking changes nothing, and constants come in the spelling that every server reads.
-BEGIN READ ONLY;
+SET TRANSACTION READ ONLY;
 SET LOCAL DateStyle = 'ISO, YMD';
 SET LOCAL IntervalStyle = 'postgres';
 SET LOCAL bytea_output = 'hex';

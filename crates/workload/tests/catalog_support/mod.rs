@@ -14,7 +14,7 @@ use pgserver::{Home, Instance, Major, Running, Spec};
 use rowgen::{ColumnSpec, Constants, Encoder, Format};
 use tempfile::TempDir;
 use tokio_postgres::Client;
-use workload::catalog::{CatalogError, Described, TableInfo, Wish, describe, verify};
+use workload::catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
 use workload::connect::{Connection, Target};
 
 /// The oldest and the newest release that pgrig works with.
@@ -123,8 +123,8 @@ impl Database {
 
     pub(crate) async fn fill_wish(&self, table: &str, wish: &Wish) -> Result<Described, CatalogError> {
         let info = TableInfo::read(self.client(), table).await?;
-        let described = describe(self.client(), &info, wish).await?;
-        let warnings = verify(self.client(), &info, &described).await?;
+        let described = describe(self.client(), &info, wish, Scope::Idle).await?;
+        let warnings = verify(self.client(), &info, &described, Scope::Idle).await?;
         assert_eq!(warnings, Vec::<String>::new());
         self.load(&info, &described).await;
         Ok(described)
