@@ -2,8 +2,9 @@
 
 mod rowgen_support;
 
-use rowgen::{Encoder, Format, Kind, Turn, Values, hash_partition};
+use rowgen::{Encoder, Format, Kind, Storage, Stored, Turn, Values, hash_partition};
 use rowgen_support::{Server, on, table};
+use workload::quote::identifier;
 
 #[test]
 fn postgresql_13() {
@@ -17,6 +18,7 @@ fn postgresql_18() {
 
 async fn takes_everything(server: Server) {
     every_kind(&server).await;
+    stored_lengths(&server).await;
     unique_values(&server).await;
     hash_partitions(&server).await;
 }
@@ -42,6 +44,38 @@ async fn every_kind(server: &Server) {
     server.sql("DROP TABLE \"by binary\"; ALTER TABLE \"binary\" RENAME TO \"by binary\"").await;
     server.load(&stored, Format::Text, "").await;
     assert_eq!(server.value::<i64>(difference).await, 3_000, "another seed, other rows");
+}
+
+/// What values take is told beforehand: exactly, but for types with much structure.
+async fn stored_lengths(server: &Server) {
+    for (number, kind) in server.kinds().await.iter().enumerate() {
+        let table = table(&format!("any {number}"), 1_000, std::slice::from_ref(kind), |_| Values::Any);
+        server.load(&table, Format::Text, "").await;
+        let storage = Storage::new(&table);
+        let foretold: u32 = (0..table.rows).flat_map(|row| storage.row(row)).map(length).sum();
+        let query = format!(
+            "SELECT sum(pg_column_size({})) FROM \"any {number}\"",
+            identifier(&table.columns[0].name)
+        );
+        let seen: i64 = server.value(&query).await;
+        let tolerated = if is_structured(kind) { seen / 33 } else { 0 };
+        assert!((i64::from(foretold) - seen).abs() <= tolerated, "{}: {foretold}, but {seen}", kind.sql());
+    }
+}
+
+fn length(stored: Stored) -> u32 {
+    match stored {
+        Stored::Null => 0,
+        Stored::Fixed { length, .. } | Stored::Varying { length, .. } => length,
+    }
+}
+
+fn is_structured(kind: &Kind) -> bool {
+    match kind {
+        Kind::Array(element) => is_structured(element),
+        Kind::Jsonb | Kind::TsVector | Kind::TsQuery | Kind::Multirange { .. } => true,
+        _ => false,
+    }
 }
 
 /// The server itself says that they are unique.
