@@ -48,18 +48,14 @@ impl Draw {
         const FLIP: u64 = 0xE703_7ED1_A0B4_28DB;
         self.0 = self.0.wrapping_add(STEP);
         let product = u128::from(self.0) * u128::from(self.0 ^ FLIP);
-        #[expect(clippy::cast_possible_truncation)]
-        let folded = (product >> 64) as u64 ^ product as u64;
-        folded
+        halves(product).0 ^ halves(product).1
     }
 
     /// From 0 to `count - 1`.
     #[inline]
     pub(crate) fn below(&mut self, count: u64) -> u64 {
         // Lemire's multiplication; a bias of count/2^64 shows in no test table.
-        #[expect(clippy::cast_possible_truncation)]
-        let high = ((u128::from(self.next()) * u128::from(count)) >> 64) as u64;
-        high
+        halves(u128::from(self.next()) * u128::from(count)).1
     }
 
     /// From `low` to `high`, both included.
@@ -82,6 +78,13 @@ impl Draw {
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
+}
+
+/// Low, high.
+#[inline]
+#[expect(clippy::cast_possible_truncation)]
+fn halves(product: u128) -> (u64, u64) {
+    (product as u64, (product >> 64) as u64)
 }
 
 #[inline]

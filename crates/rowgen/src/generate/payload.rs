@@ -84,6 +84,12 @@ static SLOTTED: LazyLock<[Word; SLOTS]> = LazyLock::new(|| {
     slots
 });
 
+/// The slot that the low bits choose.
+#[expect(clippy::cast_possible_truncation)]
+fn slot(bits: u64) -> usize {
+    bits as usize % SLOTS
+}
+
 /// Appends so many bytes of words; the last one may be cut.
 pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
     let slots = &*SLOTTED;
@@ -98,7 +104,7 @@ pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
             if at >= end {
                 break;
             }
-            let word = slots[bits as usize % SLOTS];
+            let word = slots[slot(bits)];
             out[at..at + SLOT].copy_from_slice(&word.bytes);
             at += usize::from(word.length);
             bits >>= 9;
@@ -113,7 +119,7 @@ pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
 
 /// A word without the space after it.
 pub(super) fn word(draw: &mut Draw) -> &'static str {
-    let word = &SLOTTED[draw.below(SLOTS as u64) as usize];
+    let word = &SLOTTED[slot(draw.next())];
     let bytes = &word.bytes[..usize::from(word.length) - 1];
     std::str::from_utf8(bytes).expect("ASCII")
 }
