@@ -47,7 +47,13 @@ impl Rows {
             for (before, reader) in &mut fields {
                 out.extend_from_slice(before);
                 let kind = reader.kind();
-                write(kind, reader.value(row), out);
+                match (reader.value(row), kind) {
+                    // By far the most frequent: worth the shortest way.
+                    (Value::Units(units), Kind::Int2 | Kind::Int4 | Kind::Int8) => {
+                        out.extend_from_slice(itoa::Buffer::new().format(units).as_bytes());
+                    }
+                    (value, kind) => write(kind, value, out),
+                }
             }
             out.extend_from_slice(&self.tail);
         }
@@ -56,7 +62,6 @@ impl Rows {
 
 const NULL: &[u8] = b"\\N";
 
-#[inline]
 fn write(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
     match (value, kind) {
         (Value::Null, _) => out.extend_from_slice(NULL),

@@ -1,6 +1,6 @@
 //! From a table's facts to rows that keep its constraints.
 
-use rowgen::{Column, ColumnSpec, Kind, Table};
+use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table};
 use tokio_postgres::Client;
 
 use super::allowed::{Allowed, Set};
@@ -46,6 +46,13 @@ pub struct Described {
     pub text_only: Vec<String>,
     /// What people should know.
     pub warnings: Vec<String>,
+}
+
+impl Described {
+    /// Whether the rows can be sent in this format.
+    pub fn supports(&self, format: Format) -> bool {
+        format == Format::Text || self.text_only.is_empty() && Encoder::supports(&self.table, format)
+    }
 }
 
 /// Describes rows for the table. Nothing is changed.

@@ -39,6 +39,8 @@ pub(super) struct Charter {
     /// The rows of a table of the user's, as they were described when the fill began: what is
     /// there decides over them, and more is there now.
     pub described: Option<Table>,
+    /// Whether those can be sent in binary.
+    pub binary: bool,
     /// Bytes that such a table shall take in the end.
     pub until_size: Option<u64>,
 }
@@ -87,6 +89,7 @@ impl Ledger {
             rows,
             chunk_rows,
             described: plan.described.as_ref().map(|rows| rows.table.clone()),
+            binary: plan.described.as_ref().is_some_and(|rows| rows.binary),
             until_size: plan.until_size,
         };
         let charter = serde_json::to_string(&charter).expect("plain data");

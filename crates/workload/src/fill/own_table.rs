@@ -4,7 +4,7 @@
 use std::num::NonZeroU16;
 
 use page::{LINE_POINTER, max_align};
-use rowgen::{ColumnSpec, Encoder, Format, Storage, Stored, Table};
+use rowgen::{ColumnSpec, Format, Storage, Stored, Table};
 use tokio_postgres::Client;
 
 use super::chunks::{Chunking, Spread};
@@ -37,7 +37,6 @@ struct Seen {
     info: TableInfo,
     rows: Rows,
     first_row: u64,
-    format: Option<Format>,
 }
 
 /// Plans the fill of a table of the user's. Nothing is changed: what --ddl makes is rolled back.
@@ -138,9 +137,8 @@ async fn existing(
         if let Some(begun) = begun
             && let Some(table) = begun.charter.described.clone()
         {
-            let format = binary_if_supported(&table, &[]);
-            let rows = Rows { table, most: None, warnings: Vec::new() };
-            let seen = Seen { info, rows, first_row: begun.charter.first_row, format };
+            let rows = Rows { table, binary: begun.charter.binary, most: None, warnings: Vec::new() };
+            let seen = Seen { info, rows, first_row: begun.charter.first_row };
             let until_size = begun.charter.until_size;
             return planned(survey, &adjusted, seen, Some(begun), until_size);
         }
@@ -187,16 +185,11 @@ async fn look(
     let wish = Wish { columns: specs, first_row: 0, rows, seed: own.seed };
     let described = describe(client, &info, &wish, scope).await?;
     let mut warnings = verify(client, &info, &described, scope).await?;
-    let Described { table, first_row, most_rows, text_only, warnings: told } = described;
+    let binary = described.supports(Format::Binary);
+    let Described { table, first_row, most_rows, warnings: told, .. } = described;
     warnings.splice(0..0, told);
-    let format = binary_if_supported(&table, &text_only);
     let most = most_rows.map(|most| (most.rows, most.why));
-    Ok(Seen { info, rows: Rows { table, most, warnings }, first_row, format })
-}
-
-/// Binary where every column can be sent so.
-fn binary_if_supported(table: &Table, text_only: &[String]) -> Option<Format> {
-    (text_only.is_empty() && Encoder::supports(table, Format::Binary)).then_some(Format::Binary)
+    Ok(Seen { info, rows: Rows { table, binary, most, warnings }, first_row })
 }
 
 fn planned(
@@ -206,7 +199,7 @@ fn planned(
     unfinished: Option<Unfinished>,
     until_size: Option<u64>,
 ) -> Result<Plan, FillError> {
-    let Seen { info, rows, first_row, format } = seen;
+    let Seen { info, rows, first_row } = seen;
     let bytes_per_row = bytes_per_row(&rows.table);
     let most = rows.most.as_ref().map(|(most, _)| *most);
     let until_size = match request.amount {
@@ -231,16 +224,16 @@ fn planned(
     };
     let wanted = unfinished.as_ref().map_or(wanted, |begun| begun.charter.rows);
     let chunking = Chunking { first_row, rows: wanted, chunk_rows, spread: Spread::Table };
-    let (format, why) = match (request.format, format) {
-        (Some(CopyFormat::Binary), None) => {
+    let (format, why) = match (request.format, rows.binary) {
+        (Some(CopyFormat::Binary), false) => {
             return Err(FillError::Combination(
                 "--format binary: not all of these columns can be sent so. Leave it out".to_owned(),
             ));
         }
         (Some(format), _) => (format, "--format says so"),
-        (None, Some(_)) if !survey.is_remote() => (CopyFormat::Binary, "the server parses it fastest"),
-        (None, Some(_)) => (CopyFormat::Text, "fewer bytes cross the network than in binary"),
-        (None, None) => (CopyFormat::Text, "not all of these columns can be sent in binary"),
+        (None, true) if !survey.is_remote() => (CopyFormat::Binary, "the server parses it fastest"),
+        (None, true) => (CopyFormat::Text, "fewer bytes cross the network than in binary"),
+        (None, false) => (CopyFormat::Text, "not all of these columns can be sent in binary"),
     };
     let streams = request.streams.unwrap_or_else(|| streams(survey, wanted));
     let rows_predicted = match (request.amount, wanted) {

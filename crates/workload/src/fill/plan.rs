@@ -100,6 +100,8 @@ pub struct Plan {
 pub struct Rows {
     /// How they are made.
     pub table: Table,
+    /// Whether every column can be sent in binary.
+    pub binary: bool,
     /// The most rows that keys leave room for, and why.
     pub most: Option<(u64, String)>,
     /// What people should know.

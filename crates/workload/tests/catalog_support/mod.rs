@@ -132,12 +132,16 @@ impl Database {
 
     /// Loads all described rows; the server must accept them.
     pub(crate) async fn load(&self, info: &TableInfo, described: &Described) {
-        let encoder = Encoder::new(&described.table, Format::Text, Constants::Sent);
+        // What is tried is text, so each format is seen.
+        let format = if described.supports(Format::Binary) { Format::Binary } else { Format::Text };
+        let encoder = Encoder::new(&described.table, format, Constants::Sent);
         let columns: Vec<String> = encoder.columns().map(workload::quote::identifier).collect();
         let table = workload::quote::qualified(&info.schema, &info.name);
-        let statement = format!("COPY {table} ({}) FROM STDIN", columns.join(", "));
-        let mut rows = Vec::new();
+        let statement =
+            format!("COPY {table} ({}) FROM STDIN (FORMAT {})", columns.join(", "), format.name());
+        let mut rows = encoder.header().to_vec();
         encoder.encode(described.first_row..described.table.rows, &mut rows);
+        rows.extend_from_slice(encoder.trailer());
         let sink = self.client().copy_in::<_, Bytes>(&statement).await.unwrap();
         let mut sink = std::pin::pin!(sink);
         let sent = sink.send(Bytes::from(rows)).await;
