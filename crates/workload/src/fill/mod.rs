@@ -24,6 +24,7 @@ mod rate;
 mod remains;
 mod request;
 mod scratch;
+mod script;
 mod session;
 mod sink;
 mod steps;
@@ -38,7 +39,7 @@ pub use compression::{Compressed, Compression};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{IndexBuild, Method, Plan, Prediction, Rows};
+pub use plan::{IndexBuild, Method, Plan, Prediction, RowKey, Rows};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
 pub use probe::{
@@ -51,6 +52,7 @@ pub use request::{
     Partitions, Persistence, Request, Subject,
 };
 pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
+pub use script::sql_of_script;
 pub use survey::Survey;
 
 use self::limits::{Event, Governor, Limits, Sight};
@@ -104,7 +106,7 @@ pub async fn run(
     let governor = in_chunks
         .then(|| Governor::new(conduct.limits, conduct.sight, plan.chunk_space(), &tell))
         .transpose()?;
-    let prober = conduct.probe.map(|kind| plan.prober(kind));
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let filler = Filler::new(target, plan, governor, prober, observer);
     let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {
