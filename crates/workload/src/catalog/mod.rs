@@ -31,4 +31,4 @@ pub use info::{
 };
 pub use keys::MostRows;
 pub use scope::Scope;
-pub use verify::verify;
+pub use verify::{Verified, verify};

@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, RwLock};
 use super::chunks::Chunk;
 use super::ddl;
 use super::error::Cause;
+use super::growth::{Growth, Next};
 use super::ledger::Ledger;
 use super::limits::{Admission, Governor, Shortage, StopReason, Ticket};
 use super::plan::Method;
@@ -38,18 +39,9 @@ struct Loop<'f, 'a> {
     /// Which chunks there are to look at.
     end: u64,
     /// How the table grows, where it is to reach a size.
-    growth: Mutex<Growth>,
+    growth: Option<Mutex<Growth>>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     loading: RwLock<()>,
-}
-
-/// How a table grows by chunks.
-#[derive(Debug, Default)]
-struct Growth {
-    /// What it took before the first one, bytes.
-    before: Option<u64>,
-    running: u64,
-    done: u64,
 }
 
 impl Filler<'_> {
@@ -86,7 +78,10 @@ impl Filler<'_> {
             started: Instant::now(),
             next: AtomicU64::new(0),
             end: plan.chunking.count().unwrap_or(u64::MAX),
-            growth: Mutex::new(Growth::default()),
+            growth: plan.until_size.map(|goal| {
+                let row = plan.predicted.sizes.total() as f64 / plan.chunking.chunk_rows as f64;
+                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row))
+            }),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
@@ -208,7 +203,7 @@ impl Loop<'_, '_> {
     async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
         let space = self.filler.plan.chunk_space();
-        while self.wants_more(&session).await? {
+        while let Some(rows) = self.wanted(&session).await? {
             // A chunk is taken only once it may begin: so none is left out before the last.
             let admitted = match &self.filler.governor {
                 Some(governor) => match governor.before_chunk(space).await? {
@@ -217,7 +212,7 @@ impl Loop<'_, '_> {
                 },
                 None => None,
             };
-            let Some(chunk) = self.next_chunk() else {
+            let Some(chunk) = self.next_chunk(rows) else {
                 if let Some((governor, ticket)) = admitted {
                     governor.chunk_failed(ticket);
                 }
@@ -230,7 +225,9 @@ impl Loop<'_, '_> {
                     None
                 }
             };
-            self.chunk_ended().await;
+            if let Some(growth) = &self.growth {
+                growth.lock().await.ended(rows);
+            }
             if let Some(reason) = stop {
                 return Ok(self.stop(reason));
             }
@@ -244,44 +241,43 @@ impl Loop<'_, '_> {
         self.filler.generated().stop.get_or_insert(reason);
     }
 
-    /// The next chunk that is not loaded yet and has rows.
-    fn next_chunk(&self) -> Option<Chunk> {
+    /// The next chunk that is not loaded yet and has rows; cut to so many.
+    fn next_chunk(&self, most: u64) -> Option<Chunk> {
         let plan = self.filler.plan;
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.end {
                 return None;
             }
-            let chunk = plan.chunking.chunk(number);
+            let mut chunk = plan.chunking.chunk(number);
             let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
             if !done && !chunk.rows.is_empty() {
+                chunk.rows.end = chunk.rows.end.min(chunk.rows.start.saturating_add(most));
                 return Some(chunk);
             }
         }
     }
 
-    /// Whether the size that was asked for takes another chunk. The last stream at work decides on the
-    /// size as it then is.
-    async fn wants_more(&self, session: &Session) -> Result<bool, ConnectError> {
-        let Some(goal) = self.filler.plan.until_size else { return Ok(true) };
-        let mut growth = self.growth.lock().await;
-        let size = self.filler.sizes(session).await?.total();
-        let before = *growth.before.get_or_insert(size);
-        let chunk = match growth.done {
-            0 => self.filler.plan.chunk_space().heap,
-            done => size.saturating_sub(before) / done,
+    /// How many rows another chunk may have; none if the size that was asked for takes no more.
+    async fn wanted(&self, session: &Session) -> Result<Option<u64>, ConnectError> {
+        let Some(growth) = &self.growth else { return Ok(Some(u64::MAX)) };
+        let mut growth = growth.lock().await;
+        let next = match growth.next() {
+            Next::Measure => growth.measured(self.size(session).await?),
+            next => next,
         };
-        let wanted = size + growth.running * chunk + chunk / 2 < goal;
-        growth.running += u64::from(wanted);
-        Ok(wanted)
+        Ok(match next {
+            Next::Load(rows) => Some(rows),
+            Next::End | Next::Measure => None,
+        })
     }
 
-    async fn chunk_ended(&self) {
-        if self.filler.plan.until_size.is_some() {
-            let mut growth = self.growth.lock().await;
-            growth.running -= 1;
-            growth.done += 1;
-        }
+    /// What the bulk table takes with its indexes, and with the maps that the vacuum will make, bytes.
+    async fn size(&self, session: &Session) -> Result<u64, ConnectError> {
+        let (plan, name) = (self.filler.plan, &self.filler.tables.bulk.name);
+        let vacuum = plan.includes(InitStep::Vacuum);
+        let row = session.row(include_str!("../sql/growth.sql"), &[&plan.schema, name, &vacuum]).await?;
+        Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
     }
 
     /// Loads a chunk that the governor lets begin, again if it lets it; gives the reason if none may

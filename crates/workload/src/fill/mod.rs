@@ -10,6 +10,7 @@ mod copy;
 mod ddl;
 mod error;
 mod generate;
+mod growth;
 mod leaf;
 mod ledger;
 pub mod limits;
