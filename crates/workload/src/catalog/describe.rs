@@ -15,6 +15,7 @@ use super::present::Present;
 use super::references::{self, Group};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
+use super::transaction::{Access, rolled_back};
 
 /// What rows are wanted.
 #[derive(Clone, Debug, Default)]
@@ -67,12 +68,7 @@ impl Described {
 /// # Errors
 /// If a constraint cannot be kept, with the remedy; if the server fails.
 pub async fn describe(client: &Client, info: &TableInfo, wish: &Wish) -> Result<Described, CatalogError> {
-    client.batch_execute(include_str!("../sql/catalog_begin.sql")).await?;
-    let described = Design::of(client, info, wish).await;
-    let ended = client.batch_execute("ROLLBACK").await;
-    let described = described?;
-    ended?;
-    Ok(described)
+    rolled_back(client, Access::ReadOnly, Design::of(client, info, wish)).await
 }
 
 struct Design<'a> {

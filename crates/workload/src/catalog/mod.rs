@@ -20,6 +20,7 @@ mod read;
 mod references;
 mod slot;
 mod spec;
+mod transaction;
 mod verify;
 
 pub use describe::{Described, Wish, describe};

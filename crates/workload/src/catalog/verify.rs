@@ -16,6 +16,7 @@ use super::describe::Described;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
 use super::slot::has_sequence;
+use super::transaction::{Access, rolled_back};
 use crate::quote::{identifier, qualified};
 
 /// The temporary table.
@@ -46,13 +47,8 @@ pub async fn verify(
              (GRANT TEMPORARY ON DATABASE … TO {role})"
         )]);
     }
-    client.batch_execute("BEGIN").await?;
     let trial = Trial { client, info, described };
-    let outcome = trial.run().await;
-    let ended = client.batch_execute("ROLLBACK").await;
-    let warnings = outcome?;
-    ended?;
-    Ok(warnings)
+    rolled_back(client, Access::ReadWrite, trial.run()).await
 }
 
 struct Trial<'a> {
@@ -79,8 +75,7 @@ impl Trial<'_> {
 
     /// CREATE TABLE and what goes with it.
     fn ddl(&self) -> String {
-        let mut statements =
-            vec!["SET LOCAL lc_monetary = 'C'".to_owned(), format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
+        let mut statements = vec![format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
         let columns = self.info.columns.iter().map(column_definition);
         let checks = self
             .info
