@@ -275,6 +275,17 @@ fn appended_rows_go_on_after_those_present() {
         database.fill("ids", 100).await.unwrap();
         assert_eq!(database.value("SELECT max(id) FROM ids").await, "700");
         assert_eq!(database.value("SELECT max(day) FROM ids").await, "2030-11-21");
+        // A fill that goes on after an interruption makes the same rows.
+        let info = TableInfo::read(database.client(), "ids").await.unwrap();
+        let mut wish = Wish { rows: Some(100), seed: 42, ..Wish::default() };
+        let whole = describe(database.client(), &info, &wish).await.unwrap();
+        let stored = serde_json::to_string(&whole.present).unwrap();
+        let mut half = whole.clone();
+        half.table.rows -= 50;
+        database.load(&info, &half).await;
+        wish.present = Some(serde_json::from_str(&stored).unwrap());
+        wish.first_row = whole.first_row;
+        assert_eq!(describe(database.client(), &info, &wish).await.unwrap().table, whole.table);
         // Going on with numbered rows: the same values as in one go.
         database.sql("TRUNCATE ids").await;
         database.fill("ids", 100).await.unwrap();

@@ -30,4 +30,5 @@ pub use info::{
     TableInfo, TypeShape,
 };
 pub use keys::MostRows;
+pub use present::Present;
 pub use verify::verify;
