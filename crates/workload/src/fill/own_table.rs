@@ -78,7 +78,7 @@ fn in_schema(schema: Option<&str>, name: &str) -> String {
 
 /// The table, if it is there; that it is not is an error only if nothing creates it.
 async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Option<TableInfo>, FillError> {
-    match TableInfo::read(client, name).await {
+    match TableInfo::read(client, name, Scope::Idle).await {
         Ok(info) => Ok(Some(info)),
         Err(CatalogError::NoTable { .. }) if may_be_missing => Ok(None),
         Err(error) => Err(error.into()),
@@ -110,7 +110,7 @@ async fn made(
             return Err(FillError::Ddl { problem });
         }
     };
-    let info = TableInfo::read(client, name).await?;
+    let info = TableInfo::read(client, name, Scope::Transaction).await?;
     look(client, info, request, specs, Scope::Transaction).await
 }
 
@@ -182,7 +182,7 @@ async fn look(
         Amount::Rows(rows) => Some(rows),
         _ => None,
     };
-    let wish = Wish { columns: specs, first_row: 0, rows, seed: own.seed };
+    let wish = Wish { columns: specs, rows, seed: own.seed, ..Wish::default() };
     let described = describe(client, &info, &wish, scope).await?;
     let mut warnings = verify(client, &info, &described, scope).await?;
     let binary = described.supports(Format::Binary);
