@@ -192,6 +192,11 @@ impl Plan {
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
+    /// Percent of each page that is filled while rows come in.
+    pub(super) fn load_fillfactor(&self) -> u8 {
+        if self.method == Method::Explode { 100 } else { self.fillfactor }
+    }
+
     /// What a chunk takes, and later steps for its rows.
     pub fn chunk_space(&self) -> ChunkSpace {
         let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
