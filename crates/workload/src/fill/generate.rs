@@ -9,11 +9,12 @@ use futures_util::future::try_join_all;
 use measure::Unit;
 use tokio::sync::RwLock;
 
+use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
 use super::error::Cause;
 use super::ledger::Ledger;
-use super::limits::{Admission, Governor, Shortage, StopReason};
+use super::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use super::plan::Method;
 use super::rate::RateMeter;
 use super::request::InitStep;
@@ -45,10 +46,13 @@ impl Filler<'_> {
     /// Loads all chunks that are not loaded yet and returns the rows that came in. `session` is in
     /// the transaction that created the tables, if the plan is a single one.
     pub(super) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
+        if let Some(governor) = &self.governor {
+            governor.begin()?;
+        }
         let meter = RateMeter::start("rows-sent", Unit::Rows);
         let watch = async {
             match &self.governor {
-                Some(governor) => governor.watch().await,
+                Some(governor) => governor.watch(|outlook| self.observer.outlook(outlook)).await,
                 None => std::future::pending().await,
             }
         };
@@ -74,7 +78,7 @@ impl Filler<'_> {
             meter,
             started: Instant::now(),
             next: AtomicU64::new(0),
-            end: plan.chunking.count().unwrap_or(u64::MAX),
+            end: plan.chunks(),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
@@ -96,12 +100,30 @@ impl Filler<'_> {
         if plan.method == Method::Reinsert {
             work.seed(session).await?;
         }
-        try_join_all((0..plan.streams.get()).map(|_| work.stream())).await?;
+        self.hold_ballast(session).await?;
+        let loaded = try_join_all((0..plan.streams.get()).map(|_| work.stream())).await;
+        let given_up = self.give_up_ballast(session).await;
+        // What went wrong first counts.
+        loaded?;
+        given_up?;
         if plan.includes(InitStep::Create) {
             self.drop_defaults(session).await?;
         }
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
+    }
+
+    async fn hold_ballast(&self, session: &Session) -> Result<(), ConnectError> {
+        let Some(ballast) = &self.ballast else { return Ok(()) };
+        ballast.hold(session).await?;
+        self.governor.iter().for_each(|governor| governor.hold_ballast(BALLAST));
+        Ok(())
+    }
+
+    async fn give_up_ballast(&self, session: &Session) -> Result<(), ConnectError> {
+        let Some(ballast) = &self.ballast else { return Ok(()) };
+        self.governor.iter().for_each(|governor| governor.hold_ballast(0));
+        ballast.give_up(session).await
     }
 
     /// Article 000's level 0: one statement makes table and rows.
@@ -142,10 +164,9 @@ impl Filler<'_> {
     /// is met: the rows to come go there.
     async fn reclaim(&self, session: &Session) -> Result<(), ConnectError> {
         let plan = self.plan;
-        let Some(rows) = plan.rows() else { return Ok(()) };
-        let wanted = plan.predicted.sizes.heap;
+        let needed = plan.heap_of(plan.rows_done());
         let there = self.sizes(session).await?.heap;
-        let needed = wanted * plan.rows_done() / rows.max(1);
+        let wanted = plan.rows().map_or(needed, |rows| plan.heap_of(rows));
         if there.saturating_sub(needed) > wanted / 200 {
             let table = qualified(&plan.schema, &self.tables.bulk.name);
             self.watched(session, &format!("VACUUM {table}")).await?;
@@ -199,7 +220,13 @@ impl Loop<'_, '_> {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             if number >= self.end {
+                if plan.rows().is_none() {
+                    self.filler.generated().stop.get_or_insert(StopReason::IdsUsedUp);
+                }
                 return Ok(());
+            }
+            if self.filler.is_stopped() {
+                return Err(Cause::Interrupted);
             }
             let chunk = plan.chunking.chunk(number);
             let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
@@ -228,13 +255,13 @@ impl Loop<'_, '_> {
         session: &Session,
         chunk: &Chunk,
     ) -> Result<Option<StopReason>, Cause> {
-        let mut admission = governor.before_chunk(self.filler.plan.chunk_space()).await?;
+        let mut admission = self.unless_stopped(governor.before_chunk(self.filler.plan.chunk_space())).await?;
         loop {
             let ticket = match admission {
                 Admission::Go(ticket) => ticket,
                 Admission::Stop(reason) => return Ok(Some(reason)),
             };
-            let error = match self.load(session, chunk).await {
+            let error = match self.load_with_ballast(session, chunk).await {
                 Ok(()) => {
                     governor.chunk_done(ticket);
                     return Ok(None);
@@ -246,8 +273,26 @@ impl Loop<'_, '_> {
                 return Err(error.into());
             };
             session.run("ROLLBACK").await?;
-            admission = governor.chunk_short(ticket, shortage).await?;
+            self.filler.give_up_ballast(session).await?;
+            admission = self.unless_stopped(governor.chunk_short(ticket, shortage)).await?;
         }
+    }
+
+    /// The governor's answer, unless the user wants to stop while it waits.
+    async fn unless_stopped(
+        &self,
+        answer: impl Future<Output = Result<Admission, OutOfSpace>>,
+    ) -> Result<Admission, Cause> {
+        tokio::select! {
+            answer = answer => Ok(answer?),
+            () = self.filler.stopped() => Err(Cause::Interrupted),
+        }
+    }
+
+    /// Loads one chunk. If there is no room even for the ballast, there is none for the chunk.
+    async fn load_with_ballast(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+        self.filler.hold_ballast(session).await?;
+        self.load(session, chunk).await
     }
 
     /// Loads one chunk, unless another session has done so.
