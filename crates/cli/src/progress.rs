@@ -100,9 +100,10 @@ impl<'a> FillProgress<'a> {
             ProgressStyle::Bar => current.bar.set_message(text),
             ProgressStyle::Lines if current.last_line.elapsed() >= LINE_INTERVAL => {
                 current.last_line = Instant::now();
-                let percent = position.zip(current.bar.length()).map_or(String::new(), |(position, length)| {
-                    format!("{} %, ", position * 100 / length.max(1))
-                });
+                let percent =
+                    position.zip(current.bar.length()).map_or(String::new(), |(position, length)| {
+                        format!("{} %, ", position * 100 / length.max(1))
+                    });
                 self.printer.say(format!("{}: {percent}{text}", current.name));
             }
             ProgressStyle::Lines | ProgressStyle::None => {}

@@ -14,8 +14,8 @@ use std::time::Duration;
 use pgserver::{Home, Instance, Major, Profile, Running, Spec};
 use workload::connect::{Connection, Target};
 use workload::fill::limits::{
-    Admission, ChunkSpace, Event, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight, SpaceLimit, SpaceRule,
-    StopReason, WalFacts, WalUse, What,
+    Admission, ChunkSpace, Event, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight, SpaceLimit,
+    SpaceRule, StopReason, WalFacts, WalUse, What,
 };
 use workload::volume::{Volume, Volumes};
 
@@ -265,7 +265,7 @@ fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
     on_each(16, |mount| {
         let chunk = ChunkSpace { heap: 100 * MB, ..ChunkSpace::default() };
         let governor = Governor::new(Limits::default(), Some(sight(mount)), Owed::default(), &|_| ());
-        let refused = governor.unwrap().refuse_full(chunk).unwrap_err();
+        let refused = governor.unwrap().refuse_full(chunk, 0).unwrap_err();
         assert!(matches!(refused, LimitsError::NoRoom { needed, .. } if needed == chunk.heap), "{refused}");
         let over = Limits { duration: Some(Duration::ZERO), ..Limits::default() };
         let chunk = ChunkSpace { heap: MB, ..ChunkSpace::default() };

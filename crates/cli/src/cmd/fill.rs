@@ -176,7 +176,15 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
     let partial = (plan.rows().is_none() && plan.unfinished.is_some())
         .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
-    let texts = dead.into_iter().chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
+    let gaps = outcome.gaps.iter().map(|rows| {
+        format!(
+            "ids {} to {} are missing: there was no room for their chunk, and later there was some",
+            grouped(rows.start + 1),
+            grouped(rows.end)
+        )
+    });
+    let texts =
+        dead.into_iter().chain(gaps).chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
     texts.map(|text| Note { text }).collect()
 }
 

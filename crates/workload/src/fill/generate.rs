@@ -2,7 +2,7 @@
 //! the chunk's number is recorded with its rows.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
@@ -16,6 +16,7 @@ use super::error::Cause;
 use super::ledger::Ledger;
 use super::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use super::plan::Method;
+use super::queue::Queue;
 use super::rate::RateMeter;
 use super::request::InitStep;
 use super::session::Session;
@@ -34,10 +35,7 @@ struct Loop<'f, 'a> {
     sink: Sink<'f>,
     meter: &'f RateMeter,
     started: Instant,
-    /// Number of the chunk that is looked at next.
-    next: AtomicU64,
-    /// Which chunks there are to look at.
-    end: u64,
+    queue: Queue<'f>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     loading: RwLock<()>,
 }
@@ -77,8 +75,7 @@ impl Filler<'_> {
             sink: Sink::new(plan, &self.tables),
             meter,
             started: Instant::now(),
-            next: AtomicU64::new(0),
-            end: plan.chunks(),
+            queue: Queue::of(plan),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
@@ -103,6 +100,7 @@ impl Filler<'_> {
         self.hold_ballast(session).await?;
         let loaded = try_join_all((0..plan.streams.get()).map(|_| work.stream())).await;
         let given_up = self.give_up_ballast(session).await;
+        self.generated().gaps = work.queue.gaps();
         // What went wrong first counts.
         loaded?;
         given_up?;
@@ -216,27 +214,22 @@ impl Loop<'_, '_> {
     /// Takes chunks as long as there are any, and limits let it.
     async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
-        let plan = self.filler.plan;
         loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.end {
-                if plan.rows().is_none() {
+            if self.filler.is_stopped() {
+                return Err(Cause::Interrupted);
+            }
+            if self.queue.is_empty() {
+                if self.filler.plan.rows().is_none() {
                     self.filler.generated().stop.get_or_insert(StopReason::IdsUsedUp);
                 }
                 return Ok(());
             }
-            if self.filler.is_stopped() {
-                return Err(Cause::Interrupted);
-            }
-            let chunk = plan.chunking.chunk(number);
-            let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
-            if done || chunk.rows.is_empty() {
-                continue;
-            }
             let stop = match &self.filler.governor {
-                Some(governor) => self.govern(governor, &session, &chunk).await?,
+                Some(governor) => self.govern(governor, &session).await?,
                 None => {
-                    self.load(&session, &chunk).await?;
+                    if let Some(chunk) = self.queue.take() {
+                        self.load(&session, &chunk).await?;
+                    }
                     None
                 }
             };
@@ -248,20 +241,25 @@ impl Loop<'_, '_> {
         }
     }
 
-    /// Loads a chunk once the governor lets it begin; gives the reason if none may any more.
-    async fn govern(
-        &self,
-        governor: &Governor<'_>,
-        session: &Session,
-        chunk: &Chunk,
-    ) -> Result<Option<StopReason>, Cause> {
-        let mut admission = self.unless_stopped(governor.before_chunk(self.filler.plan.chunk_space())).await?;
+    /// Loads a chunk once the governor lets one begin; gives the reason if none may any more. The chunk is
+    /// taken only then, so that none is left out between others.
+    async fn govern(&self, governor: &Governor<'_>, session: &Session) -> Result<Option<StopReason>, Cause> {
+        let mut admission =
+            self.unless_stopped(governor.before_chunk(self.filler.plan.chunk_space())).await?;
+        let mut taken = None;
         loop {
             let ticket = match admission {
                 Admission::Go(ticket) => ticket,
-                Admission::Stop(reason) => return Ok(Some(reason)),
+                Admission::Stop(reason) => {
+                    taken.iter().for_each(|chunk| self.queue.give_back(chunk));
+                    return Ok(Some(reason));
+                }
             };
-            let error = match self.load_with_ballast(session, chunk).await {
+            let Some(chunk) = taken.take().or_else(|| self.queue.take()) else {
+                governor.chunk_failed(ticket);
+                return Ok(None);
+            };
+            let error = match self.load_with_ballast(session, &chunk).await {
                 Ok(()) => {
                     governor.chunk_done(ticket);
                     return Ok(None);
@@ -274,6 +272,7 @@ impl Loop<'_, '_> {
             };
             session.run("ROLLBACK").await?;
             self.filler.give_up_ballast(session).await?;
+            taken = Some(chunk);
             admission = self.unless_stopped(governor.chunk_short(ticket, shortage)).await?;
         }
     }

@@ -20,6 +20,7 @@ mod planner;
 mod predict;
 mod present;
 mod probe;
+mod queue;
 mod rate;
 mod remains;
 mod request;
@@ -41,10 +42,10 @@ pub use outcome::Outcome;
 pub use plan::{IndexBuild, Method, Plan, Prediction};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
+pub use present::Present;
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
-pub use present::Present;
 pub use rate::RateMeter;
 pub use remains::{Remains, Replaced};
 pub use request::{
@@ -106,13 +107,12 @@ pub async fn run(
     let in_chunks = plan.has_ledger() && !plan.is_single_transaction();
     // The checkpoints' own files are beside tables that are in no tablespace of their own.
     let ballast = in_chunks && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
-    let governor = in_chunks
-        .then(|| Governor::new(conduct.limits, conduct.sight, plan.owed(), &tell))
-        .transpose()?;
-    // What an earlier run has loaded to the brim may still want its keys; what is dropped makes room.
-    let may_be_full = (plan.unfinished.is_some() && plan.rows().is_none()) || !plan.dropped.is_empty();
-    if let Some(governor) = governor.as_ref().filter(|_| !may_be_full) {
-        governor.refuse_full(plan.chunk_space())?;
+    let governor =
+        in_chunks.then(|| Governor::new(conduct.limits, conduct.sight, plan.owed(), &tell)).transpose()?;
+    // What an earlier run has loaded to the brim may still want its keys.
+    let only_keys = plan.rows().is_none() && plan.chunks_done() > 0;
+    if let Some(governor) = governor.as_ref().filter(|_| !only_keys) {
+        governor.refuse_full(plan.chunk_space(), plan.dropped_bytes)?;
     }
     let prober = conduct.probe.map(|kind| plan.prober(kind));
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);

@@ -1,5 +1,6 @@
 //! What a fill came to.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use measure::{Series, Trial, Unit};
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub before: Sizes,
     /// Why generating ended.
     pub stop: StopReason,
+    /// Rows that are missing between others: their chunk found no room while a later one did.
+    pub gaps: Vec<Range<u64>>,
     /// What limits and marks had to tell.
     pub events: Vec<Event>,
     /// Free on the tables' volume at the end, bytes, where that was looked at.

@@ -9,9 +9,11 @@ use rowgen::pgbench;
 use super::chunks::{Chunking, Spread};
 use super::error::FillError;
 use super::ledger::Unfinished;
-use super::present::Present;
-use super::plan::{IndexBuild, MOST_NARROW_IDS, Method, Plan, Prediction, SORT_MEMORY_BYTES, SORT_TAPE_BYTES};
+use super::plan::{
+    IndexBuild, MOST_NARROW_IDS, Method, Plan, Prediction, SORT_MEMORY_BYTES, SORT_TAPE_BYTES,
+};
 use super::predict::{Layout, tuple};
+use super::present::Present;
 use super::request::{
     Amount, CopyFormat, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
 };

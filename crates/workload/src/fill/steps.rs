@@ -1,6 +1,7 @@
 //! The steps, one after the other, as the plan says.
 
 use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -60,6 +61,8 @@ pub(super) struct Generated {
     pub rate: Option<Series>,
     /// Why it ended.
     pub stop: Option<StopReason>,
+    /// Rows that are missing between others.
+    pub gaps: Vec<Range<u64>>,
     /// What probes found, size by size.
     pub probes: Vec<ProbePoint>,
 }
@@ -175,10 +178,11 @@ impl<'a> Filler<'a> {
         }
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
-        let Generated { rate, stop, probes } = std::mem::take(&mut *self.generated());
+        let Generated { rate, stop, gaps, probes } = std::mem::take(&mut *self.generated());
         Ok(Outcome {
             rate,
             stop: stop.unwrap_or(StopReason::Complete),
+            gaps,
             probes,
             events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
             free: self.governor.as_ref().and_then(Governor::free),

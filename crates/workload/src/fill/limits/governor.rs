@@ -127,12 +127,13 @@ impl<'a> Governor<'a> {
         Ok(())
     }
 
-    /// Refuses a fill that has no room even for one chunk, unless it may wait for some.
+    /// Refuses a fill that has no room even for one chunk, unless it may wait for some. `freed` bytes of
+    /// the tables' volume come back before it begins.
     ///
     /// # Errors
     /// [`LimitsError::NoRoom`].
-    pub fn refuse_full(&self, chunk: ChunkSpace) -> Result<(), LimitsError> {
-        self.lock().ledger.refuse_full(chunk)
+    pub fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
+        self.lock().ledger.refuse_full(chunk, freed)
     }
 
     /// So many bytes beside the tables can be given up for the checkpoints' own files: as many less

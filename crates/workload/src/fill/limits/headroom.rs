@@ -192,7 +192,11 @@ impl SpaceRule {
             let wal = self.for_wal(reading.wal_held);
             return Headroom { bytes: wal.bytes + data, because: wal.because };
         }
-        let because = if self.places.data == number { "for the checkpoints' own files" } else { "no WAL, no data directory" };
+        let because = if self.places.data == number {
+            "for the checkpoints' own files"
+        } else {
+            "no WAL, no data directory"
+        };
         Headroom { bytes: data, because: because.to_owned() }
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::event::{Event, StopReason, What};
 use super::headroom::{Headroom, SpaceRule};
-use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
 use super::places::Places;
+use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
 use super::{ChunkSpace, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
 use crate::volume::Space;
 
@@ -129,10 +129,12 @@ impl Ledger {
         }
     }
 
+    /// `freed` bytes of the tables' volume come back before the first chunk.
+    ///
     /// # Errors
     /// If there is no room even for this one, and waiting for some was not asked for.
-    pub(super) fn refuse_full(&self, chunk: ChunkSpace) -> Result<(), LimitsError> {
-        match self.lack(chunk) {
+    pub(super) fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
+        match self.lack(chunk, freed) {
             Some(Lack { volume, needed, free, kept }) if self.limits.wait_for_space.is_none() => {
                 let Headroom { bytes: kept, because } = kept;
                 Err(LimitsError::NoRoom { volume, needed, free, kept, because })
@@ -176,10 +178,10 @@ impl Ledger {
         }
         let unseen = self.unseen.iter().map(|ticket| ticket.chunk);
         let pending = self.running.values().copied().chain(unseen).fold(ChunkSpace::NONE, ChunkSpace::and);
-        if self.lack(pending.and(chunk)).is_none() {
+        if self.lack(pending.and(chunk), 0).is_none() {
             return Ok(self.grant(now, chunk));
         }
-        Err(match self.lack(chunk) {
+        Err(match self.lack(chunk, 0) {
             // Others are in the way; when they have ended, it can be seen what they took.
             None => No::Wait(LOOK_AGAIN),
             Some(lack) => self.no_room(now, lack),
@@ -251,13 +253,13 @@ impl Ledger {
         self.sight.as_ref().map(|(_, reading)| reading.heap.free)
     }
 
-    /// What is missing for `wanted` on the volumes as last seen.
-    fn lack(&self, wanted: ChunkSpace) -> Option<Lack> {
+    /// What is missing for `wanted` on the volumes as last seen, and `freed` bytes more on the tables'.
+    fn lack(&self, wanted: ChunkSpace, freed: u64) -> Option<Lack> {
         let (rule, reading) = self.sight.as_ref()?;
         let lacks = reading.free().enumerate().map(|(number, free)| Lack {
             volume: rule.role(number),
             needed: rule.needed(number, wanted, self.owed),
-            free,
+            free: if number == Places::TABLES { free.saturating_add(freed) } else { free },
             kept: match number {
                 Places::TABLES => kept(&self.limits, rule, reading),
                 _ => rule.on_volume(number, reading),
@@ -276,7 +278,9 @@ impl Ledger {
             return No::Wait(LOOK_AGAIN.min(waited.left));
         }
         match self.limits.space {
-            SpaceLimit::Brim { .. } => self.stop(now, StopReason::BrimReached { volume, free, kept, because, needed }),
+            SpaceLimit::Brim { .. } => {
+                self.stop(now, StopReason::BrimReached { volume, free, kept, because, needed })
+            }
             SpaceLimit::MustFit | SpaceLimit::UntilFree(_) => {
                 No::Fail(OutOfSpace::NoRoom { volume, needed, free, kept, because })
             }

@@ -61,9 +61,10 @@ fn what_fits_nowhere_is_refused_at_once() {
     let mut ledger = ledger(brim(0), 50 * MB);
     let _running = ledger.admit(START, heap(40 * MB)).unwrap();
     assert!(matches!(ledger.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
-    assert!(matches!(ledger.refuse_full(heap(51 * MB)), Err(LimitsError::NoRoom { .. })));
+    assert!(matches!(ledger.refuse_full(heap(51 * MB), 0), Err(LimitsError::NoRoom { .. })));
+    assert!(ledger.refuse_full(heap(51 * MB), MB).is_ok(), "what is dropped makes room");
     let all = self::ledger(brim(u64::MAX), 50 * MB);
-    assert!(matches!(all.refuse_full(heap(MB)), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
+    assert!(matches!(all.refuse_full(heap(MB), 0), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
 }
 
 #[test]
@@ -92,8 +93,8 @@ fn room_for_later_steps_stays() {
     assert!(ledger.admit(START, heap(50 * MB)).is_ok());
 
     let before = Ledger::new(brim(0), Some((alone(), reading(1000 * MB, 60 * MB))), later.times(3));
-    assert!(before.refuse_full(heap(31 * MB)).is_err(), "30 MB are owed to an earlier run");
-    assert!(before.refuse_full(heap(30 * MB)).is_ok());
+    assert!(before.refuse_full(heap(31 * MB), 0).is_err(), "30 MB are owed to an earlier run");
+    assert!(before.refuse_full(heap(30 * MB), 0).is_ok());
 }
 
 #[test]
@@ -133,7 +134,7 @@ fn time_ends_it_while_it_waits_too() {
 fn a_wait_ends_with_space_or_with_its_time() {
     let limits = Limits { wait_for_space: Some(seconds(10)), ..brim(0) };
     let mut ledger = ledger(limits, 50 * MB);
-    assert!(ledger.refuse_full(heap(60 * MB)).is_ok());
+    assert!(ledger.refuse_full(heap(60 * MB), 0).is_ok());
     let before = ledger.admit(seconds(1), heap(40 * MB)).unwrap();
     assert_eq!(ledger.admit(seconds(2), heap(60 * MB)), Err(No::Wait(LOOK_AGAIN)));
     ledger.done(seconds(3), before);
