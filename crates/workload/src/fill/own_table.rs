@@ -124,7 +124,7 @@ async fn existing(
     resume: bool,
 ) -> Result<Plan, FillError> {
     let client = &connection.client;
-    let adjusted = present::adjusted(connection, request, &info.schema, &info.name).await?;
+    let (adjusted, _) = present::adjusted(connection, request, &info.schema, &info.name).await?;
     let ledger = ledger::name(&info.name);
     let row = ask(connection, include_str!("../sql/ledger.sql"), &[&info.schema, &ledger]).await?;
     let mut stale = None;
@@ -262,6 +262,7 @@ fn planned(
         unfinished,
         scale: 1,
         scale_before: 0,
+        wide_ids: None,
         persistence: request.persistence,
         fillfactor: request.fillfactor,
         partitions: None,
