@@ -26,6 +26,7 @@ mod rate;
 mod remains;
 mod request;
 mod scratch;
+mod script;
 mod session;
 mod sink;
 mod steps;
@@ -40,7 +41,7 @@ pub use compression::{Compressed, Compression};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{IndexBuild, Method, Plan, Prediction, Rows};
+pub use plan::{IndexBuild, Method, Plan, Prediction, RowKey, Rows};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
 pub use present::Present;
@@ -54,6 +55,7 @@ pub use request::{
     Partitions, Persistence, Request, Subject,
 };
 pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
+pub use script::sql_of_script;
 pub use survey::Survey;
 
 use self::limits::{Event, Governor, Limits, Outlook, Sight};
@@ -117,7 +119,7 @@ pub async fn run(
     if let Some(governor) = governor.as_ref().filter(|_| !only_keys) {
         governor.refuse_full(plan.chunk_space(), plan.dropped_bytes)?;
     }
-    let prober = conduct.probe.map(|kind| plan.prober(kind));
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);
     let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {
