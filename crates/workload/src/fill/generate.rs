@@ -229,14 +229,13 @@ impl Loop<'_, '_> {
                 }
                 return Ok(());
             }
-            let stop = match &self.filler.governor {
-                Some(governor) => self.govern(governor, &session).await?,
-                None => {
-                    if let Some(chunk) = self.queue.take() {
-                        self.load(&session, &chunk).await?;
-                    }
-                    None
+            let stop = if let Some(governor) = &self.filler.governor {
+                self.govern(governor, &session).await?
+            } else {
+                if let Some(chunk) = self.queue.take() {
+                    self.load(&session, &chunk).await?;
                 }
+                None
             };
             self.chunk_ended().await;
             if let Some(reason) = stop {
@@ -282,7 +281,9 @@ impl Loop<'_, '_> {
             let ticket = match admission {
                 Admission::Go(ticket) => ticket,
                 Admission::Stop(reason) => {
-                    taken.iter().for_each(|chunk| self.queue.give_back(chunk));
+                    if let Some(chunk) = &taken {
+                        self.queue.give_back(chunk);
+                    }
                     return Ok(Some(reason));
                 }
             };

@@ -241,17 +241,14 @@ impl Plan {
         let share = |bytes| share(bytes).unwrap_or(u64::MAX);
         let Prediction { sizes, wal, .. } = self.predicted;
         let (heap, keys, wal) = (share(sizes.heap), share(sizes.index), share(wal));
-        match self.index_build.filter(|_| !self.has_keys_early()) {
-            Some(build) => {
-                let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
-                ChunkSpace { heap, keys: 0, wal, later: Owed { keys, sort, sort_memory, wal: keys.min(wal) } }
-            }
-            None => {
-                // Keys that several streams add split pages in halves.
-                let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
-                ChunkSpace { heap, keys, wal, later: Owed::default() }
-            }
+        if let Some(build) = self.index_build.filter(|_| !self.has_keys_early()) {
+            let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
+            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal) };
+            return ChunkSpace { heap, keys: 0, wal, later };
         }
+        // Keys that several streams add split pages in halves.
+        let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
+        ChunkSpace { heap, keys, wal, later: Owed::default() }
     }
 
     /// The bulk table's name in its schema, quoted.

@@ -53,7 +53,7 @@ pub(super) async fn plan(
     };
     match (there, &own.ddl) {
         (Some(info), _) => look.existing(info, resume).await,
-        (None, Some(ddl)) => look.new(ddl, name.as_deref()).await,
+        (None, Some(ddl)) => look.created(ddl, name.as_deref()).await,
         (None, None) => unreachable!("refused: neither name nor DDL"),
     }
 }
@@ -86,7 +86,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Plans for the table that the user's SQL creates.
-    async fn new(&self, sql: &str, name: Option<&str>) -> Result<Plan, FillError> {
+    async fn created(&self, sql: &str, name: Option<&str>) -> Result<Plan, FillError> {
         let create_schema = match &self.request.schema {
             Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?,
             None => false,
