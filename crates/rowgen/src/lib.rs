@@ -21,6 +21,7 @@ mod hash;
 mod kind;
 mod numeric;
 pub mod pgbench;
+mod phrase;
 mod random;
 mod render;
 pub mod spec;

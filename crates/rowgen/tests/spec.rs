@@ -23,8 +23,8 @@ fn error(kind: &Kind, spec: &str) -> String {
 }
 
 /// The first rows as COPY's text.
-fn rows(kind: Kind, spec: &str) -> Vec<String> {
-    let column = Column::new("c", kind.clone(), values(&kind, spec));
+fn rows(kind: &Kind, spec: &str) -> Vec<String> {
+    let column = Column::new("c", kind.clone(), values(kind, spec));
     let table = Table { name: "t".into(), columns: vec![column], rows: u64::MAX, seed: 0 };
     let mut out = Vec::new();
     Encoder::new(&table, Format::Text, Constants::Sent).encode(0..1_000, &mut out);
@@ -50,19 +50,19 @@ fn numbers_are_in_the_type_s_units() {
 #[test]
 fn times_have_steps_and_spans() {
     assert_eq!(
-        rows(Kind::TimestampTz, "timeseries(2024-02-29, 1s)")[..2],
+        rows(&Kind::TimestampTz, "timeseries(2024-02-29, 1s)")[..2],
         ["2024-02-29 00:00:00+00", "2024-02-29 00:00:01+00"]
     );
     assert_eq!(
-        rows(Kind::Timestamp, "timeseries(2024-01-01 12:30:00, 90m)")[1..3],
+        rows(&Kind::Timestamp, "timeseries(2024-01-01 12:30:00, 90m)")[1..3],
         ["2024-01-01 14:00:00", "2024-01-01 15:30:00"]
     );
-    assert_eq!(rows(Kind::Timestamp, "timeseries(1999-12-31, 250ms)")[1], "1999-12-31 00:00:00.250000");
-    assert_eq!(rows(Kind::Date, "timeseries(2024-12-31, 1w)")[..2], ["2024-12-31", "2025-01-07"]);
-    let times = rows(Kind::Time, "timeseries(23:59:58, 1s)");
+    assert_eq!(rows(&Kind::Timestamp, "timeseries(1999-12-31, 250ms)")[1], "1999-12-31 00:00:00.250000");
+    assert_eq!(rows(&Kind::Date, "timeseries(2024-12-31, 1w)")[..2], ["2024-12-31", "2025-01-07"]);
+    let times = rows(&Kind::Time, "timeseries(23:59:58, 1s)");
     assert_eq!(times[..3], ["23:59:58", "23:59:59", "23:59:58"], "begins again");
-    assert_eq!(rows(Kind::Interval, "timeseries(1d 2h, 1us)")[1], "26:00:00.000001");
-    for day in rows(Kind::Date, "uniform(2024-02-28, 2024-03-01)") {
+    assert_eq!(rows(&Kind::Interval, "timeseries(1d 2h, 1us)")[1], "26:00:00.000001");
+    for day in rows(&Kind::Date, "uniform(2024-02-28, 2024-03-01)") {
         assert!(["2024-02-28", "2024-02-29", "2024-03-01"].contains(&&*day), "{day}");
     }
 }
@@ -79,11 +79,11 @@ fn lists() {
             weighted("(1,2)", 0.5)
         ])
     );
-    let drawn = rows(Kind::Text, "list(a*8,b,c)");
+    let drawn = rows(&Kind::Text, "list(a*8,b,c)");
     let share = drawn.iter().filter(|value| *value == "a").count();
     assert!((750..850).contains(&share), "{share}");
-    assert_eq!(rows(Kind::Text, "cycle('it''s', b)")[..3], ["it's", "b", "it's"]);
-    let nulls = rows(Kind::Int4, "nulls(0.25, constant(7))");
+    assert_eq!(rows(&Kind::Text, "cycle('it''s', b)")[..3], ["it's", "b", "it's"]);
+    let nulls = rows(&Kind::Int4, "nulls(0.25, constant(7))");
     let share = nulls.iter().filter(|value| *value == "\\N").count();
     assert!((200..300).contains(&share), "{share}");
     assert!(nulls.iter().all(|value| ["\\N", "7"].contains(&&**value)));

@@ -4,7 +4,7 @@
 mod catalog_support;
 
 use catalog_support::{assert_says, on_each_release};
-use workload::catalog::{TableInfo, Wish, describe};
+use workload::catalog::{Scope, TableInfo, Wish, describe};
 
 #[test]
 fn every_type() {
@@ -242,8 +242,8 @@ fn keys_of_every_form() {
         database.sql("TRUNCATE k_few").await;
         let error = database.fill("k_few", 61).await.unwrap_err().to_string();
         assert_says(&error, &["61 rows do not fit public.k_few, at most 60 do", "3 of a × 2 of b × 10 of c"]);
-        let info = TableInfo::read(database.client(), "k_few").await.unwrap();
-        let described = describe(database.client(), &info, &Wish::default()).await.unwrap();
+        let info = TableInfo::read(database.client(), "k_few", Scope::Idle).await.unwrap();
+        let described = describe(database.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
         assert_eq!(described.most_rows.unwrap().rows, 60);
         if database.release >= 18 {
             database
@@ -275,6 +275,17 @@ fn appended_rows_go_on_after_those_present() {
         database.fill("ids", 100).await.unwrap();
         assert_eq!(database.value("SELECT max(id) FROM ids").await, "700");
         assert_eq!(database.value("SELECT max(day) FROM ids").await, "2030-11-21");
+        // A fill that goes on after an interruption makes the same rows.
+        let info = TableInfo::read(database.client(), "ids", Scope::Idle).await.unwrap();
+        let mut wish = Wish { rows: Some(100), seed: 42, ..Wish::default() };
+        let whole = describe(database.client(), &info, &wish, Scope::Idle).await.unwrap();
+        let stored = serde_json::to_string(&whole.present).unwrap();
+        let mut half = whole.clone();
+        half.table.rows -= 50;
+        database.load(&info, &half).await;
+        wish.present = Some(serde_json::from_str(&stored).unwrap());
+        wish.first_row = whole.first_row;
+        assert_eq!(describe(database.client(), &info, &wish, Scope::Idle).await.unwrap().table, whole.table);
         // Going on with numbered rows: the same values as in one go.
         database.sql("TRUNCATE ids").await;
         database.fill("ids", 100).await.unwrap();
@@ -368,6 +379,19 @@ fn partitions() {
                  CREATE TABLE owned (tenant int NOT NULL REFERENCES tenants, day date NOT NULL) PARTITION BY LIST (tenant);
                  CREATE TABLE owned_1 PARTITION OF owned FOR VALUES IN (3, 5) PARTITION BY RANGE (day);
                  CREATE TABLE owned_1_1 PARTITION OF owned_1 FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 -- Each partition with constraints of its own; many partitions.
+                 CREATE TABLE paid (id int NOT NULL, tenant int NOT NULL, day date NOT NULL) PARTITION BY RANGE (day);
+                 CREATE TABLE paid_1 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
+                     FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 CREATE TABLE paid_2 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
+                     FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
+                 CREATE TABLE daily (at timestamp) PARTITION BY RANGE (at);
+                 DO $$BEGIN
+                     FOR day IN 0 .. 399 LOOP
+                         EXECUTE format('CREATE TABLE daily_%s PARTITION OF daily FOR VALUES FROM (%L) TO (%L)',
+                             day, date '2024-01-01' + day, date '2024-01-02' + day);
+                     END LOOP;
+                 END$$;
                  CREATE TABLE other (a int) PARTITION BY LIST (a);
                  CREATE TABLE other_rest PARTITION OF other DEFAULT;",
             )
@@ -380,6 +404,8 @@ fn partitions() {
             ("two", 100),
             ("other", 100),
             ("owned", 100),
+            ("paid", 2_000),
+            ("daily", 10_000),
         ] {
             let described =
                 database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
@@ -392,10 +418,59 @@ fn partitions() {
             database.value("SELECT count(DISTINCT tableoid) FROM nested WHERE day > '2019-01-01'").await,
             "4"
         );
+        assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM daily").await, "400");
         let described = database.fill("apart", 20_000).await.unwrap();
         assert_says(&described.warnings.join(""), &["not all partitions get rows", "gaps"]);
         // A partition by its own name keeps its bounds.
         database.fill("events_2", 500).await.unwrap();
         assert_eq!(database.value("SELECT count(*) > 1000 FROM events_2").await, "true");
+    });
+}
+
+#[test]
+fn odd_tables() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "DO $$BEGIN
+                     EXECUTE format('ALTER DATABASE %I SET DateStyle = ''German''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET TimeZone = ''America/New_York''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET IntervalStyle = ''sql_standard''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET search_path = ''''', current_database());
+                 END$$;
+                 CREATE EXTENSION citext;
+                 CREATE SCHEMA \"a.b\";
+                 CREATE TYPE \"a.b\".\"or der\" AS ENUM ('x', 'y');
+                 CREATE DOMAIN \"a.b\".\"Dom\" AS \"a.b\".\"or der\" CHECK (VALUE = 'y');
+                 CREATE TABLE \"a.b\".\"T.t\" (
+                     value int CHECK (value > 3), \"VALUE\" int CHECK (\"VALUE\" < 3), date date CHECK (date > date '2024-01-01'),
+                     \"order\" \"a.b\".\"or der\" CHECK (\"order\" = 'y'), \"select\" \"a.b\".\"Dom\" NOT NULL,
+                     \"and\" timestamptz CHECK (\"and\" >= '2024-07-01' AND \"and\" < '2024-07-01 00:10'),
+                     \"is null\" bool CHECK ((\"is null\" OR value > 0) IS NOT FALSE),
+                     n numeric CHECK (n IN (1, 2.5)), big numeric(20,0) PRIMARY KEY, huge numeric(60,30), day interval day to second(0) UNIQUE
+                 );
+                 CREATE TABLE \"a.b\".only_id (id smallint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY);
+                 CREATE TABLE \"a.b\".small (id smallint PRIMARY KEY, other smallserial UNIQUE);
+                 CREATE TABLE \"a.b\".ci (email public.citext PRIMARY KEY, tags public.citext[]);
+                 CREATE TABLE \"a.b\".late (id int PRIMARY KEY, code text UNIQUE DEFERRABLE INITIALLY DEFERRED, at timestamp(0) UNIQUE,
+                     parent int NOT NULL REFERENCES \"a.b\".late (id), again int DEFAULT 5 NOT NULL);
+                 CREATE TABLE \"a.b\".parts (at timestamptz NOT NULL, PRIMARY KEY (at)) PARTITION BY RANGE (at);
+                 CREATE TABLE \"a.b\".parts_1 PARTITION OF \"a.b\".parts FOR VALUES FROM ('2024-03-10') TO ('2024-03-11');",
+            )
+            .await;
+        let database = database.as_role("postgres").await;
+        assert_eq!(database.value("current_setting('DateStyle')").await, "German, DMY");
+        for (table, rows) in [
+            ("\"a.b\".\"T.t\"", 1_000),
+            ("\"a.b\".only_id", 1_000),
+            ("\"a.b\".small", 32_767),
+            ("\"a.b\".ci", 1_000),
+            ("\"a.b\".late", 1_000),
+            ("\"a.b\".parts", 1_000),
+        ] {
+            database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error:?}"));
+        }
+        let error = database.fill("\"a.b\".small", 1).await.unwrap_err().to_string();
+        assert_says(&error, &["1 rows do not fit a.b.small, at most 0 do"]);
     });
 }

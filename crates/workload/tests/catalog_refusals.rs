@@ -3,7 +3,7 @@
 mod catalog_support;
 
 use catalog_support::{assert_says, given, on_each_release};
-use workload::catalog::{Described, TableInfo, Wish, describe, verify};
+use workload::catalog::{Described, Scope, TableInfo, Wish, describe, verify};
 
 #[test]
 fn what_is_no_table() {
@@ -68,9 +68,9 @@ fn what_the_role_may_not() {
         database.fill("secured", 100).await.unwrap();
 
         database.sql("DO $$BEGIN EXECUTE format('REVOKE TEMP ON DATABASE %I FROM PUBLIC', current_database()); END$$").await;
-        let info = TableInfo::read(limited.client(), "own").await.unwrap();
-        let described = describe(limited.client(), &info, &Wish::default()).await.unwrap();
-        let warnings = verify(limited.client(), &info, &described).await.unwrap();
+        let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
+        let described = describe(limited.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
+        let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap();
         assert_says(&warnings.join(""), &["not tried beforehand", "GRANT TEMPORARY", "TO r"]);
         database.sql("DROP OWNED BY r; DROP ROLE r").await;
     });
@@ -181,10 +181,10 @@ fn columns_that_cannot_be_given() {
             &["column tenant of public.sales is part of sales_tenant_product_fkey", "constant(VALUE)"],
         );
         // A sample must not move the table's own sequence.
-        let info = TableInfo::read(database.client(), "t").await.unwrap();
+        let info = TableInfo::read(database.client(), "t", Scope::Idle).await.unwrap();
         let wish = Wish { columns: given(&["d=null"]), first_row: 100, ..Wish::default() };
-        let described: Described = describe(database.client(), &info, &wish).await.unwrap();
-        verify(database.client(), &info, &described).await.unwrap();
+        let described: Described = describe(database.client(), &info, &wish, Scope::Idle).await.unwrap();
+        verify(database.client(), &info, &described, Scope::Idle).await.unwrap();
         assert_eq!(database.value("SELECT last_value FROM t_e_seq").await, "100");
     });
 }

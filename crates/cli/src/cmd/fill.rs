@@ -80,6 +80,9 @@ async fn fill(
         return Ok(printer.result(planned)?);
     }
     printer.say(planned + "\n");
+    for warning in plan.described.iter().flat_map(|rows| &rows.warnings) {
+        printer.warn(warning);
+    }
     if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
         printer.warn(warning);
     }
@@ -164,7 +167,7 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
             "{} in the table are left from transactions that were rolled back: later rows go there once \
              VACUUM {} has run",
             bytes(dead),
-            plan.bulk_name()
+            plan.bulk_qualified()
         )
     });
     let rate = outcome.rate.as_ref().map_or(Vec::new(), |rate| {

@@ -1,7 +1,7 @@
 //! Arguments to units of the column's type.
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::{Span, SpanRelativeTo, Timestamp, Unit};
+use jiff::{Span, SpanRelativeTo, Timestamp};
 
 use super::SpecError;
 use crate::Kind;
@@ -134,10 +134,8 @@ fn time(text: &str) -> Option<i64> {
 /// Microseconds; a day has 24 hours.
 fn span(text: &str) -> Option<i64> {
     let span: Span = text.parse().ok()?;
-    let total = span.total((Unit::Nanosecond, SpanRelativeTo::days_are_24_hours())).ok()?;
-    #[expect(clippy::cast_possible_truncation)]
-    let microseconds = (total / 1_000.0) as i64;
-    (microseconds as f64 * 1_000.0 == total).then_some(microseconds)
+    let nanoseconds = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.as_nanos();
+    (nanoseconds % 1_000 == 0).then(|| i64::try_from(nanoseconds / 1_000).ok())?
 }
 
 fn lsn(text: &str) -> Option<i64> {

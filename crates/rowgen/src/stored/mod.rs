@@ -71,8 +71,13 @@ impl Kind {
             Self::Bool => (1, 1),
             Self::Int2 => (2, 2),
             Self::Int4 | Self::Float4 | Self::Date | Self::Oid | Self::Enum { .. } => (4, 4),
-            Self::Int8 | Self::Float8 | Self::Money | Self::PgLsn => (8, 8),
-            Self::Time | Self::Timestamp | Self::TimestampTz => (8, 8),
+            Self::Int8
+            | Self::Float8
+            | Self::Money
+            | Self::PgLsn
+            | Self::Time
+            | Self::Timestamp
+            | Self::TimestampTz => (8, 8),
             Self::TimeTz => (12, 8),
             Self::Interval | Self::Point => (16, 8),
             Self::Circle | Self::Line => (24, 8),

@@ -214,7 +214,6 @@ impl Set {
     fn or(&self, other: &Self) -> Self {
         match (self, other) {
             (Self::All, _) | (_, Self::All) => Self::All,
-            (Self::NullOnly, set) | (set, Self::NullOnly) => set.clone(),
             (Self::Units(left), Self::Units(right)) => {
                 Self::Units(united(left.iter().chain(right).copied().collect()))
             }
@@ -225,7 +224,8 @@ impl Set {
                 let more = right.iter().filter(|value| !left.contains(value));
                 Self::Listed(left.iter().chain(more).cloned().collect())
             }
-            (set, _) => set.clone(),
+            // With NULL alone; a type's other conditions are all of one form.
+            (Self::NullOnly, set) | (set, _) => set.clone(),
         }
     }
 }

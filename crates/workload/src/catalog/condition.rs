@@ -317,9 +317,8 @@ fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
             }
             '(' => (Token::Open, 1),
             ')' => (Token::Close, 1),
-            ',' | '.' | '[' | ']' => (Token::Mark, 1),
             ':' if rest.starts_with("::") => (Token::Cast, 2),
-            ':' => (Token::Mark, 1),
+            ',' | '.' | '[' | ']' | ':' => (Token::Mark, 1),
             '\'' => (Token::Literal, quoted(rest, '\'', false)?),
             'E' if rest.starts_with("E'") => (Token::Literal, 1 + quoted(&rest[1..], '\'', true)?),
             'B' if rest.starts_with("B'") => (Token::Literal, 1 + quoted(&rest[1..], '\'', false)?),

@@ -44,7 +44,9 @@ impl Constants {
         conditions: &[Condition],
     ) -> Result<Self, CatalogError> {
         let mut asked = Vec::new();
-        conditions.iter().for_each(|condition| collect(condition, &mut asked));
+        for condition in conditions {
+            collect(condition, &mut asked);
+        }
         asked.sort();
         asked.dedup();
         let queries: Vec<(Asked, String)> =
@@ -121,7 +123,11 @@ async fn evaluate(
 
 fn collect(condition: &Condition, asked: &mut Vec<Asked>) {
     match condition {
-        Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| collect(part, asked)),
+        Condition::All(parts) | Condition::Any(parts) => {
+            for part in parts {
+                collect(part, asked);
+            }
+        }
         Condition::Compare { subject, constant, .. } => {
             asked.push(Asked { subject: subject.clone(), sql: constant.clone(), is_array: false });
         }

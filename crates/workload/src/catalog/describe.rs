@@ -1,6 +1,6 @@
 //! From a table's facts to rows that keep its constraints.
 
-use rowgen::{Column, ColumnSpec, Kind, Table};
+use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table};
 use tokio_postgres::Client;
 
 use super::allowed::{Allowed, Set};
@@ -15,6 +15,7 @@ use super::present::Present;
 use super::references::{self, Group};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
+use super::transaction::{Access, Scope, rolled_back};
 
 /// What rows are wanted.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Wish {
     pub columns: Vec<ColumnSpec>,
     /// Number of the first row. Rows that pgrig put there before have the numbers below it.
     pub first_row: u64,
+    /// What the table had when the fill began, if this one goes on with it; else it is looked at.
+    pub present: Option<Present>,
     /// How many rows, if that is known.
     pub rows: Option<u64>,
     /// Of the random values.
@@ -31,14 +34,17 @@ pub struct Wish {
 
 /// Rows for a table, ready to be copied.
 ///
-/// It depends on what was in the database when it was made (present keys, referenced rows), so a fill
-/// that is to be resumed keeps it, or at least [`Described::first_row`], and does not describe again.
+/// It follows from the table, the wish, what was present and the rows that can be referenced. A fill
+/// that is resumed wishes for the same with the [`Described::present`] and [`Described::first_row`] of
+/// its beginning, and does not [`verify`](super::verify()): some of the sample may be there already.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The rows. Columns left to the server have [`rowgen::Values::Server`].
     pub table: Table,
     /// The first row's number: the wish's, or more where present rows have to be passed over.
     pub first_row: u64,
+    /// What the table had.
+    pub present: Present,
     /// The most rows that keys leave room for.
     pub most_rows: Option<MostRows>,
     /// Columns whose type only the server can read, so that the rows must be sent as text.
@@ -47,24 +53,32 @@ pub struct Described {
     pub warnings: Vec<String>,
 }
 
-/// Describes rows for the table. Nothing is changed; the session must not be in a transaction.
+impl Described {
+    /// Whether the rows can be sent in this format.
+    pub fn supports(&self, format: Format) -> bool {
+        format == Format::Text || self.text_only.is_empty() && Encoder::supports(&self.table, format)
+    }
+}
+
+/// Describes rows for the table. Nothing is changed.
 ///
 /// - Generated columns, identities and columns with a default are left to the server, unless a
 ///   spec says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs).
 /// - A column that may be NULL is so in a twentieth of the rows, unless it is part of a key.
-/// - Numbers, dates and times in keys go on after the greatest one present; where that is not
-///   possible (texts, uuids), rows are numbered from the present number of rows on.
+/// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
+///   follow from the row number and the seed: if the wish begins at row 0, rows are numbered from the
+///   present number of rows on, so that rows made with the same seed are not made again.
 ///
 /// # Errors
 /// If a constraint cannot be kept, with the remedy; if the server fails.
-pub async fn describe(client: &Client, info: &TableInfo, wish: &Wish) -> Result<Described, CatalogError> {
-    client.batch_execute(include_str!("../sql/catalog_begin.sql")).await?;
-    let described = Design::of(client, info, wish).await;
-    let ended = client.batch_execute("ROLLBACK").await;
-    let described = described?;
-    ended?;
-    Ok(described)
+pub async fn describe(
+    client: &Client,
+    info: &TableInfo,
+    wish: &Wish,
+    scope: Scope,
+) -> Result<Described, CatalogError> {
+    rolled_back(client, scope, Access::ReadOnly, Design::of(client, info, wish)).await
 }
 
 struct Design<'a> {
@@ -83,11 +97,13 @@ impl<'a> Design<'a> {
 
     async fn described(&self) -> Result<Described, CatalogError> {
         let mut warnings = self.warnings();
-        let present = Present::ask(self.client, self.info, &self.slots).await?;
+        let present = match &self.wish.present {
+            Some(present) => present.clone(),
+            None => Present::ask(self.client, self.info, &self.slots).await?,
+        };
         let conditions = self.conditions();
         let way = self.way(&conditions, &mut warnings).await?;
-        let groups =
-            references::groups(self.client, self.info, &self.slots, &way, present.has_rows()).await?;
+        let groups = references::groups(self.client, self.info, &self.slots, &way, present.has_rows).await?;
         let mut parts = self.parts(&way, &groups, &present);
         let wanted = self.wanted(&parts);
         let Assigned { most, trusted } =
@@ -97,7 +113,7 @@ impl<'a> Design<'a> {
         if !trusted.is_empty() {
             warnings.push(format!("whether {} stays unique is up to --column", trusted.join(", ")));
         }
-        let first_row = self.first_row(&parts, &present);
+        let first_row = self.first_row(&parts, &present).await?;
         let choice = Choice {
             slots: &self.slots,
             way: &way,
@@ -116,6 +132,7 @@ impl<'a> Design<'a> {
                 seed: self.wish.seed,
             },
             first_row,
+            present,
             most_rows: most,
             text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
             warnings,
@@ -243,7 +260,7 @@ impl<'a> Design<'a> {
     /// Which combinations of few values are taken already is not known, except of a single foreign
     /// key, whose free keys are asked for.
     fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
-        if self.wish.first_row > 0 || !present.has_rows() {
+        if self.wish.first_row > 0 || !present.has_rows {
             return Ok(());
         }
         let starts_anew = |key: &&KeyInfo| {
@@ -262,14 +279,17 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Texts, uuids and the like follow from the row number alone.
-    fn first_row(&self, parts: &[Part], present: &Present) -> u64 {
+    /// Texts, uuids and the like follow from the row number alone, so the numbers of rows that are
+    /// there are passed over. A caller that counts rows itself has done so.
+    async fn first_row(&self, parts: &[Part], present: &Present) -> Result<u64, CatalogError> {
         let by_number = |part: &Part| {
             let slot = self.slots.iter().find(|slot| part.columns == [slot.name()]);
             part.turn.is_some() && slot.is_some_and(|slot| !is_counted_on(&slot.kind))
         };
-        let passed_over = if parts.iter().any(by_number) { present.rows } else { 0 };
-        self.wish.first_row.max(passed_over)
+        if self.wish.first_row == 0 && self.wish.present.is_none() && parts.iter().any(by_number) {
+            return present.count(self.client, self.info).await;
+        }
+        Ok(self.wish.first_row)
     }
 }
 

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CatalogError {
-    /// The server could not be asked.
+    /// The server could not be asked; [`crate::connect::Connection::explain`] knows why.
     #[error(transparent)]
     Server(#[from] tokio_postgres::Error),
     /// No name that the server can look up.

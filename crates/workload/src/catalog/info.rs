@@ -179,24 +179,31 @@ pub struct ForeignKeyInfo {
     pub name: String,
     /// Columns of this table.
     pub columns: Vec<String>,
+    /// What it references.
+    pub referenced: Referenced,
+    /// Whether that is its own table.
+    pub to_itself: bool,
+    /// Whether it references a period (PostgreSQL 18).
+    pub period: bool,
+    /// As the server prints it.
+    pub definition: String,
+}
+
+/// The far end of a foreign key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Referenced {
     /// Schema of the referenced table.
     pub schema: String,
     /// The referenced table.
     pub table: String,
-    /// Its columns, in the order of `columns`.
-    pub referenced: Vec<String>,
-    /// Whether the referenced table is partitioned.
+    /// Its columns, in the order of the foreign key's.
+    pub columns: Vec<String>,
+    /// Whether it is partitioned.
     pub partitioned: bool,
-    /// How many rows the referenced table had at its last ANALYZE; below 0 if there was none.
+    /// How many rows it had at its last ANALYZE; below 0 if there was none.
     pub rows: i64,
-    /// Whether it references its own table.
-    pub to_itself: bool,
-    /// Whether it references a period (PostgreSQL 18).
-    pub period: bool,
-    /// Whether the role may read the referenced columns.
+    /// Whether the role may read the columns.
     pub may_select: bool,
-    /// As the server prints it.
-    pub definition: String,
 }
 
 /// A partition that holds rows itself.
@@ -267,9 +274,9 @@ impl KeyElement {
     }
 }
 
-impl ForeignKeyInfo {
-    /// `schema.table` of the referenced table, for people.
-    pub fn referenced_name(&self) -> String {
+impl Referenced {
+    /// `schema.table`, for people.
+    pub fn display_name(&self) -> String {
         format!("{}.{}", self.schema, self.table)
     }
 }

@@ -20,13 +20,16 @@ mod read;
 mod references;
 mod slot;
 mod spec;
+mod transaction;
 mod verify;
 
 pub use describe::{Described, Wish, describe};
 pub use error::CatalogError;
 pub use info::{
-    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Source, TableInfo,
-    TypeShape,
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, Source,
+    TableInfo, TypeShape,
 };
 pub use keys::MostRows;
+pub use present::Present;
+pub use transaction::Scope;
 pub use verify::verify;

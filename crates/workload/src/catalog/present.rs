@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
+use super::compose::is_counted_on;
 use super::constants::in_units;
 use super::error::CatalogError;
 use super::info::TableInfo;
 use super::slot::Slot;
 use crate::quote::{identifier, qualified};
 
-/// Rows that are there before any is added.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Present {
-    /// How many; 0 too where the role may not look.
-    pub(super) rows: u64,
-    /// The greatest value in units of columns that are part of a key.
-    greatest: BTreeMap<String, i64>,
+/// What a table has before any row is added. A fill that is to be resumed keeps it, so that the rows
+/// still missing are described as before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Present {
+    /// Whether there are rows; false too where the role may not look.
+    pub has_rows: bool,
+    /// The greatest value of columns that are part of a key, in [`rowgen::Units`].
+    pub greatest: BTreeMap<String, i64>,
 }
 
 impl Present {
@@ -37,37 +40,27 @@ impl Present {
         let in_a_key = |slot: &&Slot<'_>| {
             slot.is_free() && info.keys.iter().any(|key| key.columns().any(|column| column == slot.name()))
         };
-        let numbered: Vec<(&str, String)> = slots
-            .iter()
-            .filter(in_a_key)
-            .filter(|slot| super::compose::is_counted_on(&slot.kind))
-            .filter_map(|slot| Some((slot.name(), in_units(&slot.kind)?)))
-            .collect();
-        let greatest: Vec<String> = numbered
-            .iter()
-            .map(|(name, units)| {
-                let column = identifier(name);
-                format!(
-                    "(SELECT floor({units})::text FROM (SELECT max({column}) AS v FROM {table}) AS greatest)"
-                )
-            })
-            .chain([format!("(SELECT count(*)::text FROM {table})")])
-            .collect();
-        let row = client.query_one(&format!("SELECT ARRAY[{}]", greatest.join(", ")), &[]).await?;
-        let values: Vec<Option<String>> = row.get(0);
-        let number = |at: usize| values.get(at)?.as_deref()?.parse::<i64>().ok();
-        Ok(Self {
-            rows: number(numbered.len()).and_then(|rows| u64::try_from(rows).ok()).unwrap_or(0),
-            greatest: numbered
-                .iter()
-                .enumerate()
-                .filter_map(|(at, (name, _))| Some(((*name).to_owned(), number(at)?)))
-                .collect(),
-        })
+        let mut greatest = BTreeMap::new();
+        for slot in slots.iter().filter(in_a_key).filter(|slot| is_counted_on(&slot.kind)) {
+            let Some(units) = in_units(&slot.kind) else { continue };
+            let column = identifier(slot.name());
+            let query = format!(
+                "SELECT floor({units})::text FROM (SELECT max({column}) AS v FROM {table}) AS greatest"
+            );
+            let value: Option<String> = client.query_one(&query, &[]).await?.get(0);
+            greatest.extend(value.and_then(|value| Some((slot.name().to_owned(), value.parse().ok()?))));
+        }
+        Ok(Self { has_rows: true, greatest })
     }
 
-    pub(super) fn has_rows(&self) -> bool {
-        self.rows > 0
+    /// How many rows there are. The server reads all of them.
+    pub(super) async fn count(&self, client: &Client, info: &TableInfo) -> Result<u64, CatalogError> {
+        if !self.has_rows {
+            return Ok(0);
+        }
+        let query = format!("SELECT count(*) FROM {}", qualified(&info.schema, &info.name));
+        let rows: i64 = client.query_one(&query, &[]).await?.get(0);
+        Ok(rows.unsigned_abs())
     }
 
     /// The greatest value of a key's column, units.

@@ -11,6 +11,7 @@ use super::error::CatalogError;
 use super::info::{
     CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, Source, TableInfo, TypeShape,
 };
+use super::transaction::{Access, Scope, rolled_back};
 
 impl TableInfo {
     /// Reads the table of that name: `name` or `schema.name`, quoted as in SQL where need be,
@@ -18,13 +19,17 @@ impl TableInfo {
     ///
     /// # Errors
     /// If there is no such table, it is none that rows can be copied into, or the role may not.
-    pub async fn read(client: &Client, name: &str) -> Result<Self, CatalogError> {
-        let oid = resolve(client, name).await?;
-        let row = client.query_one(include_str!("../sql/catalog_table.sql"), &[&oid]).await?;
-        let Json(document): Json<Document> = row.get("document");
-        document.refuse()?;
-        Ok(document.into_info())
+    pub async fn read(client: &Client, name: &str, scope: Scope) -> Result<Self, CatalogError> {
+        rolled_back(client, scope, Access::ReadOnly, read(client, name)).await
     }
+}
+
+async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
+    let oid = resolve(client, name).await?;
+    let row = client.query_one(include_str!("../sql/catalog_table.sql"), &[&oid]).await?;
+    let Json(document): Json<Document> = row.get("document");
+    document.refuse()?;
+    Ok(document.into_info())
 }
 
 async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
@@ -61,9 +66,7 @@ struct Document {
     kind: char,
     temporary: bool,
     role: String,
-    may_insert: bool,
-    may_select: bool,
-    may_create_temporary: bool,
+    rights: Rights,
     row_security: bool,
     triggers: Vec<String>,
     columns: Vec<ColumnRow>,
@@ -73,6 +76,13 @@ struct Document {
     foreign_keys: Vec<ForeignKeyInfo>,
     partition_of: Option<String>,
     leaves: Vec<LeafRow>,
+}
+
+#[derive(Deserialize)]
+struct Rights {
+    may_insert: bool,
+    may_select: bool,
+    may_create_temporary: bool,
 }
 
 #[derive(Deserialize)]
@@ -144,7 +154,7 @@ impl Document {
         if self.row_security {
             return Err(CatalogError::RowSecurity { table, role: self.role.clone() });
         }
-        if !self.may_insert && !self.columns.iter().any(|column| column.may_insert) {
+        if !self.rights.may_insert && !self.columns.iter().any(|column| column.may_insert) {
             return Err(CatalogError::InsertPrivilege { table, role: self.role.clone() });
         }
         if let Some(leaf) = self.leaves.iter().find(|leaf| leaf.kind == 'f') {
@@ -164,13 +174,15 @@ impl Document {
             schema: self.schema,
             name: self.name,
             role: self.role,
-            may_select: self.may_select,
-            may_create_temporary: self.may_create_temporary,
+            may_select: self.rights.may_select,
+            may_create_temporary: self.rights.may_create_temporary,
             triggers: self.triggers,
             columns,
             checks: self.checks,
-            keys: self.keys,
-            foreign_keys: self.foreign_keys,
+            keys: distinct(self.keys, |a, b| a.elements == b.elements),
+            foreign_keys: distinct(self.foreign_keys, |a, b| {
+                a.columns == b.columns && a.referenced == b.referenced
+            }),
             partitions: (self.kind == 'p').then(|| self.leaves.into_iter().map(leaf).collect()),
             partition_of: self.partition_of,
         }
@@ -240,6 +252,18 @@ impl ColumnRow {
             (None, None, None) => Source::Nothing,
         }
     }
+}
+
+/// Without those that say the same as one before: partitions may have each their own, and what one
+/// demands of its rows is kept by all.
+fn distinct<T>(all: Vec<T>, same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut kept: Vec<T> = Vec::new();
+    for one in all {
+        if !kept.iter().any(|other| same(other, &one)) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 /// The numbers in a type's parentheses: `numeric(10,2)` has 10 and 2.

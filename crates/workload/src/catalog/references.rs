@@ -9,7 +9,7 @@ use super::allowed::Set;
 use super::condition::columns_in;
 use super::constants::in_units;
 use super::error::CatalogError;
-use super::info::{ForeignKeyInfo, TableInfo};
+use super::info::{ForeignKeyInfo, Referenced, TableInfo};
 use super::narrow::Way;
 use super::slot::{Role, Slot};
 use crate::quote::{identifier, literal, qualified};
@@ -150,7 +150,8 @@ impl<'a> Asked<'a> {
             None => self.listed(client).await?,
         };
         let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
-        let mut tables: Vec<String> = self.members.iter().map(|member| member.referenced_name()).collect();
+        let mut tables: Vec<String> =
+            self.members.iter().map(|member| member.referenced.display_name()).collect();
         tables.dedup();
         Ok(Group {
             name: names.join(", "),
@@ -165,7 +166,7 @@ impl<'a> Asked<'a> {
     async fn interval(&self, client: &Client) -> Result<Option<Keys>, CatalogError> {
         let is_integer = matches!(self.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
         let [member] = self.members.as_slice() else { return Ok(None) };
-        if self.columns.len() > 1 || !is_integer || member.rows > COUNTED {
+        if self.columns.len() > 1 || !is_integer || member.referenced.rows > COUNTED {
             return Ok(None);
         }
         let key = identifier(self.columns[0]);
@@ -216,25 +217,25 @@ impl<'a> Asked<'a> {
     /// Referenced rows under the names of this table's columns.
     fn rows(&self, sample: &str) -> String {
         let mut known: Vec<(&str, String)> = Vec::new();
-        let mut from = String::new();
+        let mut from: Vec<String> = Vec::new();
         for (at, member) in self.members.iter().enumerate() {
-            let only = if member.partitioned { "" } else { "ONLY " };
-            let table = format!("{only}{}", qualified(&member.schema, &member.table));
-            let pairs = || member.columns.iter().map(String::as_str).zip(&member.referenced);
+            let Referenced { schema, table, columns, partitioned, .. } = &member.referenced;
+            let only = if *partitioned { "" } else { "ONLY " };
+            let table = format!("{only}{}", qualified(schema, table));
+            let pairs = || member.columns.iter().map(String::as_str).zip(columns);
             let shared: Vec<String> = pairs()
                 .filter_map(|(column, referenced)| {
                     let (_, same) = known.iter().find(|(name, _)| *name == column)?;
                     Some(format!("r.{} = {same}", identifier(referenced)))
                 })
                 .collect();
-            if at == 0 {
-                from = format!("{table} AS r0{sample}");
-            } else {
-                let condition = shared.join(" AND ");
-                from += &format!(
-                    " CROSS JOIN LATERAL (SELECT * FROM {table} AS r WHERE {condition} LIMIT {PARTNERS}) AS r{at}"
-                );
-            }
+            from.push(match at {
+                0 => format!("{table} AS r0{sample}"),
+                _ => format!(
+                    "LATERAL (SELECT * FROM {table} AS r WHERE {} LIMIT {PARTNERS}) AS r{at}",
+                    shared.join(" AND ")
+                ),
+            });
             for (column, referenced) in pairs() {
                 if !known.iter().any(|(name, _)| *name == column) {
                     known.push((column, format!("r{at}.{}", identifier(referenced))));
@@ -243,13 +244,13 @@ impl<'a> Asked<'a> {
         }
         let columns: Vec<String> =
             known.iter().map(|(name, value)| format!("{value} AS {}", identifier(name))).collect();
-        format!("SELECT {} FROM {from}", columns.join(", "))
+        format!("SELECT {} FROM {}", columns.join(", "), from.join(", "))
     }
 
     /// A TABLESAMPLE clause where the first referenced table has far more rows than are needed.
     fn sample(&self) -> Option<String> {
         let needed = 4 * i64::try_from(self.most()).ok()?;
-        let rows = self.members[0].rows;
+        let rows = self.members[0].referenced.rows;
         let percent = 100.0 * needed as f64 / rows as f64;
         (rows > needed && !self.in_a_key).then(|| format!(" TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)"))
     }
@@ -262,14 +263,14 @@ impl<'a> Asked<'a> {
     async fn nothing(&self, client: &Client) -> Result<CatalogError, CatalogError> {
         let columns = self.columns.join(", ");
         for member in &self.members {
-            let table = qualified(&member.schema, &member.table);
+            let table = qualified(&member.referenced.schema, &member.referenced.table);
             let row = client.query_one(&format!("SELECT EXISTS (SELECT FROM {table})"), &[]).await?;
             if !row.get::<_, bool>(0) {
                 return Ok(CatalogError::NothingToReference {
                     table: self.info.display_name(),
                     columns,
                     constraint: member.name.clone(),
-                    referenced: member.referenced_name(),
+                    referenced: member.referenced.display_name(),
                 });
             }
         }
@@ -278,7 +279,7 @@ impl<'a> Asked<'a> {
             table: self.info.display_name(),
             columns,
             constraint: first.name.clone(),
-            referenced: first.referenced_name(),
+            referenced: first.referenced.display_name(),
         })
     }
 }
@@ -292,11 +293,11 @@ fn refuse(info: &TableInfo, key: &ForeignKeyInfo) -> Result<(), CatalogError> {
             definition: key.definition.clone(),
         });
     }
-    if !key.may_select {
+    if !key.referenced.may_select {
         return Err(CatalogError::ReferencePrivilege {
             table,
             constraint: key.name.clone(),
-            referenced: key.referenced_name(),
+            referenced: key.referenced.display_name(),
             role: info.role.clone(),
             columns: key.columns.join(", "),
         });

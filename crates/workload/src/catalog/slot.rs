@@ -106,13 +106,13 @@ fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
     let own = info.foreign_keys.iter().filter(|key| key.to_itself);
     let (key, at) = own
         .filter_map(|key| Some((key, key.columns.iter().position(|name| *name == column.name)?)))
-        .find(|(key, at)| key.referenced[*at] != column.name)?;
+        .find(|(key, at)| key.referenced.columns[*at] != column.name)?;
     let is_shared =
         info.foreign_keys.iter().any(|other| other.name != key.name && other.columns.contains(&column.name));
     if is_shared {
         return None;
     }
-    let of = key.referenced[at].clone();
+    let of = key.referenced.columns[at].clone();
     Some(if column.not_null { Role::OwnKey { of } } else { Role::Given(Values::Null) })
 }
 
@@ -128,10 +128,11 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
     // What a sequence gives is not known when a row is made to reference itself.
     let referenced = info.foreign_keys.iter().filter(|key| key.to_itself).any(|key| {
         let must = |name: &String| info.column(name).is_some_and(|column| column.not_null);
-        key.referenced.contains(&column.name) && key.columns.iter().all(must)
+        key.referenced.columns.contains(&column.name) && key.columns.iter().all(must)
     });
-    let references = info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name));
-    repeats || referenced || references
+    let points_elsewhere =
+        info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name));
+    repeats || referenced || points_elsewhere
 }
 
 fn gives_unique_values(source: &Source) -> bool {

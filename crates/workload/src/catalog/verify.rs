@@ -16,10 +16,13 @@ use super::describe::Described;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
 use super::slot::has_sequence;
+use super::transaction::{Access, Scope, rolled_back};
 use crate::quote::{identifier, qualified};
 
 /// The temporary table.
 const SAMPLE: &str = "pg_temp.pgrig_sample";
+/// Gives values where the table has a sequence.
+const SEQUENCE: &str = "pgrig_sample_ids";
 /// The constraint in it that stands for the partitions' bounds.
 const PARTITION: &str = "pgrig_partition";
 /// Rows from each of the beginning, the middle and the end.
@@ -27,8 +30,7 @@ const STRETCH: u64 = 400;
 /// Partitions up to which their bounds are checked: each row is compared with each.
 const MOST_LEAVES: usize = 2_000;
 
-/// Has the server judge a sample of the described rows. Nothing of it stays; the session must not be
-/// in a transaction. `Ok` holds warnings, e.g. that the role may not create temporary tables.
+/// Has the server judge a sample of the described rows. Nothing of it stays. `Ok` holds warnings, e.g. that the role may not create temporary tables.
 ///
 /// # Errors
 /// If a row is refused: by which constraint and which row; if the server fails.
@@ -36,6 +38,7 @@ pub async fn verify(
     client: &Client,
     info: &TableInfo,
     described: &Described,
+    scope: Scope,
 ) -> Result<Vec<String>, CatalogError> {
     if !info.may_create_temporary {
         let role = &info.role;
@@ -44,13 +47,8 @@ pub async fn verify(
              (GRANT TEMPORARY ON DATABASE … TO {role})"
         )]);
     }
-    client.batch_execute("BEGIN").await?;
     let trial = Trial { client, info, described };
-    let outcome = trial.run().await;
-    let ended = client.batch_execute("ROLLBACK").await;
-    let warnings = outcome?;
-    ended?;
-    Ok(warnings)
+    rolled_back(client, scope, Access::ReadWrite, trial.run()).await
 }
 
 struct Trial<'a> {
@@ -77,11 +75,8 @@ impl Trial<'_> {
 
     /// CREATE TABLE and what goes with it.
     fn ddl(&self) -> String {
-        let mut statements = vec![
-            "SET LOCAL lc_monetary = 'C'".to_owned(),
-            format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}", SEQUENCE = "pgrig_sample_ids"),
-        ];
-        let columns = self.info.columns.iter().map(|column| self.column(column));
+        let mut statements = vec![format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
+        let columns = self.info.columns.iter().map(column_definition);
         let checks = self
             .info
             .checks
@@ -99,27 +94,6 @@ impl Trial<'_> {
                 .map(|key| format!("CREATE UNIQUE INDEX {} ON {SAMPLE}{}", identifier(&key.name), key.index)),
         );
         statements.join(";\n")
-    }
-
-    fn column(&self, column: &ColumnInfo) -> String {
-        let mut sql = format!("{} {}", identifier(&column.name), column.data_type.sql);
-        if let Some(collation) = &column.collation {
-            sql += &format!(" COLLATE {collation}");
-        }
-        match &column.source {
-            Source::Generated { expression, stored } => {
-                let kind = if *stored { "STORED" } else { "VIRTUAL" };
-                sql += &format!(" GENERATED ALWAYS AS ({expression}) {kind}");
-            }
-            // The table's own sequence must not move.
-            source if has_sequence(source) => sql += " DEFAULT nextval('pg_temp.pgrig_sample_ids')",
-            Source::Default { expression, .. } => sql += &format!(" DEFAULT {expression}"),
-            Source::Identity { .. } | Source::Nothing => {}
-        }
-        if column.not_null {
-            sql += " NOT NULL";
-        }
-        sql
     }
 
     fn bounds(&self) -> Option<String> {
@@ -145,9 +119,13 @@ impl Trial<'_> {
 
     /// Rows that reference nothing: the keys may be the user's, or a default.
     async fn foreign_keys(&self) -> Result<(), CatalogError> {
-        for key in self.info.foreign_keys.iter().filter(|key| key.may_select && !key.period && !key.to_itself)
+        for key in self
+            .info
+            .foreign_keys
+            .iter()
+            .filter(|key| key.referenced.may_select && !key.period && !key.to_itself)
         {
-            let pairs = || key.columns.iter().zip(&key.referenced);
+            let pairs = || key.columns.iter().zip(&key.referenced.columns);
             let same: Vec<String> = pairs()
                 .map(|(mine, theirs)| format!("r.{} = s.{}", identifier(theirs), identifier(mine)))
                 .collect();
@@ -157,7 +135,7 @@ impl Trial<'_> {
                     &format!(
                         "{} AND NOT EXISTS (SELECT FROM {} AS r WHERE {})",
                         not_null(&key.columns),
-                        qualified(&key.schema, &key.table),
+                        qualified(&key.referenced.schema, &key.referenced.table),
                         same.join(" AND ")
                     ),
                 )
@@ -256,6 +234,25 @@ impl Trial<'_> {
     }
 }
 
+/// The column as in CREATE TABLE.
+fn column_definition(column: &ColumnInfo) -> String {
+    let collation = column.collation.as_ref().map(|collation| format!("COLLATE {collation}"));
+    let source = match &column.source {
+        Source::Generated { expression, stored } => {
+            let kind = if *stored { "STORED" } else { "VIRTUAL" };
+            Some(format!("GENERATED ALWAYS AS ({expression}) {kind}"))
+        }
+        // The table's own sequence must not move.
+        source if has_sequence(source) => Some(format!("DEFAULT nextval('pg_temp.{SEQUENCE}')")),
+        Source::Default { expression, .. } => Some(format!("DEFAULT {expression}")),
+        Source::Identity { .. } | Source::Nothing => None,
+    };
+    let not_null = column.not_null.then(|| "NOT NULL".to_owned());
+    let start = [identifier(&column.name), column.data_type.sql.clone()];
+    let words: Vec<String> = start.into_iter().chain(collation).chain(source).chain(not_null).collect();
+    words.join(" ")
+}
+
 /// Whether a row is to blame: some types' input functions report syntax errors, not data errors.
 fn is_about_data(error: &DbError) -> bool {
     let class = |classes: &[&str]| classes.iter().any(|class| error.code().code().starts_with(class));
@@ -276,7 +273,7 @@ fn stretches(described: &Described) -> Vec<Range<u64>> {
     let most = described.most_rows.as_ref().map_or(u64::MAX, |most| first.saturating_add(most.rows));
     let end = described.table.rows.min(most);
     if end.saturating_sub(first) <= 3 * STRETCH {
-        return vec![first..end];
+        return std::iter::once(first..end).collect();
     }
     // Where the end is open, what a large table has.
     let last = end.min(first.saturating_add(1_000_000_000));

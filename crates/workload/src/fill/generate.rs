@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use measure::Unit;
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock};
 
 use super::ballast::BALLAST;
 use super::chunks::Chunk;
@@ -36,8 +36,19 @@ struct Loop<'f, 'a> {
     meter: &'f RateMeter,
     started: Instant,
     queue: Queue<'f>,
+    /// How the table grows, where it is to reach a size.
+    growth: Mutex<Growth>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     loading: RwLock<()>,
+}
+
+/// How a table grows by chunks.
+#[derive(Debug, Default)]
+struct Growth {
+    /// What it took before the first one, bytes.
+    before: Option<u64>,
+    running: u64,
+    done: u64,
 }
 
 impl Filler<'_> {
@@ -76,11 +87,12 @@ impl Filler<'_> {
             meter,
             started: Instant::now(),
             queue: Queue::of(plan),
+            growth: Mutex::new(Growth::default()),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
             let rows = work.all_in_one(session).await?;
-            self.explode(session, work.sink.relation(&plan.chunking.chunk(0))).await?;
+            work.explode(session, &plan.chunking.chunk(0)).await?;
             return Ok(rows);
         }
         match (&plan.unfinished, plan.includes(InitStep::Create)) {
@@ -96,6 +108,9 @@ impl Filler<'_> {
         }
         if plan.method == Method::Reinsert {
             work.seed(session).await?;
+        }
+        if plan.method == Method::Explode {
+            work.explode_loaded(session).await?;
         }
         self.hold_ballast(session).await?;
         let loaded = try_join_all((0..plan.streams.get()).map(|_| work.stream())).await;
@@ -133,16 +148,6 @@ impl Filler<'_> {
         self.progress.commit_tables();
         self.progress.commit_rows(rows);
         Ok(rows)
-    }
-
-    /// Spreads out a dense leaf, if that is the method.
-    async fn explode(&self, session: &Session, leaf: &str) -> Result<(), ConnectError> {
-        if self.plan.method == Method::Explode {
-            for statement in ddl::explode(self.plan, leaf) {
-                session.run(&statement).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Keeps the checkpointer writing, if the plan says so. A courtesy: without it the commit writes all.
@@ -214,7 +219,7 @@ impl Loop<'_, '_> {
     /// Takes chunks as long as there are any, and limits let it.
     async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
-        loop {
+        while self.wants_more(&session).await? {
             if self.filler.is_stopped() {
                 return Err(Cause::Interrupted);
             }
@@ -224,20 +229,43 @@ impl Loop<'_, '_> {
                 }
                 return Ok(());
             }
-            let stop = match &self.filler.governor {
-                Some(governor) => self.govern(governor, &session).await?,
-                None => {
-                    if let Some(chunk) = self.queue.take() {
-                        self.load(&session, &chunk).await?;
-                    }
-                    None
-                }
-            };
+            let mut stop = None;
+            if let Some(governor) = &self.filler.governor {
+                stop = self.govern(governor, &session).await?;
+            } else if let Some(chunk) = self.queue.take() {
+                self.load(&session, &chunk).await?;
+            }
+            self.chunk_ended().await;
             if let Some(reason) = stop {
                 self.filler.generated().stop.get_or_insert(reason);
                 return Ok(());
             }
             self.probe(&session, false).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the size that was asked for takes another chunk. The last stream at work decides on the
+    /// size as it then is.
+    async fn wants_more(&self, session: &Session) -> Result<bool, ConnectError> {
+        let Some(goal) = self.filler.plan.until_size else { return Ok(true) };
+        let mut growth = self.growth.lock().await;
+        let size = self.filler.sizes(session).await?.total();
+        let before = *growth.before.get_or_insert(size);
+        let chunk = match growth.done {
+            0 => self.filler.plan.chunk_space().heap,
+            done => size.saturating_sub(before) / done,
+        };
+        let wanted = size + growth.running * chunk + chunk / 2 < goal;
+        growth.running += u64::from(wanted);
+        Ok(wanted)
+    }
+
+    async fn chunk_ended(&self) {
+        if self.filler.plan.until_size.is_some() {
+            let mut growth = self.growth.lock().await;
+            growth.running -= 1;
+            growth.done += 1;
         }
     }
 
@@ -251,7 +279,9 @@ impl Loop<'_, '_> {
             let ticket = match admission {
                 Admission::Go(ticket) => ticket,
                 Admission::Stop(reason) => {
-                    taken.iter().for_each(|chunk| self.queue.give_back(chunk));
+                    if let Some(chunk) = &taken {
+                        self.queue.give_back(chunk);
+                    }
                     return Ok(Some(reason));
                 }
             };
@@ -305,7 +335,32 @@ impl Loop<'_, '_> {
         let rows = self.sink.load(session, chunk, &|rows| self.sent(rows)).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         self.filler.progress.commit_rows(rows);
-        self.filler.explode(session, self.sink.relation(chunk)).await
+        self.explode(session, chunk).await
+    }
+
+    /// Spreads out the chunk's dense leaf, if that is the method, and records it in the ledger too, beyond
+    /// the chunks' own numbers.
+    async fn explode(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+        let plan = self.filler.plan;
+        let Some(number) = plan.exploded(chunk.number) else { return Ok(()) };
+        for statement in ddl::explode(plan, self.sink.relation(chunk)) {
+            session.run(&statement).await?;
+        }
+        self.ledger.claim(session, number).await?;
+        Ok(())
+    }
+
+    /// Spreads out leaves that an interrupted run loaded and no more.
+    async fn explode_loaded(&self, session: &Session) -> Result<(), ConnectError> {
+        let plan = self.filler.plan;
+        let Some(begun) = &plan.unfinished else { return Ok(()) };
+        for number in 0..plan.chunks() {
+            let exploded = plan.exploded(number).is_none_or(|exploded| begun.done.contains(&exploded));
+            if begun.done.contains(&number) && !exploded {
+                self.explode(session, &plan.chunking.chunk(number)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Probes the table, if it has grown enough, while nobody loads.

@@ -15,6 +15,7 @@ mod leaf;
 mod ledger;
 pub mod limits;
 mod outcome;
+mod own_table;
 mod plan;
 mod planner;
 mod predict;
@@ -39,7 +40,7 @@ pub use compression::{Compressed, Compression};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{IndexBuild, Method, Plan, Prediction};
+pub use plan::{IndexBuild, Method, Plan, Prediction, Rows};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
 pub use present::Present;
@@ -49,8 +50,8 @@ pub use probe::{
 pub use rate::RateMeter;
 pub use remains::{Remains, Replaced};
 pub use request::{
-    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
-    Persistence, Request, Subject,
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
+    Partitions, Persistence, Request, Subject,
 };
 pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
 pub use survey::Survey;
@@ -73,6 +74,8 @@ pub trait Observer: Sync {
     fn outlook(&self, outlook: Outlook);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
+    /// The step waits for a lock that somebody else holds: told again as long as it lasts.
+    fn waiting_for_lock(&self, holder: &str);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);
 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::Observer;
 use super::ballast::Ballast;
 use super::compression::Compression;
-use super::copy::{Copy, Sieve};
+use super::copy::{Copy, Rows};
 use super::ddl::{self, FOREIGN_KEYS};
 use super::error::{Cause, FillError};
 use super::ledger::Ledger;
@@ -164,7 +164,7 @@ impl<'a> Filler<'a> {
                 InitStep::Drop => self.drop(&session).await?,
                 InitStep::Create => self.create(&session).await?,
                 InitStep::Generate => {
-                    loaded = self.generate(&session).await?;
+                    loaded = Box::pin(self.generate(&session)).await?;
                     client_cpu = cpu_time().saturating_sub(cpu_before);
                 }
                 InitStep::Vacuum => self.vacuum(&session).await?,
@@ -226,7 +226,7 @@ impl<'a> Filler<'a> {
 
     async fn drop(&self, session: &Session) -> Result<(), ConnectError> {
         if !self.plan.dropped.is_empty() {
-            session.run(&ddl::drop_tables(self.plan)).await?;
+            self.watched(session, &ddl::drop_tables(self.plan)).await?;
             self.progress.commit_drop();
         }
         Ok(())
@@ -252,8 +252,9 @@ impl<'a> Filler<'a> {
     pub(super) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
         for table in self.tables.small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);
-            let rows = 0..table.rows;
-            if let Err(error) = copy.load(&session.connection, &table.name, rows, Sieve::All, &|_| {}).await {
+            let mut rows = Rows::new(0..table.rows, None);
+            let load = copy.load(&session.connection, &table.name, &mut rows, u64::MAX, &|_| {});
+            if let Err(error) = load.await {
                 return Err(session.connection.explain(error).await);
             }
         }
@@ -328,6 +329,11 @@ impl<'a> Filler<'a> {
                 let Ok(row) = watcher.connection.client.query_opt(query, &[&pid]).await else { break };
                 if let Some(fraction) = row.and_then(|row| row.get("fraction")) {
                     self.observer.fraction_done(fraction);
+                }
+                let query = include_str!("../sql/blocker.sql");
+                let Ok(row) = watcher.connection.client.query_opt(query, &[&pid]).await else { break };
+                if let Some(row) = row {
+                    self.observer.waiting_for_lock(row.get("holder"));
                 }
                 every.tick().await;
             }

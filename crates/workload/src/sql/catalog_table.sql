@@ -30,9 +30,10 @@ SELECT jsonb_build_object(
     'kind', c.relkind,
     'temporary', c.relpersistence = 't',
     'role', current_user,
-    'may_insert', has_table_privilege(c.oid, 'INSERT'),
-    'may_select', has_table_privilege(c.oid, 'SELECT'),
-    'may_create_temporary', has_database_privilege(current_database(), 'TEMPORARY'),
+    'rights', jsonb_build_object(
+        'may_insert', has_table_privilege(c.oid, 'INSERT'),
+        'may_select', has_table_privilege(c.oid, 'SELECT'),
+        'may_create_temporary', has_database_privilege(current_database(), 'TEMPORARY')),
     'row_security', row_security_active(c.oid),
     'triggers', coalesce((
         SELECT jsonb_agg(t.tgname ORDER BY t.tgname) FROM pg_trigger t
@@ -104,10 +105,11 @@ SELECT jsonb_build_object(
                    'exclusion', i.indisexclusion,
                    'elements', (
                        SELECT jsonb_agg(jsonb_build_object(
-                                  'column', (SELECT attname FROM columns WHERE attnum = i.indkey[e - 1]),
+                                  'column', (SELECT attname FROM pg_attribute
+                                              WHERE attrelid = i.indrelid AND attnum = i.indkey[e - 1]),
                                   'expression', CASE WHEN i.indkey[e - 1] = 0
                                                      THEN pg_get_indexdef(i.indexrelid, e, true) END,
-                                  -- Strategy 3 is B-tree's =, 1 hash's; GiST's operators are known by name.
+                                  -- Operators of exclusion constraints are known by name.
                                   'equality', k.conexclop IS NULL OR (
                                       SELECT o.oprname = '=' FROM pg_operator o WHERE o.oid = k.conexclop[e])
                               ) ORDER BY e)
@@ -115,38 +117,48 @@ SELECT jsonb_build_object(
                    'definition', coalesce(pg_get_constraintdef(k.oid), pg_get_indexdef(i.indexrelid)),
                    'index', substr(
                        pg_get_indexdef(i.indexrelid),
-                       strpos(pg_get_indexdef(i.indexrelid), format(' %I.%I USING ', n.nspname, c.relname))
-                           + length(format(' %I.%I', n.nspname, c.relname)))
-               ) ORDER BY NOT i.indisprimary, x.relname)
+                       strpos(pg_get_indexdef(i.indexrelid), format(' %I.%I USING ', tn.nspname, t.relname))
+                           + length(format(' %I.%I', tn.nspname, t.relname)))
+               ) ORDER BY i.indrelid <> c.oid, NOT i.indisprimary, x.relname)
           FROM pg_index i
           JOIN pg_class x ON x.oid = i.indexrelid
+          JOIN pg_class t ON t.oid = i.indrelid
+          JOIN pg_namespace tn ON tn.oid = t.relnamespace
           LEFT JOIN pg_constraint k ON k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x')
-         WHERE i.indrelid = c.oid AND (i.indisunique OR i.indisexclusion) AND i.indislive
+         WHERE (i.indisunique OR i.indisexclusion) AND i.indislive
+           AND (i.indrelid = c.oid
+                -- A partition's own.
+                OR i.indrelid IN (SELECT relid FROM tree)
+                   AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid))
     ), '[]'),
     'foreign_keys', coalesce((
         SELECT jsonb_agg(jsonb_build_object(
                    'name', k.conname,
                    'columns', (SELECT jsonb_agg(a.attname ORDER BY p.position)
                                  FROM unnest(k.conkey) WITH ORDINALITY p (attnum, position)
-                                 JOIN columns a USING (attnum)),
-                   'schema', rn.nspname,
-                   'table', rc.relname,
-                   'referenced', (SELECT jsonb_agg(a.attname ORDER BY p.position)
-                                    FROM unnest(k.confkey) WITH ORDINALITY p (attnum, position)
-                                    JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.confrelid, p.attnum)),
-                   'partitioned', rc.relkind = 'p',
-                   -- As of the last ANALYZE; below 0 if there was none.
-                   'rows', rc.reltuples::bigint,
+                                 JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.conrelid, p.attnum)),
+                   'referenced', jsonb_build_object(
+                       'schema', rn.nspname,
+                       'table', rc.relname,
+                       'columns', (SELECT jsonb_agg(a.attname ORDER BY p.position)
+                                     FROM unnest(k.confkey) WITH ORDINALITY p (attnum, position)
+                                     JOIN pg_attribute a ON (a.attrelid, a.attnum) = (k.confrelid, p.attnum)),
+                       'partitioned', rc.relkind = 'p',
+                       -- As of the last ANALYZE; below 0 if there was none.
+                       'rows', rc.reltuples::bigint,
+                       'may_select', (SELECT bool_and(has_column_privilege(k.confrelid, p.attnum, 'SELECT'))
+                                        FROM unnest(k.confkey) p (attnum))),
                    'to_itself', k.confrelid IN (SELECT oid FROM self),
                    'period', coalesce((to_jsonb(k) ->> 'conperiod')::bool, false),
-                   'may_select', (SELECT bool_and(has_column_privilege(k.confrelid, p.attnum, 'SELECT'))
-                                    FROM unnest(k.confkey) p (attnum)),
                    'definition', pg_get_constraintdef(k.oid)
-               ) ORDER BY k.conname)
+               ) ORDER BY k.conrelid <> c.oid, k.conname)
           FROM pg_constraint k
           JOIN pg_class rc ON rc.oid = k.confrelid
           JOIN pg_namespace rn ON rn.oid = rc.relnamespace
-         WHERE k.conrelid = c.oid AND k.contype = 'f'
+         WHERE k.contype = 'f'
+           AND (k.conrelid = c.oid
+                -- A partition's own.
+                OR k.conrelid IN (SELECT relid FROM tree) AND k.conparentid = 0)
            AND coalesce((to_jsonb(k) ->> 'conenforced')::bool, true)
            -- A key to a partitioned table has a copy for each of its partitions.
            AND NOT EXISTS (SELECT FROM pg_constraint parent

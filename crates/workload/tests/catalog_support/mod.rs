@@ -14,7 +14,7 @@ use pgserver::{Home, Instance, Major, Running, Spec};
 use rowgen::{ColumnSpec, Constants, Encoder, Format};
 use tempfile::TempDir;
 use tokio_postgres::Client;
-use workload::catalog::{CatalogError, Described, TableInfo, Wish, describe, verify};
+use workload::catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
 use workload::connect::{Connection, Target};
 
 /// The oldest and the newest release that pgrig works with.
@@ -122,9 +122,9 @@ impl Database {
     }
 
     pub(crate) async fn fill_wish(&self, table: &str, wish: &Wish) -> Result<Described, CatalogError> {
-        let info = TableInfo::read(self.client(), table).await?;
-        let described = describe(self.client(), &info, wish).await?;
-        let warnings = verify(self.client(), &info, &described).await?;
+        let info = TableInfo::read(self.client(), table, Scope::Idle).await?;
+        let described = describe(self.client(), &info, wish, Scope::Idle).await?;
+        let warnings = verify(self.client(), &info, &described, Scope::Idle).await?;
         assert_eq!(warnings, Vec::<String>::new());
         self.load(&info, &described).await;
         Ok(described)
@@ -132,12 +132,16 @@ impl Database {
 
     /// Loads all described rows; the server must accept them.
     pub(crate) async fn load(&self, info: &TableInfo, described: &Described) {
-        let encoder = Encoder::new(&described.table, Format::Text, Constants::Sent);
+        // What is tried is text, so each format is seen.
+        let format = if described.supports(Format::Binary) { Format::Binary } else { Format::Text };
+        let encoder = Encoder::new(&described.table, format, Constants::Sent);
         let columns: Vec<String> = encoder.columns().map(workload::quote::identifier).collect();
         let table = workload::quote::qualified(&info.schema, &info.name);
-        let statement = format!("COPY {table} ({}) FROM STDIN", columns.join(", "));
-        let mut rows = Vec::new();
+        let statement =
+            format!("COPY {table} ({}) FROM STDIN (FORMAT {})", columns.join(", "), format.name());
+        let mut rows = encoder.header().to_vec();
         encoder.encode(described.first_row..described.table.rows, &mut rows);
+        rows.extend_from_slice(encoder.trailer());
         let sink = self.client().copy_in::<_, Bytes>(&statement).await.unwrap();
         let mut sink = std::pin::pin!(sink);
         let sent = sink.send(Bytes::from(rows)).await;
