@@ -229,14 +229,12 @@ impl Loop<'_, '_> {
                 }
                 return Ok(());
             }
-            let stop = if let Some(governor) = &self.filler.governor {
-                self.govern(governor, &session).await?
-            } else {
-                if let Some(chunk) = self.queue.take() {
-                    self.load(&session, &chunk).await?;
-                }
-                None
-            };
+            let mut stop = None;
+            if let Some(governor) = &self.filler.governor {
+                stop = self.govern(governor, &session).await?;
+            } else if let Some(chunk) = self.queue.take() {
+                self.load(&session, &chunk).await?;
+            }
             self.chunk_ended().await;
             if let Some(reason) = stop {
                 self.filler.generated().stop.get_or_insert(reason);

@@ -163,8 +163,8 @@ impl fmt::Display for StopReason {
                 let (free, kept, needed) = (bytes(*free), bytes(*kept), bytes(*needed));
                 write!(
                     f,
-                    "no room for more on {volume}: {free} free, {kept} of them kept ({because}); another chunk, \
-                     with the keys to come, needs {needed}"
+                    "no room for more on {volume}: {free} free, {kept} of them kept ({because}); another chunk and \
+                     later steps need {needed}"
                 )
             }
             Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),
