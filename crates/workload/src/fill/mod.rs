@@ -11,6 +11,7 @@ mod copy;
 mod ddl;
 mod error;
 mod generate;
+mod growth;
 mod leaf;
 mod ledger;
 pub mod limits;

@@ -106,6 +106,8 @@ pub struct Rows {
     pub table: Table,
     /// Whether every column can be sent in binary.
     pub binary: bool,
+    /// What one takes without its indexes, bytes, on average.
+    pub width: u64,
     /// Which column they can be looked up by, if any.
     pub key: Option<RowKey>,
     /// The most rows that keys leave room for, and why.

@@ -175,7 +175,9 @@ impl Look<'_> {
         };
         let first_row = begun.charter.first_row;
         let key = key::row_key(self.connection, &info, &table, first_row, begun.rows).await?;
-        let rows = Rows { table, binary: begun.charter.binary, key, most: None, warnings: Vec::new() };
+        let binary = begun.charter.binary;
+        let width = width::of_row(&table, None);
+        let rows = Rows { table, binary, width, key, most: None, warnings: Vec::new() };
         let seen = Seen { until_size: begun.charter.until_size, ..self.seen(info, rows, first_row).await? };
         rules::plan(self.survey, request, seen, Some(begun))
     }
@@ -189,13 +191,14 @@ impl Look<'_> {
         };
         let wish = Wish { columns: self.specs.clone(), rows, seed: self.own.seed, ..Wish::default() };
         let described = describe(client, &info, &wish, scope).await?;
-        let mut warnings = verify(client, &info, &described, scope).await?;
+        let verified = verify(client, &info, &described, scope).await?;
         let binary = described.supports(Format::Binary);
-        let Described { table, first_row, most_rows, warnings: told, .. } = described;
-        warnings.splice(0..0, told);
+        let Described { table, first_row, most_rows, mut warnings, .. } = described;
+        warnings.extend(verified.warnings);
+        let width = width::of_row(&table, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
         let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
-        self.seen(info, Rows { table, binary, key, most, warnings }, first_row).await
+        self.seen(info, Rows { table, binary, width, key, most, warnings }, first_row).await
     }
 
     /// Asks for what the constraints do not tell.

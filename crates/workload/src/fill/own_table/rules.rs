@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU16;
 
-use super::{Seen, width};
+use super::Seen;
 use crate::fill::chunks::{Chunking, Spread};
 use crate::fill::error::FillError;
 use crate::fill::ledger::Unfinished;
@@ -13,11 +13,11 @@ use crate::fill::survey::Survey;
 
 /// Bytes of table and indexes that a chunk fills at most.
 const LARGE_CHUNK: u64 = 16 << 20;
-/// Bytes that a chunk fills at least, if a size is asked for: each has its commit.
-const SMALL_CHUNK: u64 = 512 << 10;
-/// So many chunks make the size that is asked for, if they are neither too small nor too large: as
-/// exact is the size then.
-const CHUNKS: u64 = 200;
+/// Chunks that a size is reached in at least: the last one is cut to measure by what rows took before.
+const CHUNKS: u64 = 40;
+/// What an entry of an index takes with its share of the page, bytes, roughly: a key of 8 to 16 bytes
+/// with header and line pointer, on pages that are two thirds full.
+const INDEX_ENTRY: u64 = 40;
 /// Rows below which a further stream does not pay.
 const FEW_ROWS: u64 = 100_000;
 /// Streams that are chosen at most.
@@ -32,7 +32,7 @@ pub(super) fn plan(
 ) -> Result<Plan, FillError> {
     let Seen { info, mut rows, first_row, may_vacuum, indexes, until_size, create_schema, stale_ledger } =
         seen;
-    let row = width::row_with_indexes(&rows.table, indexes);
+    let row = rows.width + INDEX_ENTRY * indexes;
     let (wanted, chunk_rows) = match &unfinished {
         Some(begun) => (begun.charter.rows, begun.charter.chunk_rows),
         None => (wanted(request, &rows, row, &info.display_name())?, (chunk_bytes(request) / row).max(1)),
@@ -42,7 +42,7 @@ pub(super) fn plan(
         (Amount::Rows(rows), _) => rows,
         _ => chunk_rows,
     };
-    let heap = heap_rows.saturating_mul(width::row(&rows.table));
+    let heap = heap_rows.saturating_mul(rows.width);
     let sizes = Sizes { heap, index: heap_rows.saturating_mul(row).saturating_sub(heap) };
     let logged = request.persistence == Persistence::Logged;
     let mut steps = request.steps.clone();
@@ -117,7 +117,7 @@ fn wanted(request: &Request, rows: &Rows, row: u64, table: &str) -> Result<Optio
 fn chunk_bytes(request: &Request) -> u64 {
     match (request.chunk, request.amount) {
         (Some(bytes), _) => bytes,
-        (None, Amount::Size(size)) => (size / CHUNKS).clamp(SMALL_CHUNK, LARGE_CHUNK),
+        (None, Amount::Size(size)) => (size / CHUNKS).min(LARGE_CHUNK),
         (None, _) => LARGE_CHUNK,
     }
 }

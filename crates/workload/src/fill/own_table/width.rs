@@ -7,17 +7,18 @@ use rowgen::{Storage, Stored, Table};
 const SAMPLE: u64 = 1_000;
 /// `HeapTupleHeaderData` up to the null bitmap, bytes.
 const TUPLE_HEADER: u32 = 23;
-/// What an entry of an index takes with its share of the page, bytes, roughly: a key of 8 to 16 bytes
-/// with header and line pointer, on pages that are two thirds full.
-const INDEX_ENTRY: u64 = 40;
+/// `TOAST_TUPLE_THRESHOLD`: longer tuples are compressed, and moved out if they are still too long.
+const TOASTED_FROM: u64 = 2032;
 
-/// Bytes of a row and of its entries in so many indexes, on average over a sample.
-pub(super) fn row_with_indexes(table: &Table, indexes: u64) -> u64 {
-    row(table) + INDEX_ENTRY * indexes
+/// Bytes of a row: as the values tell; where they are so long that the server may compress them, as the
+/// server stored `sample`.
+pub(super) fn of_row(table: &Table, sample: Option<u64>) -> u64 {
+    let row = row(table);
+    sample.filter(|sample| row > TOASTED_FROM && *sample > 0).unwrap_or(row)
 }
 
 /// Heap bytes of a row with its line pointer, on average over a sample.
-pub(super) fn row(table: &Table) -> u64 {
+fn row(table: &Table) -> u64 {
     let storage = Storage::new(table);
     let rows = table.rows.clamp(1, SAMPLE);
     let total: u64 = (0..rows).map(|row| u64::from(tuple(storage.row(row)) + LINE_POINTER)).sum();
