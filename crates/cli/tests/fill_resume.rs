@@ -78,6 +78,22 @@ fn rows_made_by_the_server_are_completed() {
 }
 
 #[test]
+fn what_is_loaded_but_not_spread_out_is_spread_out() {
+    let rig = Rig::new();
+    let url = rig.url();
+    let command = "fill --rows 400000 --method explode --fillfactor 10 --partitions 2 --streams 1 \
+                   --set shared_buffers=64MB";
+    // The first leaf is loaded, whether it is spread out or not.
+    assert!(!killed(rig.spawn(command), &rig, &url, LEDGER, Victim::Postmaster, 1));
+    rig.done(command);
+    assert_complete(&rig, 400_000);
+    let server = rig.server("");
+    let pages = "SELECT sum(pg_relation_size(oid) / 8192)::bigint FROM pg_class WHERE relname LIKE 'pgbench_accounts__'";
+    // Six rows a page.
+    assert_eq!(server.number(pages), 2 * 33_334);
+}
+
+#[test]
 fn what_is_complete_but_for_the_keys_gets_them() {
     let rig = Rig::new();
     let server = rig.server("");

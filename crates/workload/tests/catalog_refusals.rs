@@ -68,7 +68,7 @@ fn what_the_role_may_not() {
         database.fill("secured", 100).await.unwrap();
 
         database.sql("DO $$BEGIN EXECUTE format('REVOKE TEMP ON DATABASE %I FROM PUBLIC', current_database()); END$$").await;
-        let info = TableInfo::read(limited.client(), "own").await.unwrap();
+        let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
         let described = describe(limited.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
         let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap().warnings;
         assert_says(&warnings.join(""), &["not tried beforehand", "GRANT TEMPORARY", "TO r"]);
@@ -181,7 +181,7 @@ fn columns_that_cannot_be_given() {
             &["column tenant of public.sales is part of sales_tenant_product_fkey", "constant(VALUE)"],
         );
         // A sample must not move the table's own sequence.
-        let info = TableInfo::read(database.client(), "t").await.unwrap();
+        let info = TableInfo::read(database.client(), "t", Scope::Idle).await.unwrap();
         let wish = Wish { columns: given(&["d=null"]), first_row: 100, ..Wish::default() };
         let described: Described = describe(database.client(), &info, &wish, Scope::Idle).await.unwrap();
         verify(database.client(), &info, &described, Scope::Idle).await.unwrap();

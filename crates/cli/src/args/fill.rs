@@ -91,9 +91,9 @@ pub(crate) struct FillArgs {
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain"])]
     pub(crate) ladder: Option<Size>,
 
-    /// How often the ladder does each level
-    #[arg(long, value_name = "N", default_value = "3", requires = "ladder", help_heading = "Presets")]
-    pub(crate) trials: NonZeroU16,
+    /// How often the ladder does each level [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Presets")]
+    pub(crate) trials: Option<NonZeroU16>,
 
     /// Schema for the tables, created if need be [default: the session's current one]
     #[arg(long, help_heading = "Tables")]
@@ -320,6 +320,12 @@ impl Level {
     pub(crate) fn name(self) -> String {
         self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
     }
+
+    /// What it is, in a few words.
+    pub(crate) fn phrase(self) -> String {
+        let help = self.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string));
+        help.unwrap_or_default()
+    }
 }
 
 /// Flags alone, to read those of a level.
@@ -339,6 +345,9 @@ impl FillArgs {
 
     /// The request, checked for what only the command line can get wrong.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
+        if self.trials.is_some() && self.ladder.is_none() {
+            return Err(Usage("--trials says how often --ladder does each level: give both".to_owned()));
+        }
         let subject = self.subject()?;
         let steps = self.steps();
         let limits = self.limits();

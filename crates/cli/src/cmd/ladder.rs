@@ -1,6 +1,7 @@
 //! `pgrig fill --ladder`: every level of article 000 at the same size, compared.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU16;
 
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use serde_json::json;
@@ -25,18 +26,26 @@ use crate::target::Chosen;
 pub(crate) struct Rung {
     /// The level's name, or one of pgrig's own choice.
     pub(crate) name: String,
+    /// What it is, in a few words.
+    pub(crate) phrase: String,
     /// As given to `pgrig fill`.
     pub(crate) flags: &'static str,
     request: Request,
 }
 
+/// Rounds, if nothing is said.
+const TRIALS: u16 = 3;
+
 /// pgrig's own choice for what a level makes.
-const BEST: [(&str, &str); 2] =
-    [("best of 1", "--logged"), ("best of 5", "--unlogged --data-only --fillfactor 10")];
+const BEST: [(&str, &str, &str); 2] = [
+    ("best of 1", "pgrig's choice for 1", "--logged"),
+    ("best of 5", "pgrig's choice for 5", "--unlogged --data-only --fillfactor 10"),
+];
 
 /// Fills `size` bytes at every level, again and again.
 pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
     refuse_flags(arguments)?;
+    let trials = arguments.trials.map_or(TRIALS, NonZeroU16::get);
     let rungs = rungs(size)?;
     on_server(arguments, printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
@@ -51,7 +60,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
             verb: "fill".to_owned(),
             started_at,
             status: Status::Unfinished,
-            request: json!({ "ladder": { "size": size, "trials": arguments.trials, "levels": flags } }),
+            request: json!({ "ladder": { "size": size, "trials": trials, "levels": flags } }),
             plan: json!({}),
             environment: survey.environment.clone(),
             trials: Vec::new(),
@@ -59,7 +68,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
         };
         file.save(&run)?;
         let ladder = Ladder { rungs: &rungs, chosen, connection: &connection, survey: &survey, printer };
-        let climbed = ladder.climb(arguments.trials.get(), &mut run, &file).await;
+        let climbed = ladder.climb(trials, &mut run, &file).await;
         // Nothing of a ladder is kept, however it ended.
         let cleared = clear_scratch(&connection).await;
         if let Err(error) = &climbed {
@@ -97,13 +106,13 @@ fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
 }
 
 fn rungs(size: u64) -> anyhow::Result<Vec<Rung>> {
-    let levels = LEVELS.iter().map(|(level, flags)| (level.name(), *flags));
-    let best = BEST.iter().map(|(name, flags)| ((*name).to_owned(), *flags));
+    let levels = LEVELS.iter().map(|(level, flags)| (level.name(), level.phrase(), *flags));
+    let best = BEST.iter().map(|(name, phrase, flags)| ((*name).to_owned(), (*phrase).to_owned(), *flags));
     levels
         .chain(best)
-        .map(|(name, flags)| {
+        .map(|(name, phrase, flags)| {
             let arguments = FillArgs::of_flags(&format!("{size}B --schema {SCRATCH_SCHEMA} {flags}"))?;
-            Ok(Rung { name, flags, request: arguments.request()? })
+            Ok(Rung { name, phrase, flags, request: arguments.request()? })
         })
         .collect()
 }
@@ -157,7 +166,7 @@ impl Ladder<'_> {
         let conduct =
             Conduct { sight: self.survey.sight(self.connection, &plan).await?, ..Conduct::default() };
         let before = Checkpoints::so_far(&self.connection.client).await;
-        let progress = FillProgress::new(&plan, self.printer);
+        let progress = FillProgress::new(&plan, None, self.printer);
         let interrupt = async {
             // The sender outlives this.
             let _ = stopped.wait_for(|stopped| *stopped).await;

@@ -13,9 +13,9 @@ use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::present::Present;
 use super::references::{self, Group};
-use super::scope::Scope;
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
+use super::transaction::{Access, Scope, rolled_back};
 
 /// What rows are wanted.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct Wish {
     pub columns: Vec<ColumnSpec>,
     /// Number of the first row. Rows that pgrig put there before have the numbers below it.
     pub first_row: u64,
+    /// What the table had when the fill began, if this one goes on with it; else it is looked at.
+    pub present: Option<Present>,
     /// How many rows, if that is known.
     pub rows: Option<u64>,
     /// Of the random values.
@@ -32,14 +34,17 @@ pub struct Wish {
 
 /// Rows for a table, ready to be copied.
 ///
-/// It depends on what was in the database when it was made (present keys, referenced rows), so a fill
-/// that is to be resumed keeps it, or at least [`Described::first_row`], and does not describe again.
+/// It follows from the table, the wish, what was present and the rows that can be referenced. A fill
+/// that is resumed wishes for the same with the [`Described::present`] and [`Described::first_row`] of
+/// its beginning, and does not [`verify`](super::verify()): some of the sample may be there already.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// The rows. Columns left to the server have [`rowgen::Values::Server`].
     pub table: Table,
     /// The first row's number: the wish's, or more where present rows have to be passed over.
     pub first_row: u64,
+    /// What the table had.
+    pub present: Present,
     /// The most rows that keys leave room for.
     pub most_rows: Option<MostRows>,
     /// Columns whose type only the server can read, so that the rows must be sent as text.
@@ -73,13 +78,7 @@ pub async fn describe(
     wish: &Wish,
     scope: Scope,
 ) -> Result<Described, CatalogError> {
-    scope.enter(client).await?;
-    client.batch_execute(include_str!("../sql/catalog_begin.sql")).await?;
-    let described = Design::of(client, info, wish).await;
-    let ended = scope.leave(client).await;
-    let described = described?;
-    ended?;
-    Ok(described)
+    rolled_back(client, scope, Access::ReadOnly, Design::of(client, info, wish)).await
 }
 
 struct Design<'a> {
@@ -98,7 +97,10 @@ impl<'a> Design<'a> {
 
     async fn described(&self) -> Result<Described, CatalogError> {
         let mut warnings = self.warnings();
-        let present = Present::ask(self.client, self.info, &self.slots).await?;
+        let present = match &self.wish.present {
+            Some(present) => present.clone(),
+            None => Present::ask(self.client, self.info, &self.slots).await?,
+        };
         let conditions = self.conditions();
         let way = self.way(&conditions, &mut warnings).await?;
         let groups = references::groups(self.client, self.info, &self.slots, &way, present.has_rows).await?;
@@ -130,6 +132,7 @@ impl<'a> Design<'a> {
                 seed: self.wish.seed,
             },
             first_row,
+            present,
             most_rows: most,
             text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
             warnings,
@@ -283,7 +286,7 @@ impl<'a> Design<'a> {
             let slot = self.slots.iter().find(|slot| part.columns == [slot.name()]);
             part.turn.is_some() && slot.is_some_and(|slot| !is_counted_on(&slot.kind))
         };
-        if self.wish.first_row == 0 && parts.iter().any(by_number) {
+        if self.wish.first_row == 0 && self.wish.present.is_none() && parts.iter().any(by_number) {
             return present.count(self.client, self.info).await;
         }
         Ok(self.wish.first_row)

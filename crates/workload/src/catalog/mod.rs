@@ -18,9 +18,9 @@ mod narrow;
 mod present;
 mod read;
 mod references;
-mod scope;
 mod slot;
 mod spec;
+mod transaction;
 mod verify;
 
 pub use describe::{Described, Wish, describe};
@@ -30,5 +30,6 @@ pub use info::{
     TableInfo, TypeShape,
 };
 pub use keys::MostRows;
-pub use scope::Scope;
+pub use present::Present;
+pub use transaction::Scope;
 pub use verify::{Verified, verify};

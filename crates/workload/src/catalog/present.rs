@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
 use super::compose::is_counted_on;
@@ -11,13 +12,14 @@ use super::info::TableInfo;
 use super::slot::Slot;
 use crate::quote::{identifier, qualified};
 
-/// Rows that are there before any is added.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Present {
-    /// Whether there are any; false too where the role may not look.
-    pub(super) has_rows: bool,
-    /// The greatest value in units of columns that are part of a key.
-    greatest: BTreeMap<String, i64>,
+/// What a table has before any row is added. A fill that is to be resumed keeps it, so that the rows
+/// still missing are described as before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Present {
+    /// Whether there are rows; false too where the role may not look.
+    pub has_rows: bool,
+    /// The greatest value of columns that are part of a key, in [`rowgen::Units`].
+    pub greatest: BTreeMap<String, i64>,
 }
 
 impl Present {

@@ -11,6 +11,7 @@ use super::error::CatalogError;
 use super::info::{
     CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, Source, TableInfo, TypeShape,
 };
+use super::transaction::{Access, Scope, rolled_back};
 
 impl TableInfo {
     /// Reads the table of that name: `name` or `schema.name`, quoted as in SQL where need be,
@@ -18,13 +19,17 @@ impl TableInfo {
     ///
     /// # Errors
     /// If there is no such table, it is none that rows can be copied into, or the role may not.
-    pub async fn read(client: &Client, name: &str) -> Result<Self, CatalogError> {
-        let oid = resolve(client, name).await?;
-        let row = client.query_one(include_str!("../sql/catalog_table.sql"), &[&oid]).await?;
-        let Json(document): Json<Document> = row.get("document");
-        document.refuse()?;
-        Ok(document.into_info())
+    pub async fn read(client: &Client, name: &str, scope: Scope) -> Result<Self, CatalogError> {
+        rolled_back(client, scope, Access::ReadOnly, read(client, name)).await
     }
+}
+
+async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
+    let oid = resolve(client, name).await?;
+    let row = client.query_one(include_str!("../sql/catalog_table.sql"), &[&oid]).await?;
+    let Json(document): Json<Document> = row.get("document");
+    document.refuse()?;
+    Ok(document.into_info())
 }
 
 async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {

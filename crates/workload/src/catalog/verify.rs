@@ -15,8 +15,8 @@ use tokio_postgres::{Client, Error};
 use super::describe::Described;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
-use super::scope::Scope;
 use super::slot::has_sequence;
+use super::transaction::{Access, Scope, rolled_back};
 use crate::quote::{identifier, qualified};
 
 /// The temporary table.
@@ -63,13 +63,8 @@ pub async fn verify(
              (GRANT TEMPORARY ON DATABASE … TO {role})"
         )));
     }
-    scope.enter(client).await?;
     let trial = Trial { client, info, described };
-    let outcome = trial.run().await;
-    let ended = scope.leave(client).await;
-    let verified = outcome?;
-    ended?;
-    Ok(verified)
+    rolled_back(client, scope, Access::ReadWrite, trial.run()).await
 }
 
 struct Trial<'a> {
@@ -101,8 +96,7 @@ impl Trial<'_> {
 
     /// CREATE TABLE and what goes with it.
     fn ddl(&self) -> String {
-        let mut statements =
-            vec!["SET LOCAL lc_monetary = 'C'".to_owned(), format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
+        let mut statements = vec![format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
         let columns = self.info.columns.iter().map(column_definition);
         let checks = self
             .info

@@ -59,10 +59,7 @@ fn persistence(plan: &Plan) -> &'static str {
 /// Storage parameters and tablespace. pgbench gives every table but the empty history its
 /// fillfactor, 100 too.
 fn options(plan: &Plan, table: &Table) -> String {
-    let fillfactor = match plan.method {
-        Method::Explode => 100,
-        _ => plan.fillfactor,
-    };
+    let fillfactor = plan.load_fillfactor();
     let mut parameters = Vec::new();
     if key(table).is_some() {
         parameters.push(format!("fillfactor = {fillfactor}"));

@@ -4,7 +4,7 @@ use measure::human::bytes;
 use rowgen::SpecError;
 use thiserror::Error;
 
-use super::limits::{LimitsError, OutOfSpace};
+use super::limits::{LimitsError, OutOfSpace, Shortage};
 use super::probe::ProbeError;
 use super::remains::Remains;
 use super::request::InitStep;
@@ -207,7 +207,7 @@ pub enum FillError {
     },
     /// A table of the user's cannot be filled.
     #[error(transparent)]
-    Table(#[from] CatalogError),
+    Table(Box<CatalogError>),
     /// What --column says cannot be understood.
     #[error("--column {0}")]
     Column(#[from] SpecError),
@@ -270,9 +270,31 @@ pub enum Cause {
     /// There is no room for the next chunk.
     #[error(transparent)]
     Space(#[from] OutOfSpace),
+    /// A step other than loading found no room.
+    #[error("{0}. Free some space there, or ask for less")]
+    Full(ConnectError),
     /// A probe cannot be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Cause {
+    /// With what to do about it, where the server only says what happened.
+    pub(super) fn with_remedy(self) -> Self {
+        match self {
+            Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),
+            other => other,
+        }
+    }
+}
+
+impl From<CatalogError> for FillError {
+    fn from(error: CatalogError) -> Self {
+        Self::Table(Box::new(error))
+    }
 }
 
 impl FillError {

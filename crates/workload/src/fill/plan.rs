@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::chunks::{Chunking, Spread};
 use super::ledger::Unfinished;
-use super::limits::{ChunkSpace, WalUse};
+use super::limits::{ChunkSpace, Owed, WalUse};
 use super::predict::Sizes;
 use super::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use super::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
@@ -17,6 +17,7 @@ use crate::quote::qualified;
 
 /// What will be done, with what, and why.
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Plan {
     /// What was asked for.
     #[serde(skip)]
@@ -54,6 +55,9 @@ pub struct Plan {
     pub scale: u64,
     /// Branches that are there before.
     pub scale_before: u64,
+    /// Whether ids are bigint, where the tables are there already.
+    #[serde(skip)]
+    pub wide_ids: Option<bool>,
     /// Logged or unlogged.
     pub persistence: Persistence,
     /// Percent.
@@ -173,6 +177,22 @@ pub struct IndexBuild {
     pub parallel_workers: Option<u32>,
 }
 
+/// Rows that ids of type integer are enough for.
+pub(super) const MOST_NARROW_IDS: u64 = i32::MAX as u64;
+
+/// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
+/// SortTuple in an array that doubles as it grows, and the index tuple with its header.
+pub(super) const SORT_MEMORY_BYTES: u64 = 80;
+/// What a row takes in an index build's temporary file, bytes.
+pub(super) const SORT_TAPE_BYTES: u64 = 24;
+
+impl IndexBuild {
+    /// What temporary files would take of as many rows as are sorted without any, bytes.
+    pub(super) fn tape_in_memory(self) -> u64 {
+        self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES
+    }
+}
+
 /// What the plan expects to take, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prediction {
@@ -205,6 +225,16 @@ impl Plan {
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
+    /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
+    pub(super) fn exploded(&self, chunk: u64) -> Option<u64> {
+        (self.method == Method::Explode).then(|| self.chunks() + chunk)
+    }
+
+    /// Percent of each page that is filled while rows come in.
+    pub(super) fn load_fillfactor(&self) -> u8 {
+        if self.method == Method::Explode { 100 } else { self.fillfactor }
+    }
+
     /// What a chunk takes, and later steps for its rows.
     pub fn chunk_space(&self) -> ChunkSpace {
         let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
@@ -212,7 +242,48 @@ impl Plan {
         let share = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(chunk) / u128::from(rows));
         let share = |bytes| share(bytes).unwrap_or(u64::MAX);
         let Prediction { sizes, wal, .. } = self.predicted;
-        ChunkSpace { heap: share(sizes.heap), wal: share(wal), later: share(sizes.index) }
+        let (heap, keys, wal) = (share(sizes.heap), share(sizes.index), share(wal));
+        if let Some(build) = self.index_build.filter(|_| !self.has_keys_early()) {
+            let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
+            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal) };
+            return ChunkSpace { heap, keys: 0, wal, later };
+        }
+        // Keys that several streams add split pages in halves.
+        let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
+        ChunkSpace { heap, keys, wal, later: Owed::default() }
+    }
+
+    /// The bulk table's name in its schema, quoted.
+    pub fn bulk_qualified(&self) -> String {
+        qualified(&self.schema, &Tables::of(self).bulk.name)
+    }
+
+    /// How many chunks there can be: without an end, as many as there are ids for.
+    pub(super) fn chunks(&self) -> u64 {
+        match (self.chunking.count(), self.wide_ids) {
+            (Some(count), _) => count,
+            (None, Some(false)) => {
+                MOST_NARROW_IDS.saturating_sub(self.chunking.first_row) / self.chunking.chunk_rows
+            }
+            (None, _) => u64::MAX,
+        }
+    }
+
+    /// Heap that so many of its rows take, bytes.
+    pub(super) fn heap_of(&self, rows: u64) -> u64 {
+        let known = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
+        let heap = u128::from(self.predicted.sizes.heap) * u128::from(rows) / u128::from(known);
+        u64::try_from(heap).unwrap_or(u64::MAX)
+    }
+
+    /// What later steps take for the rows of an interrupted run.
+    pub(super) fn owed(&self) -> Owed {
+        self.chunk_space().later.times(self.chunks_done())
+    }
+
+    /// Whether keys are there while rows come in.
+    fn has_keys_early(&self) -> bool {
+        !self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
     }
 
     /// Probes of this kind into the bulk table.

@@ -7,21 +7,35 @@ use super::tables::{Tables, key};
 use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
 
-/// The request with the persistence and fillfactor that the bulk table has.
+/// What follows from the bulk table that is there, rather than from the request.
+#[derive(Clone, Debug, Default)]
+pub struct Present {
+    /// Whether its ids are bigint.
+    pub wide_ids: bool,
+    /// Whether it has a B-tree: keys then grow with the rows.
+    pub indexed: bool,
+    /// Tablespace of that; none: the database's own.
+    pub index_tablespace: Option<String>,
+}
+
+/// The request with the persistence, fillfactor and tablespace that the bulk table has.
 pub(super) async fn adjusted(
     connection: &Connection,
     request: &Request,
     schema: &str,
     bulk: &str,
-) -> Result<Request, FillError> {
+) -> Result<(Request, Present), FillError> {
     let row = ask(connection, include_str!("../sql/present.sql"), &[&schema, &bulk]).await?;
     let unlogged: bool = row.get("unlogged");
     let fillfactor: i32 = row.get("fillfactor");
-    Ok(Request {
+    let request = Request {
         persistence: if unlogged { Persistence::Unlogged } else { Persistence::Logged },
         fillfactor: u8::try_from(fillfactor).unwrap_or(100),
+        tablespace: row.get("tablespace"),
         ..request.clone()
-    })
+    };
+    let (wide_ids, indexed) = (row.get("wide_ids"), row.get("indexed"));
+    Ok((request, Present { wide_ids, indexed, index_tablespace: row.get("index_tablespace") }))
 }
 
 /// Rows of the bulk table by its largest id, and of pgbench_branches. Without an index on the id the

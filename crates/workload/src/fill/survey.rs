@@ -85,8 +85,8 @@ impl Survey {
     pub async fn sight(&self, connection: &Connection, plan: &Plan) -> Result<Option<Sight>, FillError> {
         let Some(directory) = &self.data_directory else { return Ok(None) };
         let look = async {
-            let tablespace = plan.tablespace.as_deref();
-            let Some(volumes) = Volumes::of(&connection.client, directory, tablespace).await? else {
+            let (tables, indexes) = (plan.tablespace.as_deref(), plan.index_tablespace.as_deref());
+            let Some(volumes) = Volumes::of(&connection.client, directory, tables, indexes).await? else {
                 return Ok(None);
             };
             let facts = WalFacts::ask(&connection.client).await?;
@@ -199,13 +199,14 @@ async fn find(
     let missing: Vec<String> = missing.into_iter().filter(|name| !taken.contains(name)).collect();
     let creates = request.steps.include(InitStep::Create);
     let drops = request.steps.include(InitStep::Drop);
-    let request = if creates || !missing.is_empty() {
-        request.clone()
+    let (request, present) = if creates || !missing.is_empty() {
+        (request.clone(), None)
     } else {
-        present::adjusted(connection, request, &schema, &tables.bulk.name).await?
+        let (request, present) = present::adjusted(connection, request, &schema, &tables.bulk.name).await?;
+        (request, Some(present))
     };
     let bytes = u64::try_from(row.get::<_, i64>("taken_bytes")).unwrap_or_default();
-    let mut found = Found { schema, schema_exists, bytes, ..Found::default() };
+    let mut found = Found { schema, schema_exists, bytes, present, ..Found::default() };
     if row.get::<_, bool>("ledger_exists") {
         let comment: Option<String> = row.get("ledger_comment");
         let unfinished =

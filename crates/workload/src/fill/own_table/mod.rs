@@ -53,7 +53,7 @@ pub(super) async fn plan(
     };
     match (there, &own.ddl) {
         (Some(info), _) => look.existing(info, resume).await,
-        (None, Some(ddl)) => look.new(ddl, name.as_deref()).await,
+        (None, Some(ddl)) => look.created(ddl, name.as_deref()).await,
         (None, None) => unreachable!("refused: neither name nor DDL"),
     }
 }
@@ -68,7 +68,7 @@ fn in_schema(schema: Option<&str>, name: &str) -> String {
 
 /// The table, if it is there; that it is not is an error only if nothing creates it.
 async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Option<TableInfo>, FillError> {
-    match TableInfo::read(client, name).await {
+    match TableInfo::read(client, name, Scope::Idle).await {
         Ok(info) => Ok(Some(info)),
         Err(CatalogError::NoTable { .. }) if may_be_missing => Ok(None),
         Err(error) => Err(error.into()),
@@ -86,7 +86,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Plans for the table that the user's SQL creates.
-    async fn new(&self, sql: &str, name: Option<&str>) -> Result<Plan, FillError> {
+    async fn created(&self, sql: &str, name: Option<&str>) -> Result<Plan, FillError> {
         let create_schema = match &self.request.schema {
             Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?,
             None => false,
@@ -125,8 +125,8 @@ impl Look<'_> {
                 return Err(FillError::Ddl { problem });
             }
         };
-        let info = TableInfo::read(&connection.client, name).await?;
-        let request = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
+        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
         let seen = Seen { create_schema, ..self.look(info, Scope::Transaction).await? };
         Ok((request, seen))
     }
@@ -134,7 +134,7 @@ impl Look<'_> {
     /// Plans for a table that is there: a fill begun before, or one that finds or leaves it empty.
     async fn existing(&self, info: TableInfo, resume: bool) -> Result<Plan, FillError> {
         let connection = self.connection;
-        let request = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
         let ledger = ledger::name(&info.name);
         let row = ask(connection, include_str!("../../sql/ledger.sql"), &[&info.schema, &ledger]).await?;
         let has_ledger = row.get::<_, bool>("ledger_exists");
@@ -189,7 +189,7 @@ impl Look<'_> {
             Amount::Rows(rows) => Some(rows),
             _ => None,
         };
-        let wish = Wish { columns: self.specs.clone(), first_row: 0, rows, seed: self.own.seed };
+        let wish = Wish { columns: self.specs.clone(), rows, seed: self.own.seed, ..Wish::default() };
         let described = describe(client, &info, &wish, scope).await?;
         let verified = verify(client, &info, &described, scope).await?;
         let binary = described.supports(Format::Binary);

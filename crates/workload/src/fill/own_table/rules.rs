@@ -73,6 +73,7 @@ pub(super) fn plan(
         unfinished,
         scale: 1,
         scale_before: 0,
+        wide_ids: None,
         persistence: request.persistence,
         fillfactor: request.fillfactor,
         partitions: None,

@@ -20,7 +20,7 @@ pub(super) fn of_row(table: &Table, sample: Option<u64>) -> u64 {
 /// Heap bytes of a row with its line pointer, on average over a sample.
 fn row(table: &Table) -> u64 {
     let storage = Storage::new(table);
-    let rows = table.rows.min(SAMPLE).max(1);
+    let rows = table.rows.clamp(1, SAMPLE);
     let total: u64 = (0..rows).map(|row| u64::from(tuple(storage.row(row)) + LINE_POINTER)).sum();
     (total / rows).max(1)
 }
