@@ -55,7 +55,7 @@ fn ddl_creates_a_table_and_fills_it() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM apart.things"), 500);
     // A key to a table of before does not make that one new.
-    let ran = fill_new(&rig, "CREATE UNLOGGED TABLE parts (thing int REFERENCES things)", "--rows 100");
+    let ran = fill_new(&rig, "CREATE UNLOGGED TABLE parts (thing int NOT NULL REFERENCES things)", "--rows 100");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM parts JOIN things ON id = thing"), 100);
 }
