@@ -230,17 +230,14 @@ impl Plan {
         let share = |bytes| share(bytes).unwrap_or(u64::MAX);
         let Prediction { sizes, wal, .. } = self.predicted;
         let (heap, keys, wal) = (share(sizes.heap), share(sizes.index), share(wal));
-        match self.index_build.filter(|_| !self.has_keys_early()) {
-            Some(build) => {
-                let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
-                ChunkSpace { heap, keys: 0, wal, later: Owed { keys, sort, sort_memory, wal: keys.min(wal) } }
-            }
-            None => {
-                // Keys that several streams add split pages in halves.
-                let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
-                ChunkSpace { heap, keys, wal, later: Owed::default() }
-            }
+        if let Some(build) = self.index_build.filter(|_| !self.has_keys_early()) {
+            let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
+            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal) };
+            return ChunkSpace { heap, keys: 0, wal, later };
         }
+        // Keys that several streams add split pages in halves.
+        let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
+        ChunkSpace { heap, keys, wal, later: Owed::default() }
     }
 
     /// The bulk table's name in its schema, quoted.
@@ -264,6 +261,12 @@ impl Plan {
         let known = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
         let heap = u128::from(self.predicted.sizes.heap) * u128::from(rows) / u128::from(known);
         u64::try_from(heap).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it may be all right if there is no room for rows: those that an earlier run has loaded may
+    /// be all, and want their keys.
+    pub(super) fn may_be_full(&self) -> bool {
+        self.chunks_done() > 0
     }
 
     /// What later steps take for the rows of an interrupted run.
