@@ -3,6 +3,8 @@
 // Each test program uses its part.
 #![allow(dead_code, unreachable_pub, clippy::missing_panics_doc)]
 
+pub mod victims;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -147,9 +149,7 @@ impl Rig {
 
     /// Starts pgrig and goes on.
     pub fn spawn(&self, arguments: &str) -> Running {
-        let mut command = self.command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(Some(command.spawn().unwrap()))
+        Running::start(self.command(arguments))
     }
 
     /// Starts pgrig, which tells its progress to a file.
@@ -209,6 +209,11 @@ impl Server<'_> {
 pub struct Running(Option<Child>);
 
 impl Running {
+    pub fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(Some(command.spawn().unwrap()))
+    }
+
     pub fn pid(&self) -> nix::unistd::Pid {
         nix::unistd::Pid::from_raw(i32::try_from(self.0.as_ref().unwrap().id()).unwrap())
     }

@@ -145,6 +145,17 @@ pub enum FillError {
         /// The schema.
         schema: String,
     },
+    /// The role may not create the table that records what is loaded.
+    #[error(
+        "role {role} may not create tables in schema {schema}, and pgrig keeps one there while it fills, which records \
+         what is loaded: GRANT CREATE ON SCHEMA {schema} TO {role}, or fill as another role"
+    )]
+    LedgerPrivilege {
+        /// The role.
+        role: String,
+        /// The schema.
+        schema: String,
+    },
     /// The role may not create the schema.
     #[error(
         "schema {schema} does not exist and role {role} may not create it in database {database}: \
@@ -206,16 +217,26 @@ pub enum FillError {
         /// What is wrong, with the remedy.
         problem: String,
     },
-    /// Keys leave room for fewer rows.
-    #[error("{table} has room for {most} more rows only: {why}. Give --rows {most} or fewer")]
-    MostRows {
+    /// Keys leave room for too few rows to reach the size.
+    #[error(
+        "{table} cannot be filled to {}: it has room for {most} more rows, which take about {}, because {why}. \
+         Ask for less, or give --rows", bytes(*size), bytes(*about)
+    )]
+    KeysTooFew {
         /// The table.
         table: String,
-        /// So many.
+        /// Asked for, bytes.
+        size: u64,
+        /// Rows.
         most: u64,
+        /// What they take, bytes.
+        about: u64,
         /// Why.
         why: String,
     },
+    /// A probe cannot be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),

@@ -13,6 +13,7 @@ use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
 use super::error::Cause;
+use super::growth::{Growth, Next};
 use super::ledger::Ledger;
 use super::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use super::plan::Method;
@@ -37,18 +38,9 @@ struct Loop<'f, 'a> {
     started: Instant,
     queue: Queue<'f>,
     /// How the table grows, where it is to reach a size.
-    growth: Mutex<Growth>,
+    growth: Option<Mutex<Growth>>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     loading: RwLock<()>,
-}
-
-/// How a table grows by chunks.
-#[derive(Debug, Default)]
-struct Growth {
-    /// What it took before the first one, bytes.
-    before: Option<u64>,
-    running: u64,
-    done: u64,
 }
 
 impl Filler<'_> {
@@ -90,7 +82,10 @@ impl Filler<'_> {
             meter,
             started: Instant::now(),
             queue: Queue::of(plan),
-            growth: Mutex::new(Growth::default()),
+            growth: plan.until_size.map(|goal| {
+                let row = plan.predicted.sizes.total() as f64 / plan.chunking.chunk_rows as f64;
+                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row))
+            }),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
@@ -222,7 +217,7 @@ impl Loop<'_, '_> {
     /// Takes chunks as long as there are any, and limits let it.
     async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
-        while self.wants_more(&session).await? {
+        while let Some(rows) = self.wanted(&session).await? {
             if self.filler.is_stopped() {
                 return Err(Cause::Interrupted);
             }
@@ -234,11 +229,13 @@ impl Loop<'_, '_> {
             }
             let mut stop = None;
             if let Some(governor) = &self.filler.governor {
-                stop = self.govern(governor, &session).await?;
-            } else if let Some(chunk) = self.queue.take() {
+                stop = self.govern(governor, &session, rows).await?;
+            } else if let Some(chunk) = self.queue.take(rows) {
                 self.load(&session, &chunk).await?;
             }
-            self.chunk_ended().await;
+            if let Some(growth) = &self.growth {
+                growth.lock().await.ended(rows);
+            }
             if let Some(reason) = stop {
                 self.filler.generated().stop.get_or_insert(reason);
                 return Ok(());
@@ -248,33 +245,36 @@ impl Loop<'_, '_> {
         Ok(())
     }
 
-    /// Whether the size that was asked for takes another chunk. The last stream at work decides on the
-    /// size as it then is.
-    async fn wants_more(&self, session: &Session) -> Result<bool, ConnectError> {
-        let Some(goal) = self.filler.plan.until_size else { return Ok(true) };
-        let mut growth = self.growth.lock().await;
-        let size = self.filler.sizes(session).await?.total();
-        let before = *growth.before.get_or_insert(size);
-        let chunk = match growth.done {
-            0 => self.filler.plan.chunk_space().heap,
-            done => size.saturating_sub(before) / done,
+    /// How many rows another chunk may have; none if the size that was asked for takes no more.
+    async fn wanted(&self, session: &Session) -> Result<Option<u64>, ConnectError> {
+        let Some(growth) = &self.growth else { return Ok(Some(u64::MAX)) };
+        let mut growth = growth.lock().await;
+        let next = match growth.next() {
+            Next::Measure => growth.measured(self.size(session).await?),
+            next => next,
         };
-        let wanted = size + growth.running * chunk + chunk / 2 < goal;
-        growth.running += u64::from(wanted);
-        Ok(wanted)
+        Ok(match next {
+            Next::Load(rows) => Some(rows),
+            Next::End | Next::Measure => None,
+        })
     }
 
-    async fn chunk_ended(&self) {
-        if self.filler.plan.until_size.is_some() {
-            let mut growth = self.growth.lock().await;
-            growth.running -= 1;
-            growth.done += 1;
-        }
+    /// What the bulk table takes with its indexes, and with the maps that the vacuum will make, bytes.
+    async fn size(&self, session: &Session) -> Result<u64, ConnectError> {
+        let (plan, name) = (self.filler.plan, &self.filler.tables.bulk.name);
+        let vacuum = plan.includes(InitStep::Vacuum);
+        let row = session.row(include_str!("../sql/growth.sql"), &[&plan.schema, name, &vacuum]).await?;
+        Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
     }
 
     /// Loads a chunk once the governor lets one begin; gives the reason if none may any more. The chunk is
-    /// taken only then, so that none is left out between others.
-    async fn govern(&self, governor: &Governor<'_>, session: &Session) -> Result<Option<StopReason>, Cause> {
+    /// taken only then, so that none is left out between others, with so many rows at most.
+    async fn govern(
+        &self,
+        governor: &Governor<'_>,
+        session: &Session,
+        rows: u64,
+    ) -> Result<Option<StopReason>, Cause> {
         let mut admission =
             self.unless_stopped(governor.before_chunk(self.filler.plan.chunk_space())).await?;
         let mut taken = None;
@@ -288,7 +288,7 @@ impl Loop<'_, '_> {
                     return Ok(Some(reason));
                 }
             };
-            let Some(chunk) = taken.take().or_else(|| self.queue.take()) else {
+            let Some(chunk) = taken.take().or_else(|| self.queue.take(rows)) else {
                 governor.chunk_failed(ticket);
                 return Ok(None);
             };

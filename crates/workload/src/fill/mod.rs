@@ -11,6 +11,7 @@ mod copy;
 mod ddl;
 mod error;
 mod generate;
+mod growth;
 mod leaf;
 mod ledger;
 pub mod limits;
@@ -26,6 +27,7 @@ mod rate;
 mod remains;
 mod request;
 mod scratch;
+mod script;
 mod session;
 mod sink;
 mod steps;
@@ -40,7 +42,7 @@ pub use compression::{Compressed, Compression};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{IndexBuild, Method, Plan, Prediction, Rows};
+pub use plan::{IndexBuild, Method, Plan, Prediction, RowKey, Rows};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
 pub use present::Present;
@@ -54,6 +56,7 @@ pub use request::{
     Partitions, Persistence, Request, Subject,
 };
 pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
+pub use script::sql_of_script;
 pub use survey::Survey;
 
 use self::limits::{Event, Governor, Limits, Outlook, Sight};
@@ -117,7 +120,7 @@ pub async fn run(
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
         governor.refuse_full(plan.chunk_space(), freed)?;
     }
-    let prober = conduct.probe.map(|kind| plan.prober(kind));
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);
     let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {

@@ -10,7 +10,7 @@ use super::chunks::{Chunking, Spread};
 use super::ledger::Unfinished;
 use super::limits::{ChunkSpace, Owed, WalUse};
 use super::predict::Sizes;
-use super::probe::{ProbeKind, ProbeTable, Prober};
+use super::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use super::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
 use super::tables::Tables;
 use crate::quote::qualified;
@@ -106,10 +106,23 @@ pub struct Rows {
     pub table: Table,
     /// Whether every column can be sent in binary.
     pub binary: bool,
+    /// What one takes without its indexes, bytes, on average.
+    pub width: u64,
+    /// Which column they can be looked up by, if any.
+    pub key: Option<RowKey>,
     /// The most rows that keys leave room for, and why.
     pub most: Option<(u64, String)>,
     /// What people should know.
     pub warnings: Vec<String>,
+}
+
+/// An indexed integer column that ascends by one from row to row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowKey {
+    /// Its unquoted name.
+    pub column: String,
+    /// What the first row that is loaded has in it.
+    pub first: i64,
 }
 
 /// How rows are made and loaded.
@@ -280,11 +293,19 @@ impl Plan {
     }
 
     /// Probes of this kind into the bulk table.
-    pub(super) fn prober(&self, kind: ProbeKind) -> Prober {
+    pub(super) fn prober(&self, kind: ProbeKind) -> Result<Prober, ProbeError> {
         let bulk = Tables::of(self).bulk;
-        let key = bulk.columns.first().map_or(String::new(), |key| key.name.clone());
-        let table = ProbeTable { name: qualified(&self.schema, &bulk.name), key, first_key: 1 };
-        Prober::new(kind, table, self.geometry, self.major, bulk.seed)
+        let name = qualified(&self.schema, &bulk.name);
+        let key = match &self.described {
+            Some(rows) => rows.key.clone(),
+            None => bulk.columns.first().map(|key| RowKey { column: key.name.clone(), first: 1 }),
+        };
+        if key.is_none() && kind.needs_index() {
+            return Err(ProbeError::NoKey { probe: kind.name(), table: name });
+        }
+        let RowKey { column, first } = key.unwrap_or(RowKey { column: String::new(), first: 1 });
+        let table = ProbeTable { name, key: column, first_key: first };
+        Ok(Prober::new(kind, table, self.geometry, self.major, bulk.seed))
     }
 
     /// How much of what is loaded goes through WAL.
@@ -308,7 +329,10 @@ impl Plan {
 
     /// Unquoted name of the table that holds the bulk.
     pub fn bulk_name(&self) -> String {
-        Tables::of(self).bulk.name
+        match &self.described {
+            Some(rows) => rows.table.name.clone(),
+            None => Tables::of(self).bulk.name,
+        }
     }
 
     /// Rows that are there already.

@@ -34,14 +34,17 @@ impl<'a> Queue<'a> {
         state.given_back.is_empty() && self.skip(&mut state).is_none()
     }
 
-    /// The next chunk.
-    pub(super) fn take(&self) -> Option<Chunk> {
+    /// The next chunk, cut to so many rows.
+    pub(super) fn take(&self, most: u64) -> Option<Chunk> {
         let mut state = self.lock();
-        if let Some(number) = state.given_back.pop_first() {
-            return Some(self.plan.chunking.chunk(number));
-        }
-        let chunk = self.skip(&mut state)?;
-        state.next += 1;
+        let mut chunk = if let Some(number) = state.given_back.pop_first() {
+            self.plan.chunking.chunk(number)
+        } else {
+            let chunk = self.skip(&mut state)?;
+            state.next += 1;
+            chunk
+        };
+        chunk.rows.end = chunk.rows.end.min(chunk.rows.start.saturating_add(most));
         Some(chunk)
     }
 
