@@ -49,6 +49,9 @@ impl Filler<'_> {
     pub(super) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
         if let Some(governor) = &self.governor {
             governor.begin()?;
+            if !self.plan.may_be_full() {
+                governor.refuse_full(self.plan.chunk_space(), 0)?;
+            }
         }
         let meter = RateMeter::start("rows-sent", Unit::Rows);
         let watch = async {

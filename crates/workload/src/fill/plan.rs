@@ -276,6 +276,12 @@ impl Plan {
         u64::try_from(heap).unwrap_or(u64::MAX)
     }
 
+    /// Whether it may be all right if there is no room for rows: those that an earlier run has loaded may
+    /// be all, and want their keys.
+    pub(super) fn may_be_full(&self) -> bool {
+        self.chunks_done() > 0
+    }
+
     /// What later steps take for the rows of an interrupted run.
     pub(super) fn owed(&self) -> Owed {
         self.chunk_space().later.times(self.chunks_done())
