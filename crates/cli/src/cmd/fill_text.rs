@@ -81,20 +81,27 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     format!("plan\n{}", text.trim_end())
 }
 
+/// Columns that the plan shows at most.
+const MOST_COLUMNS: usize = 40;
 /// From so many rows on there is no need to tell that there can be no more.
 const UNLIMITED: u64 = 1_000_000_000_000;
 
 /// What a table of the user's own will hold.
 fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
-    for (number, column) in rows.table.columns.iter().enumerate() {
+    let columns = &rows.table.columns;
+    for (number, column) in columns.iter().take(MOST_COLUMNS).enumerate() {
         let name = if number == 0 { "columns" } else { "" };
-        line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.values));
+        line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.phrase()));
+    }
+    if columns.len() > MOST_COLUMNS {
+        line("", format!("and {} more; the run document has all", columns.len() - MOST_COLUMNS));
     }
     if let Some((most, why)) = rows.most.as_ref().filter(|(most, _)| *most < UNLIMITED) {
         line("at most", format!("{} rows: {why}", grouped(*most)));
     }
     if plan.chunking.first_row > 0 {
-        line("first row", format!("number {}", grouped(plan.chunking.first_row + 1)));
+        let before = grouped(plan.chunking.first_row);
+        line("values", format!("go on after those of the {before} rows that are there"));
     }
 }
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 
 use page::Geometry;
-use rowgen::{Payload, Table};
-use serde::Serialize;
+use rowgen::{Column, Payload, Table};
+use serde::{Serialize, Serializer};
 
 use super::chunks::{Chunking, Spread};
 use super::ledger::Unfinished;
@@ -41,8 +41,8 @@ pub struct Plan {
     /// The ledger of a fill that will not be completed: it is dropped too.
     #[serde(skip)]
     pub stale_ledger: Option<String>,
-    /// The rows of a table of the user's.
-    #[serde(skip)]
+    /// The rows of a table of the user's; in documents its columns and what they hold.
+    #[serde(rename = "columns", serialize_with = "columns")]
     pub described: Option<Rows>,
     /// Bytes that the tables shall take in the end, where that is measured as they grow.
     pub until_size: Option<u64>,
@@ -344,4 +344,11 @@ impl Plan {
     pub fn chunks_done(&self) -> u64 {
         self.unfinished.as_ref().map_or(0, |unfinished| unfinished.done.len() as u64)
     }
+}
+
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn columns<S: Serializer>(described: &Option<Rows>, serializer: S) -> Result<S::Ok, S::Error> {
+    let column = |column: &Column| serde_json::json!({ "name": column.name, "type": column.kind.sql(), "values": column.phrase() });
+    let columns = described.as_ref().map(|rows| rows.table.columns.iter().map(column).collect::<Vec<_>>());
+    columns.serialize(serializer)
 }
