@@ -47,7 +47,9 @@ class Server:
         server = ["--pg-bin", options.pg_bin] if options.pg_bin else ["--pg-version", options.pg_version]
         self.url = self.pgrig("server", "start", "--profile", options.profile, *server)
         found = json.loads(self.pgrig("server", "status", "--json"))
-        self.home = str(Path(found[0]["directory"]).parent.parent)
+        directory = Path(found[0]["directory"])
+        self.home = str(directory.parent.parent)
+        self.postmaster = int((directory / "data/postmaster.pid").read_text().split()[0])
         self.version = self.query("SELECT version()")
 
     def pgrig(self, *command):
@@ -58,6 +60,11 @@ class Server:
 
     def query(self, sql):
         return output([self.options.psql, "-XAtq", "-c", sql, self.url])
+
+    def cpu(self):
+        """CPU seconds of all backends that have ended, user and system."""
+        fields = Path(f"/proc/{self.postmaster}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
 
     def settle(self):
         """Dirty pages are written, so that no trial pays for the one before."""

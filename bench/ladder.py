@@ -168,10 +168,12 @@ def tried(options, server, command):
     size = "SELECT sum(pg_database_size(oid)) FROM pg_database"
     before = int(server.query(size))
     tools = {"pgbench": options.pgbench, "psql": options.psql}
+    cpu = server.cpu()
     trial = timed(command, {**os.environ, **libpq(server.url), **tools})
     started = time.monotonic()
     server.settle()
     trial["settling"] = time.monotonic() - started
+    trial["server_cpu"] = server.cpu() - cpu
     trial["bytes"] = int(server.query(size)) - before
     return trial
 
@@ -207,6 +209,7 @@ def summarise(trials):
                 "bytes": statistics.median(trial["bytes"] for trial in own),
                 "wall": statistics.median(trial["wall"] for trial in own),
                 "cpu": statistics.median(trial["cpu"] for trial in own),
+                "server_cpu": statistics.median(trial["server_cpu"] for trial in own),
                 "rate": spread(map(rate, own)),
                 "settled_rate": spread(map(settled_rate, own)),
                 "times_as_fast": spread(rate(trial) / rate(hand[trial["round"]]) for trial in own),
@@ -218,11 +221,11 @@ def summarise(trials):
 def show(record):
     print(f"{record['server']}\n{record['pgbench']}, {record['size'] / 1e9:g} GB, profile {record['profile']}, "
           f"{record['machine']['cores']} cores\n")
-    print("| level | way | GB | seconds | MB/s | MB/s until written | client CPU s | times by hand | target |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| level | way | GB | seconds | MB/s | MB/s until written | CPU s: client | server | times by hand | target |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for result in record["results"]:
         print(f"| {result['level']} | {result['way']} | {result['bytes'] / 1e9:.2f} | {result['wall']:.2f} "
-              f"| {result['rate'][1]:.0f} | {result['settled_rate'][1]:.0f} | {result['cpu']:.2f} "
+              f"| {result['rate'][1]:.0f} | {result['settled_rate'][1]:.0f} | {result['cpu']:.2f} | {result['server_cpu']:.2f} "
               f"| {shown(*result['times_as_fast'])} | {result['target'] or ''} |")
 
 
