@@ -4,6 +4,7 @@ mod args;
 mod cmd;
 mod duration;
 mod exit;
+mod interrupt;
 mod mark;
 mod printer;
 mod progress;

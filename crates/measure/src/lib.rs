@@ -5,6 +5,7 @@
 pub mod human;
 mod rate;
 mod run;
+mod sample;
 mod series;
 
 pub use rate::{RateChange, rate_changes, rate_sentences};
@@ -12,4 +13,5 @@ pub use run::{
     Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,
     Status, Trial, Unit,
 };
+pub use sample::Sample;
 pub use series::Series;

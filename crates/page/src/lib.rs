@@ -26,7 +26,7 @@ pub use heap::{Attribute, tuple_length};
 /// `PageHeaderData` without line pointers, bytes (`storage/bufpage.h`).
 const PAGE_HEADER: u32 = 24;
 /// `ItemIdData`, bytes: one for each tuple of a page (`storage/itemid.h`).
-const LINE_POINTER: u32 = 4;
+pub const LINE_POINTER: u32 = 4;
 
 /// What of a server's build decides sizes: its block size.
 ///
@@ -61,6 +61,6 @@ impl Geometry {
 }
 
 /// Rounded up to a multiple of 8 (`MAXALIGN`).
-fn max_align(bytes: u32) -> u32 {
+pub fn max_align(bytes: u32) -> u32 {
     bytes.next_multiple_of(8)
 }

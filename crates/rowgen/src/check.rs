@@ -78,7 +78,7 @@ impl Values {
     pub fn check(&self, kind: &Kind) -> Result<(), Unsuited> {
         let check = Check { kind, values: self.name() };
         match self {
-            Self::Any => check.any(kind),
+            Self::Any => any(kind),
             Self::Server | Self::Null | Self::Text(_) => Ok(()),
             Self::Int(value) => {
                 check.integer()?;
@@ -165,17 +165,6 @@ impl Check<'_> {
         fine.then_some(()).ok_or_else(wrong)
     }
 
-    fn any(&self, kind: &Kind) -> Result<(), Unsuited> {
-        match kind {
-            Kind::Enum { name, labels } if labels.is_empty() => Err(Unsuited::NoLabels(name.clone())),
-            Kind::Array(element) | Kind::Range { element, .. } | Kind::Multirange { element, .. } => {
-                self.any(element)
-            }
-            Kind::Composite { fields, .. } => fields.iter().try_for_each(|field| self.any(field)),
-            _ => Ok(()),
-        }
-    }
-
     fn integer(&self) -> Result<(), Unsuited> {
         let integer = matches!(self.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
         integer.then_some(()).ok_or_else(|| self.unsuited(INTEGERS))
@@ -237,5 +226,15 @@ impl Check<'_> {
                 self.that(there, "there is no key to refer to")
             }
         }
+    }
+}
+
+/// Every kind has values, but for enums without labels.
+fn any(kind: &Kind) -> Result<(), Unsuited> {
+    match kind {
+        Kind::Enum { name, labels } if labels.is_empty() => Err(Unsuited::NoLabels(name.clone())),
+        Kind::Array(element) | Kind::Range { element, .. } | Kind::Multirange { element, .. } => any(element),
+        Kind::Composite { fields, .. } => fields.iter().try_for_each(any),
+        _ => Ok(()),
     }
 }

@@ -1,7 +1,9 @@
 //! PostgreSQL's types, as far as rows are made of them.
 
+use serde::{Deserialize, Serialize};
+
 /// A type that values can be made for. Domains are given as the type that they stand on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// `boolean`.
     Bool,
@@ -116,7 +118,7 @@ pub enum Kind {
 }
 
 /// Of a `numeric(precision, scale)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Precision {
     /// Decimal digits altogether, 1 to 1000.
     pub precision: u16,

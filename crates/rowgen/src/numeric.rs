@@ -7,7 +7,8 @@ const MOST: usize = 6;
 /// A number that is not negative, without zeros before and after its digits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Digits {
-    digits: [u16; MOST],
+    /// Of these the first `count`.
+    places: [u16; MOST],
     count: usize,
     /// The first digit counts this power of 10,000.
     pub(crate) weight: i16,
@@ -35,12 +36,12 @@ impl Digits {
         }
         digits[..count].reverse();
         let whole = i16::try_from(count).expect("few digits") + dropped - fraction;
-        Self { digits, count, weight: if count == 0 { 0 } else { whole - 1 } }
+        Self { places: digits, count, weight: if count == 0 { 0 } else { whole - 1 } }
     }
 
     /// The first one first.
     pub(crate) fn digits(&self) -> &[u16] {
-        &self.digits[..self.count]
+        &self.places[..self.count]
     }
 }
 

@@ -1,7 +1,8 @@
 //! Random numbers that are a function of where they are used: seed, table, column and row.
 //!
-//! SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014): the
-//! n-th number is a mix of a counter, so every row can have a place of its own on it.
+//! Every row has a place of its own in a long sequence: SplitMix64's mix of stream and row (Steele, Lea,
+//! Flood, "Fast splittable pseudorandom number generators", 2014). From there on a counter runs, and
+//! the numbers are a product of it: wyrand (Wang Yi, wyhash), one multiplication each.
 
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -43,17 +44,18 @@ impl Stream {
 impl Draw {
     #[inline]
     pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(GOLDEN);
-        mix(self.0)
+        const STEP: u64 = 0xA076_1D64_78BD_642F;
+        const FLIP: u64 = 0xE703_7ED1_A0B4_28DB;
+        self.0 = self.0.wrapping_add(STEP);
+        let product = u128::from(self.0) * u128::from(self.0 ^ FLIP);
+        halves(product).0 ^ halves(product).1
     }
 
     /// From 0 to `count - 1`.
     #[inline]
     pub(crate) fn below(&mut self, count: u64) -> u64 {
         // Lemire's multiplication; a bias of count/2^64 shows in no test table.
-        #[expect(clippy::cast_possible_truncation)]
-        let high = ((u128::from(self.next()) * u128::from(count)) >> 64) as u64;
-        high
+        halves(u128::from(self.next()) * u128::from(count)).1
     }
 
     /// From `low` to `high`, both included.
@@ -76,6 +78,13 @@ impl Draw {
     pub(crate) fn fraction(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
+}
+
+/// Low, high.
+#[inline]
+#[expect(clippy::cast_possible_truncation)]
+fn halves(product: u128) -> (u64, u64) {
+    (product as u64, (product >> 64) as u64)
 }
 
 #[inline]

@@ -1,9 +1,11 @@
 //! What a table's rows are made of.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Kind, Values};
 
 /// A table and how each of its columns' values follow from the row number.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Unquoted name, without schema.
     pub name: String,
@@ -16,7 +18,7 @@ pub struct Table {
 }
 
 /// One column of a [`Table`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Column {
     /// Unquoted name.
     pub name: String,

@@ -8,7 +8,7 @@ use crate::{Kind, Precision};
 /// |---|---|
 /// | `smallint`, `int`, `bigint`, `oid` | 1 |
 /// | `real`, `double precision` | 1 |
-/// | `numeric(p,s)` | its last digit; of more than 18 digits see [`decimals`] |
+/// | `numeric(p,s)` | its last digit, or the last that 18 digits reach |
 /// | `numeric` | a millionth |
 /// | `money` | a cent |
 /// | `text`, `varchar`, `char`, `name` | 1, as decimal digits |
@@ -57,7 +57,7 @@ impl Kind {
             Self::Bool => (0, 1),
             Self::Int2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
             Self::Int4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-            Self::Int8 | Self::Money => (i64::MIN, i64::MAX),
+            Self::Int8 | Self::Money | Self::Text | Self::Varchar(None) | Self::Name => (i64::MIN, i64::MAX),
             // As far as every integer has a value of its own.
             Self::Float4 => (-(1 << 24), 1 << 24),
             Self::Float8 => (-(1 << 53), 1 << 53),
@@ -65,12 +65,12 @@ impl Kind {
                 let most = most_of(*precision);
                 (-most, most)
             }
-            Self::Text | Self::Varchar(None) | Self::Name => (i64::MIN, i64::MAX),
             Self::Varchar(Some(length)) | Self::Char(length) => digits(*length),
             Self::Date => (FIRST_DAY, LAST_DAY),
             Self::Timestamp | Self::TimestampTz => (FIRST_DAY * DAY, LAST_DAY * DAY + (DAY - 1)),
             Self::Time | Self::TimeTz => (0, DAY - 1),
-            Self::Interval => (0, i64::MAX),
+            // Some releases read no more hours than an int holds.
+            Self::Interval => (0, i64::from(i32::MAX) * (DAY / 24)),
             Self::Oid => (0, i64::from(u32::MAX)),
             Self::PgLsn => (0, i64::MAX),
             Self::Enum { labels, .. } if !labels.is_empty() => (0, i64::try_from(labels.len()).ok()? - 1),

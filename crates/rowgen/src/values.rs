@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// How a column's value follows from its row number (counted from 0).
 ///
 /// Integers that describe values of another type are in that type's units, see [`crate::Units`].
 /// Strings are in the type's input syntax, as in a quoted SQL literal.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Values {
     /// Random values that suit the type: what a column gets unless something is said about it.
     Any,
@@ -78,7 +80,7 @@ pub enum Values {
 ///
 /// Turns make composite keys unique: with columns of `a` and `b` possible values, `every: 1, of: a`
 /// on one and `every: a, of: b` on the other go through all pairs once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// Rows that share a turn, at least 1.
     pub every: u64,
@@ -87,7 +89,7 @@ pub struct Turn {
 }
 
 /// How random numbers are spread.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Distribution {
     /// Evenly from `low` to `high`; for the types with whole units use [`Values::Between`].
     Uniform {
@@ -118,7 +120,7 @@ pub enum Distribution {
 }
 
 /// A value of a [`Values::List`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Weighted {
     /// In the type's input syntax.
     pub value: String,
@@ -127,7 +129,8 @@ pub struct Weighted {
 }
 
 /// What a filler consists of; that decides how well it compresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Payload {
     /// Spaces, as pgbench's fillers are stored. (Bytes 0 in `bytea`.)
     Blank,
@@ -138,7 +141,7 @@ pub enum Payload {
 }
 
 /// One column of a foreign key.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     /// The rows that can be referenced.
     pub keys: Arc<Keys>,
@@ -149,7 +152,7 @@ pub struct Reference {
 }
 
 /// The keys of the rows that a foreign key can refer to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Keys {
     /// A single-column key that has every value from `low` to `high`.
     Interval {
@@ -163,7 +166,7 @@ pub enum Keys {
 }
 
 /// How a foreign key's row is chosen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pick {
     /// At random: columns that give the same name in the same row get the same key.
     Random {

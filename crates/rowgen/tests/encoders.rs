@@ -103,6 +103,20 @@ fn the_values_are_pgbench_s() {
 }
 
 #[test]
+fn fillers_are_as_long_as_the_column() {
+    for payload in [Payload::Text, Payload::Random] {
+        let accounts = pgbench::accounts(1_000, 1, payload);
+        let rows = parse_text(&encoded(&accounts, Format::Text, Constants::Sent));
+        let fillers: Vec<&str> = rows.iter().map(|row| row[3].as_deref().unwrap()).collect();
+        assert!(fillers.iter().all(|filler| filler.len() == 84));
+        assert!(fillers.iter().collect::<std::collections::BTreeSet<_>>().len() == 1_000);
+        let ids =
+            parse_text(&encoded(&pgbench::accounts(1_000, 1, Payload::Blank), Format::Text, Constants::Sent));
+        assert!(rows.iter().zip(&ids).all(|(row, id)| row[..3] == id[..3]));
+    }
+}
+
+#[test]
 fn account_ids_are_bigint_from_scale_20000() {
     let kind = |scale| pgbench::accounts(1, scale, Payload::Blank).columns[0].kind.clone();
     assert_eq!(kind(19_999), Kind::Int4);

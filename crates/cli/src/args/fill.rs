@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroU32};
+use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use rowgen::Payload;
 use workload::fill::limits::{Limits, SpaceLimit};
 use workload::fill::{
-    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
-    Persistence, ProbeKind, Request, Subject,
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
+    Partitions, Persistence, ProbeKind, Request, Subject,
 };
 
 use super::ServerChoice;
@@ -90,9 +91,9 @@ pub(crate) struct FillArgs {
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain"])]
     pub(crate) ladder: Option<Size>,
 
-    /// How often the ladder does each level
-    #[arg(long, value_name = "N", default_value = "3", requires = "ladder", help_heading = "Presets")]
-    pub(crate) trials: NonZeroU16,
+    /// How often the ladder does each level [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Presets")]
+    pub(crate) trials: Option<NonZeroU16>,
 
     /// Schema for the tables, created if need be [default: the session's current one]
     #[arg(long, help_heading = "Tables")]
@@ -142,6 +143,22 @@ pub(crate) struct FillArgs {
     /// What the filler column holds: how well the data compresses
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
+
+    /// Fill this table of yours instead: NAME or schema.NAME; its constraints are kept
+    #[arg(long, value_name = "NAME", help_heading = "Your own table", conflicts_with = "series")]
+    pub(crate) table: Option<String>,
+
+    /// SQL that creates it first
+    #[arg(long, value_name = "FILE", help_heading = "Your own table", conflicts_with = "series")]
+    pub(crate) ddl: Option<PathBuf>,
+
+    /// What a column shall hold: 'price=uniform(1,999.99)'; may be repeated (README lists all)
+    #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own table")]
+    pub(crate) column: Vec<String>,
+
+    /// Of random values: the same seed gives the same rows
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own table")]
+    pub(crate) seed: u64,
 
     /// One table with one integer column instead, by CREATE TABLE AS (level 0)
     #[arg(long, help_heading = "Tables")]
@@ -322,7 +339,10 @@ impl FillArgs {
 
     /// The request, checked for what only the command line can get wrong.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
-        let subject = if self.series { Subject::Series } else { Subject::Pgbench };
+        if self.trials.is_some() && self.ladder.is_none() {
+            return Err(Usage("--trials says how often --ladder does each level: give both".to_owned()));
+        }
+        let subject = self.subject()?;
         let steps = self.steps();
         let limits = self.limits();
         let open_ended = limits.is_open_ended();
@@ -367,6 +387,25 @@ impl FillArgs {
         })
     }
 
+    fn subject(&self) -> Result<Subject, Usage> {
+        if self.series {
+            return Ok(Subject::Series);
+        }
+        if self.table.is_none() && self.ddl.is_none() && self.column.is_empty() {
+            return Ok(Subject::Pgbench);
+        }
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path)
+                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))
+        };
+        Ok(Subject::Table(OwnTable {
+            name: self.table.clone(),
+            ddl: self.ddl.as_ref().map(read).transpose()?,
+            columns: self.column.clone(),
+            seed: self.seed,
+        }))
+    }
+
     /// What ends the fill besides its amount.
     pub(crate) fn limits(&self) -> Limits {
         let space = match (self.brim, self.until_free) {
@@ -396,8 +435,14 @@ impl FillArgs {
 
     /// The steps as letters say, or else as the switches do.
     fn steps(&self) -> InitSteps {
+        let own = self.table.is_some() || self.ddl.is_some();
         let steps = match &self.init_steps {
             Some(letters) => letters.steps.clone(),
+            None if own => {
+                let steps = if self.data_only { InitSteps::data_only() } else { InitSteps::whole() };
+                let steps = steps.without(InitStep::PrimaryKeys);
+                if self.ddl.is_some() { steps } else { steps.without(InitStep::Create) }
+            }
             None if self.data_only => InitSteps::data_only(),
             None => InitSteps::whole(),
         };

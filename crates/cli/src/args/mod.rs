@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
-pub(crate) use fill::{FillArgs, LEVELS, Level};
+pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use size::SizeArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows.

@@ -5,13 +5,13 @@ use std::fmt::Write;
 use measure::human::grouped;
 use measure::{FORMAT_VERSION, Note, Run, Status, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use workload::disturbance::Checkpoints;
 use workload::fill::limits::StopReason;
 use workload::fill::{self, Conduct, FillError, Outcome, Plan, Request, Survey, turning_point};
 
-use super::fill_text;
+use super::{fill_text, ladder};
 use crate::args::FillArgs;
+use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::progress::FillProgress;
 use crate::runs::{RunFile, identify};
@@ -19,13 +19,25 @@ use crate::target::{self, Chosen};
 
 /// Fills the server that the arguments name.
 pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+    if let Some(size) = arguments.ladder {
+        return ladder::run(size.0, arguments, printer);
+    }
     let request = arguments.request()?;
     request.check()?;
+    on_server(arguments, printer, async |home, chosen| fill(arguments, &request, home, chosen, printer).await)
+}
+
+/// Does the work on the server that the arguments name, and leaves that as it was found.
+pub(super) fn on_server(
+    arguments: &FillArgs,
+    printer: &Printer,
+    work: impl AsyncFnOnce(&Home, &Chosen) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let home = Home::locate()?;
     // Started on the main thread, which outlives everything: the server ends when it does.
     let chosen = target::choose(&arguments.server, &home, printer)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let result = runtime.block_on(fill(arguments, &request, &home, &chosen, printer));
+    let result = runtime.block_on(work(&home, &chosen));
     let log = chosen.log();
     let released = chosen.release(printer);
     if let (Err(error), Some(log)) = (&result, log)
@@ -67,6 +79,9 @@ async fn fill(
         return Ok(printer.result(planned)?);
     }
     printer.say(planned + "\n");
+    for warning in plan.described.iter().flat_map(|rows| &rows.warnings) {
+        printer.warn(warning);
+    }
     if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
         printer.warn(warning);
     }
@@ -126,48 +141,20 @@ async fn fill(
     for note in &run.notes {
         printer.say(format!("note: {}", note.text));
     }
-    if let Some(instance) = chosen.stopped_instance() {
-        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
-        printer.say(format!("the server is stopped again; to look at it: pgrig server start{named}; psql \"$(pgrig server url{named})\""));
-    }
-    printer.say(format!("run document: {}", file.path().display()));
+    farewell(chosen, &file, printer);
     Ok(())
 }
 
-/// Resolves when the user, or whoever ends sessions, wants pgrig to stop. Asked a second time it
-/// leaves at once: the server then ends too, or rolls back.
-async fn interrupted(printer: &Printer) {
-    let caught = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let [Ok(interrupt), Ok(terminate), Ok(hangup)] = caught else {
-        // Without handlers the signals end pgrig at once.
-        return std::future::pending().await;
-    };
-    let mut signals = Signals { interrupt, terminate, hangup };
-    signals.next().await;
-    printer.say("interrupted: cancelling what runs (once more leaves at once)");
-    tokio::spawn(async move {
-        signals.next().await;
-        let left = "error: left at once; what is there was not looked at\n";
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), left.as_bytes());
-        #[expect(clippy::exit, reason = "the user insists")]
-        std::process::exit(130);
-    });
-}
-
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
+/// Where to look at what was done.
+pub(super) fn farewell(chosen: &Chosen, file: &RunFile, printer: &Printer) {
+    if let Some(instance) = chosen.stopped_instance() {
+        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
+        printer.say(format!(
+            "the server is stopped again; to look at it: pgrig server start{named}; \
+             psql \"$(pgrig server url{named})\""
+        ));
     }
+    printer.say(format!("run document: {}", file.path().display()));
 }
 
 /// What is worth a sentence: why the fill ended, where the write rate changed, where probes turned slow.
@@ -186,7 +173,11 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     texts.map(|text| Note { text }).collect()
 }
 
-fn disturbances(before: Option<Checkpoints>, after: Option<Checkpoints>, own: u64) -> Option<Note> {
+pub(super) fn disturbances(
+    before: Option<Checkpoints>,
+    after: Option<Checkpoints>,
+    own: u64,
+) -> Option<Note> {
     // The last of our own may have been cut short by the commit, and not be counted on our side.
     let ran = after?.since(before?).saturating_sub(if own > 0 { own + 1 } else { 0 });
     let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };

@@ -6,8 +6,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped, latency};
 use workload::fill::limits::{Headroom, Limits, SpaceLimit};
 use workload::fill::{
-    Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Subject,
-    Survey,
+    Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Rows,
+    Subject, Survey,
 };
 
 use crate::progress::title;
@@ -27,18 +27,22 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     line("server", format!("{release}, {}", survey.environment.transport));
     let database = format!("{}, as role {}", survey.environment.database, survey.environment.role);
     line("database", database);
+    if let Some(size) = plan.until_size {
+        line("size", format!("until table and indexes take {}", bytes_both(size)));
+    }
+    if let Some(rows) = &plan.described {
+        own_table(plan, rows, &mut line);
+    }
     if let Some(rows) = plan.rows().filter(|_| plan.includes(InitStep::Generate)) {
         line("rows", rows_line(plan, rows));
         let sizes = plan.predicted.sizes;
-        line(
-            "size",
-            format!(
-                "{} = heap {} + indexes {}",
-                bytes_both(sizes.total()),
-                bytes(sizes.heap),
-                bytes(sizes.index)
-            ),
-        );
+        let parts = if plan.described.is_some() {
+            format!("about {} and indexes", bytes(sizes.heap))
+        } else {
+            let heap_and_index = format!("heap {} + indexes {}", bytes(sizes.heap), bytes(sizes.index));
+            format!("{} = {heap_and_index}", bytes_both(sizes.total()))
+        };
+        line("size", parts);
         let wal_and_temporary =
             format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
         line("also", wal_and_temporary);
@@ -48,7 +52,10 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     } else {
         line("disk", "free space cannot be seen from here".to_owned());
     }
-    line("tables", format!("{kind}, {}", tables(plan)));
+    match plan.subject {
+        Subject::Table(_) => line("table", format!("{}.{}, {kind}", plan.schema, plan.bulk_name())),
+        Subject::Pgbench | Subject::Series => line("tables", format!("{kind}, {}", tables(plan))),
+    }
     line("steps", plan.steps.iter().map(title).collect::<Vec<_>>().join(", "));
     if !plan.dropped.is_empty() {
         line("drops", format!("{} ({})", plan.dropped.join(", "), bytes(plan.dropped_bytes)));
@@ -73,6 +80,23 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     format!("plan\n{}", text.trim_end())
 }
 
+/// From so many rows on there is no need to tell that there can be no more.
+const UNLIMITED: u64 = 1_000_000_000_000;
+
+/// What a table of the user's own will hold.
+fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
+    for (number, column) in rows.table.columns.iter().enumerate() {
+        let name = if number == 0 { "columns" } else { "" };
+        line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.values));
+    }
+    if let Some((most, why)) = rows.most.as_ref().filter(|(most, _)| *most < UNLIMITED) {
+        line("at most", format!("{} rows: {why}", grouped(*most)));
+    }
+    if plan.chunking.first_row > 0 {
+        line("first row", format!("number {}", grouped(plan.chunking.first_row + 1)));
+    }
+}
+
 fn rows_line(plan: &Plan, rows: u64) -> String {
     let more = if plan.request.append { " more" } else { "" };
     match plan.subject {
@@ -80,6 +104,7 @@ fn rows_line(plan: &Plan, rows: u64) -> String {
             format!("{}{more} accounts, pgbench scale {}", grouped(rows), grouped(plan.scale))
         }
         Subject::Series => format!("{} integers", grouped(rows)),
+        Subject::Table(_) => format!("{}{more} rows of {}", grouped(rows), plan.bulk_name()),
     }
 }
 
@@ -213,16 +238,24 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
 
     let summary = format!(
         "{} in {total:.2} s: {} in database {}, schema {}, {}",
-        bytes_both(outcome.grown().total()),
+        total_size(outcome, plan),
         rows_line(plan, outcome.rows).split(", pgbench").next().unwrap_or_default(),
         survey.environment.database,
         plan.schema,
         method_name(plan),
     ) + &outcome.compression.map_or(String::new(), compression);
     let generated = plan.includes(InitStep::Generate);
-    let sizes = (generated && plan.rows().is_some()).then(|| sizes(outcome, plan));
+    let predicted = generated && plan.rows().is_some() && plan.described.is_none();
+    let sizes = predicted.then(|| sizes(outcome, plan));
     let summary = generated.then_some(summary);
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// What tables and indexes take; where that was not predicted, each.
+fn total_size(outcome: &Outcome, plan: &Plan) -> String {
+    let grown = outcome.grown();
+    let parts = format!(" (heap {}, indexes {})", bytes(grown.heap), bytes(grown.index));
+    bytes_both(grown.total()) + if plan.described.is_some() { &parts } else { "" }
 }
 
 /// How well the data compresses, as far as that can be told.
@@ -268,7 +301,7 @@ fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
 }
 
 /// Without the blank that the table puts at both ends of a line.
-fn trimmed(table: &Table) -> String {
+pub(super) fn trimmed(table: &Table) -> String {
     let line = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
     table.lines().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -2,5 +2,7 @@
 
 pub(crate) mod fill;
 mod fill_text;
+mod ladder;
+mod ladder_text;
 pub(crate) mod server;
 pub(crate) mod size;

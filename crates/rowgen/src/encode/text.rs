@@ -40,14 +40,22 @@ impl Rows {
         Self { fields, tail: constant }
     }
 
-    pub(super) fn encode(&self, rows: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
-        let mut fields: Vec<(&[u8], Reader<'_>)> =
-            self.fields.iter().map(|field| (&*field.before, Reader::new(&field.generator))).collect();
+    pub(super) fn encode<'a>(&'a self, rows: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
+        let reading = |field: &'a Field| {
+            let integer = matches!(field.generator.kind(), Kind::Int2 | Kind::Int4 | Kind::Int8);
+            (&*field.before, Reader::new(&field.generator), integer)
+        };
+        let mut fields: Vec<(&[u8], Reader<'_>, bool)> = self.fields.iter().map(reading).collect();
+        let mut digits = itoa::Buffer::new();
         for row in rows {
-            for (before, reader) in &mut fields {
+            for (before, reader, integer) in &mut fields {
                 out.extend_from_slice(before);
                 let kind = reader.kind();
-                write(kind, reader.value(row), out);
+                match reader.counted(row) {
+                    // By far the most frequent: worth the shortest way.
+                    Some(number) if *integer => out.extend_from_slice(digits.format(number).as_bytes()),
+                    _ => write(kind, reader.value(row), out),
+                }
             }
             out.extend_from_slice(&self.tail);
         }
@@ -56,7 +64,6 @@ impl Rows {
 
 const NULL: &[u8] = b"\\N";
 
-#[inline]
 fn write(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
     match (value, kind) {
         (Value::Null, _) => out.extend_from_slice(NULL),

@@ -78,17 +78,19 @@ fn compound(kind: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
             render::element(field, value(field, draw, &mut scratch), out);
         }),
         Kind::Multirange { element, .. } => {
-            let items = 0..draw.length(1, 3);
-            render::sequence(render::MULTIRANGE, items, out, |_, out| range(element, draw, out));
+            // Ranges without end would be merged into one; narrow ones seldom are.
+            let bounded = element.units().is_some() && !element.is_text();
+            let items = 0..if bounded { draw.length(1, 3) } else { 1 };
+            render::sequence(render::MULTIRANGE, items, out, |_, out| range(element, 10, draw, out));
         }
-        Kind::Range { element, .. } => range(element, draw, out),
+        Kind::Range { element, .. } => range(element, 1_000, draw, out),
         _ => unreachable!("no compound kind"),
     }
 }
 
-/// A range of up to a thousand steps, or one without end where the kind's values cannot be counted.
-fn range(element: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
-    let width = draw.between(1, 1_000);
+/// A range of up to so many steps, or one without end where the kind's values are no numbers.
+fn range(element: &Kind, widest: i64, draw: &mut Draw, out: &mut Vec<u8>) {
+    let width = draw.between(1, widest);
     let mut scratch = Vec::new();
     let low = value(element, draw, &mut scratch);
     let high = match low {

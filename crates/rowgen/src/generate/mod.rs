@@ -129,7 +129,7 @@ impl Generator {
                 let row = if row < *count { row } else { row % count };
                 Value::Units(start.wrapping_add(row.cast_signed().wrapping_mul(*step)))
             }
-            Source::Group { size, groups } => Value::Units((row / size + 1).min(*groups).cast_signed()),
+            Source::Group { size, groups } => Value::Units(group(row, *size, *groups)),
             Source::Unique { turn } => unique::value(&self.kind, turn.of_row(row), self.stream, scratch),
             Source::Shuffle { low, count } => {
                 Value::Units(low.wrapping_add_unsigned(shuffle::place(row % count, *count, self.stream)))
@@ -206,21 +206,27 @@ impl<'a> Reader<'a> {
     /// The value of a row.
     #[inline]
     pub(crate) fn value(&mut self, row: u64) -> Value<'_> {
+        match self.counted(row) {
+            Some(units) => Value::Units(units),
+            None => self.generator.value(row, &mut self.scratch),
+        }
+    }
+
+    /// The value of a row, in units, if it takes no more than counting.
+    #[inline]
+    pub(crate) fn counted(&mut self, row: u64) -> Option<i64> {
         match &self.generator.source {
             Source::Serial { start, step, count } if row < *count => {
-                Value::Units(start.wrapping_add(row.cast_signed().wrapping_mul(*step)))
+                Some(start.wrapping_add(row.cast_signed().wrapping_mul(*step)))
             }
-            Source::Group { size, .. } => {
+            Source::Group { size, groups } => {
                 if !self.group.0.contains(&row) {
                     let start = row - row % size;
-                    let Value::Units(value) = self.generator.value(row, &mut self.scratch) else {
-                        unreachable!("groups are numbered")
-                    };
-                    self.group = (start..start.saturating_add(*size), value);
+                    self.group = (start..start.saturating_add(*size), group(row, *size, *groups));
                 }
-                Value::Units(self.group.1)
+                Some(self.group.1)
             }
-            _ => self.generator.value(row, &mut self.scratch),
+            _ => None,
         }
     }
 }
@@ -237,6 +243,11 @@ fn nulls(table: &Table, column: Stream, values: &Values) -> Stream {
         Values::Reference(Reference { pick: Pick::Random { name }, .. }) => constraint(table, name).further(),
         _ => column.further(),
     }
+}
+
+/// The number of a row's group.
+fn group(row: u64, size: u64, groups: u64) -> i64 {
+    (row / size + 1).min(groups).cast_signed()
 }
 
 /// Rows until a serial has used up its kind's values.

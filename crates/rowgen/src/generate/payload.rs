@@ -10,7 +10,7 @@ pub(super) fn characters(payload: Payload, length: u32, draw: &mut Draw, out: &m
     match payload {
         Payload::Blank => out.resize(out.len() + length as usize, b' '),
         Payload::Text => words(length, draw, out),
-        Payload::Random => eights(length, out, || spread(draw.next())),
+        Payload::Random => blocks(length, out, || characters_of(random(draw))),
     }
 }
 
@@ -19,29 +19,40 @@ pub(super) fn bytes(payload: Payload, length: u32, draw: &mut Draw, out: &mut Ve
     match payload {
         Payload::Blank => out.resize(out.len() + length as usize, 0),
         Payload::Text => words(length, draw, out),
-        Payload::Random => eights(length, out, || draw.next()),
+        Payload::Random => blocks(length, out, || random(draw)),
     }
 }
 
-fn eights(length: u32, out: &mut Vec<u8>, mut next: impl FnMut() -> u64) {
-    let start = out.len();
-    out.resize(start + length as usize, 0);
-    let mut chunks = out[start..].chunks_exact_mut(8);
-    for chunk in &mut chunks {
-        chunk.copy_from_slice(&next().to_le_bytes());
+/// Made at once: of a known length, so that the compiler unrolls what makes it.
+type Block = [u8; 32];
+
+fn blocks(length: u32, out: &mut Vec<u8>, mut block: impl FnMut() -> Block) {
+    let mut left = length as usize;
+    while left >= size_of::<Block>() {
+        out.extend_from_slice(&block());
+        left -= size_of::<Block>();
     }
-    let rest = chunks.into_remainder();
-    rest.copy_from_slice(&next().to_le_bytes()[..rest.len()]);
+    out.extend_from_slice(&block()[..left]);
 }
 
-/// Eight characters of crypt(3)'s alphabet, `./0-9A-Za-z`: the low 6 bits of each byte choose one.
-#[inline]
-fn spread(bits: u64) -> u64 {
-    const EACH: u64 = 0x0101_0101_0101_0101;
-    // In no byte does a sum pass 255, so they do not disturb each other.
-    let digits = bits & (EACH * 63);
-    let at_least = |bound: u64| ((digits + EACH * (128 - bound)) >> 7) & EACH;
-    digits + EACH * u64::from(b'.') + at_least(12) * 7 + at_least(38) * 6
+fn random(draw: &mut Draw) -> Block {
+    let mut block = Block::default();
+    for eight in block.chunks_exact_mut(8) {
+        eight.copy_from_slice(&draw.next().to_le_bytes());
+    }
+    block
+}
+
+/// Characters of crypt(3)'s alphabet, `./0-9A-Za-z`: the low 6 bits of each byte choose one. Without a
+/// branch or a table, so that the processor does many at once.
+fn characters_of(mut block: Block) -> Block {
+    for byte in &mut block {
+        let digit = *byte & 63;
+        let from_a = if digit >= 12 { b'A' - b'9' - 1 } else { 0 };
+        let from_small_a = if digit >= 38 { b'a' - b'Z' - 1 } else { 0 };
+        *byte = b'.' + digit + from_a + from_small_a;
+    }
+    block
 }
 
 /// Longest of [`WORDS`] with the space after it.
@@ -73,6 +84,12 @@ static SLOTTED: LazyLock<[Word; SLOTS]> = LazyLock::new(|| {
     slots
 });
 
+/// The slot that the low bits choose.
+#[expect(clippy::cast_possible_truncation)]
+fn slot(bits: u64) -> usize {
+    bits as usize % SLOTS
+}
+
 /// Appends so many bytes of words; the last one may be cut.
 pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
     let slots = &*SLOTTED;
@@ -87,18 +104,22 @@ pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
             if at >= end {
                 break;
             }
-            let word = slots[bits as usize % SLOTS];
+            let word = slots[slot(bits)];
             out[at..at + SLOT].copy_from_slice(&word.bytes);
             at += usize::from(word.length);
             bits >>= 9;
         }
     }
     out.truncate(end);
+    // As prose ends, and no blank at the end that some types ignore.
+    if let Some(last @ b' ') = out[start..].last_mut() {
+        *last = b'.';
+    }
 }
 
 /// A word without the space after it.
 pub(super) fn word(draw: &mut Draw) -> &'static str {
-    let word = &SLOTTED[draw.below(SLOTS as u64) as usize];
+    let word = &SLOTTED[slot(draw.next())];
     let bytes = &word.bytes[..usize::from(word.length) - 1];
     std::str::from_utf8(bytes).expect("ASCII")
 }

@@ -113,8 +113,14 @@ fn compound(kind: &Kind, number: u64, stream: Stream, out: &mut Vec<u8>) {
 /// Where a kind's unique values begin, units.
 fn first(kind: &Kind) -> i64 {
     match kind {
-        Kind::Bool | Kind::Enum { .. } | Kind::Date | Kind::Time | Kind::TimeTz => 0,
-        Kind::Timestamp | Kind::TimestampTz | Kind::Interval => 0,
+        Kind::Bool
+        | Kind::Enum { .. }
+        | Kind::Date
+        | Kind::Time
+        | Kind::TimeTz
+        | Kind::Timestamp
+        | Kind::TimestampTz
+        | Kind::Interval => 0,
         _ => 1,
     }
 }

@@ -10,7 +10,7 @@ use super::request::{Amount, IndexKind, InitStep, MethodChoice, PartitionMethod,
 /// # Errors
 /// [`FillError::Combination`] names what does not go together, and the remedy.
 pub(super) fn combinations(request: &Request) -> Result<(), FillError> {
-    let refusal = [steps, amount, append, method, partitions, index, series]
+    let refusal = [append, steps, amount, method, partitions, index, series, own_table]
         .into_iter()
         .find_map(|check| check(request).err());
     refusal.map_or(Ok(()), |text| Err(FillError::Combination(text.to_owned())))
@@ -145,6 +145,51 @@ fn index(request: &Request) -> Checked {
     refuse(
         request.index_tablespace.is_some() && !request.steps.include(InitStep::PrimaryKeys),
         "--index-tablespace without an index: add the step p (leave out --data-only), or leave it out",
+    )
+}
+
+fn own_table(request: &Request) -> Checked {
+    let Subject::Table(own) = &request.subject else { return Ok(()) };
+    refuse(
+        own.name.is_none() && own.ddl.is_none(),
+        "--column says what a table's columns hold: which table? Give --table NAME",
+    )?;
+    refuse(
+        request.partitions.is_some()
+            || request.index != IndexKind::Btree
+            || request.tablespace.is_some()
+            || request.index_tablespace.is_some()
+            || !request.autovacuum
+            || request.fillfactor != 100,
+        "a table of your own is filled as it is: --partitions, --index, --tablespace, --index-tablespace, \
+         --no-autovacuum and --fillfactor are for pgbench's tables. Put such things into --ddl",
+    )?;
+    refuse(
+        matches!(request.method, MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode),
+        "rows of a table of your own are loaded by COPY: leave out --method and --server-side",
+    )?;
+    refuse(
+        request.payload != Payload::Blank,
+        "--payload is for pgbench's filler: say what your columns hold with --column NAME=text(80) or random(80)",
+    )?;
+    refuse(
+        matches!(request.amount, Amount::Scale(_)),
+        "--scale counts pgbench's accounts: give a SIZE or --rows for a table of your own",
+    )?;
+    refuse(
+        [InitStep::Drop, InitStep::PrimaryKeys, InitStep::ForeignKeys]
+            .into_iter()
+            .any(|step| request.steps.include(step)),
+        "the steps d, p and f are for pgbench's tables: DROP or TRUNCATE a table of your own yourself, and put its \
+         keys into --ddl",
+    )?;
+    refuse(
+        own.ddl.is_none() && request.steps.include(InitStep::Create),
+        "the step t creates pgbench's tables: give --ddl FILE to create your own, or leave t out",
+    )?;
+    refuse(
+        own.ddl.is_some() && request.append,
+        "--append adds to a table that is there: leave out --ddl, or --append",
     )
 }
 

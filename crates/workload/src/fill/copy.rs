@@ -14,8 +14,6 @@ use crate::quote::{identifier, qualified};
 /// Bytes handed over at once: few messages for the server to open, and still in the processor's
 /// cache when the socket takes them.
 const BUFFER: usize = 256 << 10;
-/// Row numbers that are looked through at once for those of a leaf by hash.
-const SIEVE: u64 = 4096;
 
 /// A table's rows on their way into relations of the server.
 pub(super) struct Copy {
@@ -25,18 +23,64 @@ pub(super) struct Copy {
     rows_per_buffer: u64,
 }
 
-/// Which rows of a range are meant.
+/// Rows of a range, or those of them whose id (row number + 1) hashes to one partition, taken from
+/// its beginning.
+#[derive(Clone, Debug)]
+pub(super) struct Rows {
+    range: Range<u64>,
+    partition: Option<Partition>,
+    left: u64,
+}
+
+/// A partition by hash.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Sieve {
-    /// All.
-    All,
-    /// Those whose id, row number + 1, hashes to this partition.
-    Hash {
-        /// Number of partitions.
-        modulus: u32,
-        /// Number of the partition.
-        remainder: u32,
-    },
+pub(super) struct Partition {
+    /// Number of partitions.
+    pub modulus: u32,
+    /// Number of this one.
+    pub remainder: u32,
+}
+
+impl Partition {
+    fn holds(self, row: u64) -> bool {
+        hash_partition(row.cast_signed() + 1, self.modulus) == self.remainder
+    }
+}
+
+impl Rows {
+    /// All of the range, or those that belong to the partition.
+    pub(super) fn new(range: Range<u64>, partition: Option<Partition>) -> Self {
+        let left = match partition {
+            None => range.end - range.start,
+            Some(partition) => range.clone().filter(|row| partition.holds(*row)).count() as u64,
+        };
+        Self { range, partition, left }
+    }
+
+    /// How many there are still.
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Appends the next rows, at most so many, and tells how many.
+    fn encode(&mut self, encoder: &Encoder, most: u64, buffer: &mut Vec<u8>) -> u64 {
+        let taken = most.min(self.left);
+        self.left -= taken;
+        let start = self.range.start;
+        match self.partition {
+            None => {
+                self.range.start += taken;
+                encoder.encode(start..self.range.start, buffer);
+            }
+            Some(partition) => {
+                let mut rows = Vec::new();
+                let wanted = usize::try_from(taken).unwrap_or(usize::MAX);
+                rows.extend(self.range.by_ref().filter(|row| partition.holds(*row)).take(wanted));
+                encoder.encode_rows(&rows, buffer);
+            }
+        }
+        taken
+    }
 }
 
 impl Copy {
@@ -66,32 +110,31 @@ impl Copy {
         Self { encoder, schema: schema.to_owned(), options, rows_per_buffer }
     }
 
-    /// Loads a range of rows into `relation`; `sent` is told of each buffer's rows as the server
-    /// takes them.
+    /// Loads the next rows, at most so many, into `relation`; `sent` is told of each buffer's rows as
+    /// the server takes them.
     pub(super) async fn load(
         &self,
         connection: &Connection,
         relation: &str,
-        range: Range<u64>,
-        sieve: Sieve,
+        rows: &mut Rows,
+        most: u64,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, Error> {
         connection.forget_errors();
         let statement = format!("COPY {} {}", qualified(&self.schema, relation), self.options);
         let sink = connection.client.copy_in::<_, Bytes>(&statement).await?;
         let mut sink = std::pin::pin!(sink);
-        let mut start = range.start;
+        let mut left = most.min(rows.left());
         let mut buffer = self.encoder.header().to_vec();
         // Once the server has given up there is no use in sending on; the end tells why.
-        while start < range.end && !connection.heard_an_error() {
-            let end = range.end.min(start + self.rows_per_buffer);
+        while left > 0 && !connection.heard_an_error() {
             buffer.reserve(BUFFER + BUFFER / 16);
-            let rows = self.encode(start..end, sieve, &mut buffer);
+            let taken = rows.encode(&self.encoder, left.min(self.rows_per_buffer), &mut buffer);
             if sink.feed(Bytes::from(std::mem::take(&mut buffer))).await.is_err() {
                 break;
             }
-            sent(rows);
-            start = end;
+            sent(taken);
+            left -= taken;
         }
         buffer.extend_from_slice(self.encoder.trailer());
         if !buffer.is_empty() {
@@ -99,23 +142,5 @@ impl Copy {
             let _ = sink.feed(Bytes::from(buffer)).await;
         }
         sink.as_mut().finish().await
-    }
-
-    /// Appends the rows that pass the sieve, and counts them.
-    fn encode(&self, range: Range<u64>, sieve: Sieve, buffer: &mut Vec<u8>) -> u64 {
-        let Sieve::Hash { modulus, remainder } = sieve else {
-            self.encoder.encode(range.clone(), buffer);
-            return range.end - range.start;
-        };
-        let mut passed = 0;
-        let mut rows = Vec::with_capacity(SIEVE as usize);
-        for start in range.clone().step_by(SIEVE as usize) {
-            rows.clear();
-            let belongs = |row: &u64| hash_partition(row.cast_signed() + 1, modulus) == remainder;
-            rows.extend((start..range.end.min(start + SIEVE)).filter(belongs));
-            self.encoder.encode_rows(&rows, buffer);
-            passed += rows.len() as u64;
-        }
-        passed
     }
 }

@@ -3,13 +3,16 @@
 use rowgen::{Column, Table, Values};
 
 use super::plan::{Method, Plan};
-use super::request::{IndexKind, Persistence};
+use super::request::{IndexKind, Persistence, Subject};
 use super::tables::{Tables, bound, key, leaves};
 use crate::quote::{identifier, literal, qualified};
 
 /// Everything that the step `create` runs, in order. Constant columns have their values as defaults
 /// while the load lasts.
 pub(super) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
+    if let Subject::Table(own) = &plan.subject {
+        return own.ddl.as_deref().map(execute).into_iter().collect();
+    }
     let schema = plan.create_schema.then(|| format!("CREATE SCHEMA {}", identifier(&plan.schema)));
     let small = tables.small.iter().map(|table| create_plain(plan, table));
     let bulk = match plan.partitions {
@@ -55,10 +58,7 @@ fn persistence(plan: &Plan) -> &'static str {
 /// Storage parameters and tablespace. pgbench gives every table but the empty history its
 /// fillfactor, 100 too.
 fn options(plan: &Plan, table: &Table) -> String {
-    let fillfactor = match plan.method {
-        Method::Explode => 100,
-        _ => plan.fillfactor,
-    };
+    let fillfactor = plan.load_fillfactor();
     let mut parameters = Vec::new();
     if key(table).is_some() {
         parameters.push(format!("fillfactor = {fillfactor}"));
@@ -90,6 +90,12 @@ fn default(column: &Column) -> Option<String> {
         Values::Text(text) => Some(literal(text)),
         _ => None,
     }
+}
+
+/// The user's SQL, run so that it cannot end the transaction that it is run in: the server refuses
+/// COMMIT and the like there.
+pub(super) fn execute(sql: &str) -> String {
+    format!("DO LANGUAGE plpgsql {}", literal(&format!("BEGIN EXECUTE {}; END", literal(sql))))
 }
 
 /// CREATE TABLE AS, with all rows: article 000's level 0.

@@ -1,12 +1,14 @@
 //! What can go wrong with a fill.
 
 use measure::human::bytes;
+use rowgen::SpecError;
 use thiserror::Error;
 
 use super::limits::{LimitsError, OutOfSpace};
 use super::probe::ProbeError;
 use super::remains::Remains;
 use super::request::InitStep;
+use crate::catalog::CatalogError;
 use crate::connect::ConnectError;
 
 /// Why a fill was refused or failed.
@@ -89,6 +91,12 @@ pub enum FillError {
     HasRows {
         /// The schema.
         schema: String,
+        /// The table.
+        table: String,
+    },
+    /// The user's table has rows already.
+    #[error("{table} has rows: --append adds more to them (or TRUNCATE it first)")]
+    OwnTableHasRows {
         /// The table.
         table: String,
     },
@@ -186,6 +194,28 @@ pub enum FillError {
         /// The volume's mount point.
         mount: String,
     },
+    /// A table of the user's cannot be filled.
+    #[error(transparent)]
+    Table(#[from] CatalogError),
+    /// What --column says cannot be understood.
+    #[error("--column {0}")]
+    Column(#[from] SpecError),
+    /// SQL of the user's that the server refuses.
+    #[error("--ddl: {problem}")]
+    Ddl {
+        /// What is wrong, with the remedy.
+        problem: String,
+    },
+    /// Keys leave room for fewer rows.
+    #[error("{table} has room for {most} more rows only: {why}. Give --rows {most} or fewer")]
+    MostRows {
+        /// The table.
+        table: String,
+        /// So many.
+        most: u64,
+        /// Why.
+        why: String,
+    },
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
@@ -230,6 +260,7 @@ impl FillError {
         match self {
             Self::Connect(error) => error.is_usage(),
             Self::Limits(error) => error.is_usage(),
+            Self::Table(error) => error.is_usage(),
             Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery | Self::InHand { .. } => false,
             _ => true,
         }

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use measure::Unit;
-use tokio::sync::RwLock;
+use tokio::sync::{Mutex, RwLock};
 
 use super::chunks::Chunk;
 use super::ddl;
 use super::error::Cause;
 use super::ledger::Ledger;
-use super::limits::{Admission, Governor, Shortage, StopReason};
+use super::limits::{Admission, Governor, Shortage, StopReason, Ticket};
 use super::plan::Method;
 use super::rate::RateMeter;
 use super::request::InitStep;
@@ -37,8 +37,19 @@ struct Loop<'f, 'a> {
     next: AtomicU64,
     /// Which chunks there are to look at.
     end: u64,
+    /// How the table grows, where it is to reach a size.
+    growth: Mutex<Growth>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     loading: RwLock<()>,
+}
+
+/// How a table grows by chunks.
+#[derive(Debug, Default)]
+struct Growth {
+    /// What it took before the first one, bytes.
+    before: Option<u64>,
+    running: u64,
+    done: u64,
 }
 
 impl Filler<'_> {
@@ -75,6 +86,7 @@ impl Filler<'_> {
             started: Instant::now(),
             next: AtomicU64::new(0),
             end: plan.chunking.count().unwrap_or(u64::MAX),
+            growth: Mutex::new(Growth::default()),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
@@ -195,45 +207,93 @@ impl Loop<'_, '_> {
     /// Takes chunks as long as there are any, and limits let it.
     async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
-        let plan = self.filler.plan;
-        loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.end {
+        let space = self.filler.plan.chunk_space();
+        while self.wants_more(&session).await? {
+            // A chunk is taken only once it may begin: so none is left out before the last.
+            let admitted = match &self.filler.governor {
+                Some(governor) => match governor.before_chunk(space).await? {
+                    Admission::Go(ticket) => Some((governor, ticket)),
+                    Admission::Stop(reason) => return Ok(self.stop(reason)),
+                },
+                None => None,
+            };
+            let Some(chunk) = self.next_chunk() else {
+                if let Some((governor, ticket)) = admitted {
+                    governor.chunk_failed(ticket);
+                }
                 return Ok(());
-            }
-            let chunk = plan.chunking.chunk(number);
-            let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
-            if done || chunk.rows.is_empty() {
-                continue;
-            }
-            let stop = match &self.filler.governor {
-                Some(governor) => self.govern(governor, &session, &chunk).await?,
+            };
+            let stop = match admitted {
+                Some((governor, ticket)) => self.govern(governor, ticket, &session, &chunk).await?,
                 None => {
                     self.load(&session, &chunk).await?;
                     None
                 }
             };
+            self.chunk_ended().await;
             if let Some(reason) = stop {
-                self.filler.generated().stop.get_or_insert(reason);
-                return Ok(());
+                return Ok(self.stop(reason));
             }
             self.probe(&session, false).await?;
         }
+        Ok(())
     }
 
-    /// Loads a chunk once the governor lets it begin; gives the reason if none may any more.
+    /// Notes why no more chunks begin; what was first counts.
+    fn stop(&self, reason: StopReason) {
+        self.filler.generated().stop.get_or_insert(reason);
+    }
+
+    /// The next chunk that is not loaded yet and has rows.
+    fn next_chunk(&self) -> Option<Chunk> {
+        let plan = self.filler.plan;
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.end {
+                return None;
+            }
+            let chunk = plan.chunking.chunk(number);
+            let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
+            if !done && !chunk.rows.is_empty() {
+                return Some(chunk);
+            }
+        }
+    }
+
+    /// Whether the size that was asked for takes another chunk. The last stream at work decides on the
+    /// size as it then is.
+    async fn wants_more(&self, session: &Session) -> Result<bool, ConnectError> {
+        let Some(goal) = self.filler.plan.until_size else { return Ok(true) };
+        let mut growth = self.growth.lock().await;
+        let size = self.filler.sizes(session).await?.total();
+        let before = *growth.before.get_or_insert(size);
+        let chunk = match growth.done {
+            0 => self.filler.plan.chunk_space().heap,
+            done => size.saturating_sub(before) / done,
+        };
+        let wanted = size + growth.running * chunk + chunk / 2 < goal;
+        growth.running += u64::from(wanted);
+        Ok(wanted)
+    }
+
+    async fn chunk_ended(&self) {
+        if self.filler.plan.until_size.is_some() {
+            let mut growth = self.growth.lock().await;
+            growth.running -= 1;
+            growth.done += 1;
+        }
+    }
+
+    /// Loads a chunk that the governor lets begin, again if it lets it; gives the reason if none may
+    /// begin any more.
     async fn govern(
         &self,
         governor: &Governor<'_>,
+        mut ticket: Ticket,
         session: &Session,
         chunk: &Chunk,
     ) -> Result<Option<StopReason>, Cause> {
-        let mut admission = governor.before_chunk(self.filler.plan.chunk_space()).await?;
         loop {
-            let ticket = match admission {
-                Admission::Go(ticket) => ticket,
-                Admission::Stop(reason) => return Ok(Some(reason)),
-            };
             let error = match self.load(session, chunk).await {
                 Ok(()) => {
                     governor.chunk_done(ticket);
@@ -246,7 +306,10 @@ impl Loop<'_, '_> {
                 return Err(error.into());
             };
             session.run("ROLLBACK").await?;
-            admission = governor.chunk_short(ticket, shortage).await?;
+            ticket = match governor.chunk_short(ticket, shortage).await? {
+                Admission::Go(ticket) => ticket,
+                Admission::Stop(reason) => return Ok(Some(reason)),
+            };
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use rowgen::Table;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::SimpleQueryMessage;
 
@@ -21,7 +22,7 @@ use crate::quote::{identifier, literal, qualified};
 const NAME_BYTES: usize = 63;
 
 /// What a fill must keep to if it is to be completed later.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Charter {
     /// The request as it was given.
     pub request: Request,
@@ -35,6 +36,13 @@ pub(super) struct Charter {
     pub rows: Option<u64>,
     /// See [`Chunking`].
     pub chunk_rows: u64,
+    /// The rows of a table of the user's, as they were described when the fill began: what is
+    /// there decides over them, and more is there now.
+    pub described: Option<Table>,
+    /// Whether those can be sent in binary.
+    pub binary: bool,
+    /// Bytes that such a table shall take in the end.
+    pub until_size: Option<u64>,
 }
 
 /// A fill that was begun and is not complete.
@@ -80,6 +88,9 @@ impl Ledger {
             first_row,
             rows,
             chunk_rows,
+            described: plan.described.as_ref().map(|rows| rows.table.clone()),
+            binary: plan.described.as_ref().is_some_and(|rows| rows.binary),
+            until_size: plan.until_size,
         };
         let charter = serde_json::to_string(&charter).expect("plain data");
         vec![

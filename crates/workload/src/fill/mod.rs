@@ -14,6 +14,7 @@ mod leaf;
 mod ledger;
 pub mod limits;
 mod outcome;
+mod own_table;
 mod plan;
 mod planner;
 mod predict;
@@ -22,6 +23,7 @@ mod probe;
 mod rate;
 mod remains;
 mod request;
+mod scratch;
 mod session;
 mod sink;
 mod steps;
@@ -36,7 +38,7 @@ pub use compression::{Compressed, Compression};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{IndexBuild, Method, Plan, Prediction};
+pub use plan::{IndexBuild, Method, Plan, Prediction, Rows};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
 pub use probe::{
@@ -45,9 +47,10 @@ pub use probe::{
 pub use rate::RateMeter;
 pub use remains::{Remains, Replaced};
 pub use request::{
-    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, PartitionMethod, Partitions,
-    Persistence, Request, Subject,
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
+    Partitions, Persistence, Request, Subject,
 };
+pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
 pub use survey::Survey;
 
 use self::limits::{Event, Governor, Limits, Sight};

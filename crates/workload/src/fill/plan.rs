@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use page::Geometry;
-use rowgen::Payload;
+use rowgen::{Payload, Table};
 use serde::Serialize;
 
 use super::chunks::{Chunking, Spread};
@@ -11,9 +11,7 @@ use super::ledger::Unfinished;
 use super::limits::{ChunkSpace, WalUse};
 use super::predict::Sizes;
 use super::probe::{ProbeKind, ProbeTable, Prober};
-use super::request::{
-    CopyFormat, IndexKind, InitStep, InitSteps, Partitions, PayloadName, Persistence, Request, Subject,
-};
+use super::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
 use super::tables::Tables;
 use crate::quote::qualified;
 
@@ -42,6 +40,11 @@ pub struct Plan {
     /// The ledger of a fill that will not be completed: it is dropped too.
     #[serde(skip)]
     pub stale_ledger: Option<String>,
+    /// The rows of a table of the user's.
+    #[serde(skip)]
+    pub described: Option<Rows>,
+    /// Bytes that the tables shall take in the end, where that is measured as they grow.
+    pub until_size: Option<u64>,
     /// Which rows the bulk table gets, in which chunks.
     pub chunking: Chunking,
     /// What an earlier, interrupted run of this request has done.
@@ -66,7 +69,6 @@ pub struct Plan {
     /// Whether autovacuum may visit the tables.
     pub autovacuum: bool,
     /// What stands in the filler column.
-    #[serde(with = "PayloadName")]
     pub payload: Payload,
     /// The steps, in order.
     pub steps: InitSteps,
@@ -91,6 +93,19 @@ pub struct Plan {
     pub predicted: Prediction,
     /// Why method, streams and format are what they are: a sentence each.
     pub reasons: Vec<String>,
+}
+
+/// What is known of the rows of a table of the user's.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// How they are made.
+    pub table: Table,
+    /// Whether every column can be sent in binary.
+    pub binary: bool,
+    /// The most rows that keys leave room for, and why.
+    pub most: Option<(u64, String)>,
+    /// What people should know.
+    pub warnings: Vec<String>,
 }
 
 /// How rows are made and loaded.
@@ -177,6 +192,11 @@ impl Plan {
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
+    /// Percent of each page that is filled while rows come in.
+    pub(super) fn load_fillfactor(&self) -> u8 {
+        if self.method == Method::Explode { 100 } else { self.fillfactor }
+    }
+
     /// What a chunk takes, and later steps for its rows.
     pub fn chunk_space(&self) -> ChunkSpace {
         let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
@@ -206,12 +226,17 @@ impl Plan {
 
     /// Rows that are loaded in all, those of an interrupted run included; none if only a limit ends it.
     pub fn rows(&self) -> Option<u64> {
-        self.chunking.rows
+        if self.until_size.is_some() { None } else { self.chunking.rows }
     }
 
     /// Whether chunks are recorded: whenever rows are generated in more than one statement.
     pub fn has_ledger(&self) -> bool {
         self.includes(InitStep::Generate) && self.method != Method::CreateTableAs
+    }
+
+    /// Unquoted name of the table that holds the bulk.
+    pub fn bulk_name(&self) -> String {
+        Tables::of(self).bulk.name
     }
 
     /// Rows that are there already.

@@ -154,6 +154,8 @@ impl Planner<'_> {
             dropped: found.tables,
             stale_ledger: found.stale_ledger,
             dropped_bytes: found.bytes,
+            described: None,
+            until_size: None,
             chunking,
             unfinished: found.unfinished,
             scale: self.target.scale,

@@ -96,7 +96,9 @@ impl Calculation {
 impl Layout {
     /// Of the request's tables, once all its steps are done.
     pub(super) fn of(request: &Request, geometry: Geometry) -> Self {
-        let indexed = request.steps.include(InitStep::PrimaryKeys);
+        // Of tables that are there already the request says what index they have.
+        let indexed =
+            request.steps.include(InitStep::PrimaryKeys) || !request.steps.include(InitStep::Create);
         Self {
             subject: request.subject.clone(),
             geometry,

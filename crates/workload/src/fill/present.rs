@@ -1,13 +1,14 @@
 //! What is there already, where steps work on existing tables.
 
 use super::error::FillError;
-use super::request::{Persistence, Request, Subject};
+use super::request::{IndexKind, InitStep, Persistence, Request, Subject};
 use super::survey::ask;
 use super::tables::{Tables, key};
 use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
 
-/// The request with the persistence and fillfactor that the bulk table has.
+/// The request with the persistence, the fillfactor and, unless it is to be built, the index that the
+/// bulk table has.
 pub(super) async fn adjusted(
     connection: &Connection,
     request: &Request,
@@ -17,9 +18,16 @@ pub(super) async fn adjusted(
     let row = ask(connection, include_str!("../sql/present.sql"), &[&schema, &bulk]).await?;
     let unlogged: bool = row.get("unlogged");
     let fillfactor: i32 = row.get("fillfactor");
+    let index = match (row.get("has_primary_key"), row.get("has_brin")) {
+        (true, _) => IndexKind::Btree,
+        (false, true) => IndexKind::Brin,
+        (false, false) => IndexKind::None,
+    };
+    let is_built = request.steps.include(InitStep::PrimaryKeys);
     Ok(Request {
         persistence: if unlogged { Persistence::Unlogged } else { Persistence::Logged },
         fillfactor: u8::try_from(fillfactor).unwrap_or(100),
+        index: if is_built { request.index } else { index },
         ..request.clone()
     })
 }
@@ -35,8 +43,7 @@ pub(super) async fn rows(
     schema: &str,
     tables: &Tables,
 ) -> Result<(u64, u64), FillError> {
-    use super::request::InitStep::Generate;
-    if !request.steps.include(Generate) || request.subject == Subject::Series {
+    if !request.steps.include(InitStep::Generate) || request.subject == Subject::Series {
         return Ok((0, 0));
     }
     let bulk = qualified(schema, &tables.bulk.name);

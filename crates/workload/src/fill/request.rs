@@ -38,7 +38,6 @@ pub struct Request {
     /// Whether autovacuum may visit the tables.
     pub autovacuum: bool,
     /// What stands in the filler column.
-    #[serde(with = "PayloadName")]
     pub payload: Payload,
     /// How rows are made and loaded.
     pub method: MethodChoice,
@@ -97,6 +96,21 @@ pub enum Subject {
     Pgbench,
     /// One integer column, by CREATE TABLE AS: article 000's level 0.
     Series,
+    /// A table of the user's.
+    Table(OwnTable),
+}
+
+/// A table of the user's, and what its columns shall hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTable {
+    /// Its name, `name` or `schema.name` as in SQL; none means the only one that `ddl` creates.
+    pub name: Option<String>,
+    /// SQL that creates it first.
+    pub ddl: Option<String>,
+    /// What single columns shall hold: `column=specification`, see [`rowgen::spec`].
+    pub columns: Vec<String>,
+    /// Of the random values.
+    pub seed: u64,
 }
 
 /// How much data.
@@ -114,15 +128,6 @@ pub enum Amount {
     Unbounded,
     /// No rows: the steps do not generate any.
     Nothing,
-}
-
-/// How run documents and ledgers name a [`Payload`].
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Payload", rename_all = "kebab-case")]
-pub(super) enum PayloadName {
-    Blank,
-    Text,
-    Random,
 }
 
 /// Whether the tables survive a crash of the server.

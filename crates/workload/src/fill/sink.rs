@@ -3,8 +3,9 @@
 use rowgen::{Column, Constants, Table, Values, pgbench};
 
 use super::chunks::{Chunk, Spread};
-use super::copy::{Copy, Sieve};
+use super::copy::{Copy, Partition, Rows};
 use super::plan::{Method, Plan};
+use super::predict::tuple;
 use super::request::{InitStep, Subject};
 use super::session::Session;
 use super::tables::{Tables, key, leaves};
@@ -17,6 +18,8 @@ pub(super) struct Sink<'a> {
     bulk: &'a Table,
     leaves: Vec<String>,
     copy: Copy,
+    /// The tuples' length, where the heap's growth follows from it: leaves that one stream fills whole.
+    layout: Option<u32>,
 }
 
 impl<'a> Sink<'a> {
@@ -25,7 +28,8 @@ impl<'a> Sink<'a> {
         // Rows are added to tables of somebody's: their defaults are not ours to change.
         let constants = if plan.includes(InitStep::Create) { Constants::Defaulted } else { Constants::Sent };
         let copy = Copy::new(&plan.schema, bulk, plan.format, constants, plan.method.is_frozen());
-        Self { plan, bulk, leaves: leaves(bulk, plan.partitions), copy }
+        let layout = plan.method.is_frozen().then(|| tuple(bulk));
+        Self { plan, bulk, leaves: leaves(bulk, plan.partitions), copy, layout }
     }
 
     /// Unquoted name of the relation that the chunk goes to.
@@ -101,26 +105,34 @@ impl<'a> Sink<'a> {
         chunk: &Chunk,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, ConnectError> {
-        // Of a range of ids a leaf by hash has its share.
-        let (sieve, share) = match self.plan.chunking.spread {
-            Spread::Hash { leaves } => {
-                (Sieve::Hash { modulus: leaves, remainder: chunk.leaf }, leaves.into())
-            }
-            Spread::Table | Spread::Range { .. } => (Sieve::All, 1),
+        let partition = match self.plan.chunking.spread {
+            Spread::Hash { leaves } => Some(Partition { modulus: leaves, remainder: chunk.leaf }),
+            Spread::Table | Spread::Range { .. } => None,
         };
-        let step = self.plan.copy_rows.saturating_mul(share);
+        let mut rows = Rows::new(chunk.rows.clone(), partition);
         let mut loaded = 0;
-        let mut start = chunk.rows.start;
-        while start < chunk.rows.end {
-            let end = chunk.rows.end.min(start.saturating_add(step));
+        while rows.left() > 0 {
+            let most = self.copy_rows(rows.left());
             let relation = self.relation(chunk);
-            match self.copy.load(&session.connection, relation, start..end, sieve, sent).await {
+            match self.copy.load(&session.connection, relation, &mut rows, most, sent).await {
                 Ok(rows) => loaded += rows,
                 Err(error) => return Err(session.connection.explain(error).await),
             }
-            start = end;
         }
         Ok(loaded)
+    }
+
+    /// Rows that the next COPY loads, of so many that are left. A COPY leaves the blocks empty by which
+    /// it extended the heap too far, up to 64: so the last rows of a leaf that nobody else fills go in
+    /// COPYs that end where the extension does.
+    fn copy_rows(&self, left: u64) -> u64 {
+        let plan = self.plan;
+        let most = left.min(plan.copy_rows);
+        let Some(layout) = self.layout.filter(|_| most == left) else { return most };
+        let per_page = u64::from(plan.geometry.rows_per_page(layout, plan.load_fillfactor()));
+        let blocks = left.div_ceil(per_page);
+        let even = plan.geometry.blocks_without_waste(layout, plan.load_fillfactor(), blocks);
+        if even < blocks { even * per_page } else { left }
     }
 
     /// INSERT … SELECT generate_series. By hash the table itself takes the rows, and routes them.

@@ -12,7 +12,7 @@ use rowgen::{Constants, Table};
 
 use super::Observer;
 use super::compression::Compression;
-use super::copy::{Copy, Sieve};
+use super::copy::{Copy, Rows};
 use super::ddl::{self, FOREIGN_KEYS};
 use super::error::{Cause, FillError};
 use super::ledger::Ledger;
@@ -218,8 +218,9 @@ impl<'a> Filler<'a> {
     pub(super) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
         for table in self.tables.small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);
-            let rows = 0..table.rows;
-            if let Err(error) = copy.load(&session.connection, &table.name, rows, Sieve::All, &|_| {}).await {
+            let mut rows = Rows::new(0..table.rows, None);
+            let load = copy.load(&session.connection, &table.name, &mut rows, u64::MAX, &|_| {});
+            if let Err(error) = load.await {
                 return Err(session.connection.explain(error).await);
             }
         }

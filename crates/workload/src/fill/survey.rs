@@ -10,9 +10,9 @@ use super::error::FillError;
 use super::limits::{Sight, SpaceRule, WalFacts};
 use super::plan::Plan;
 use super::planner::{Found, Site};
-use super::request::{InitStep, Request};
+use super::request::{InitStep, Request, Subject};
 use super::tables::Tables;
-use super::{ledger, present};
+use super::{ledger, own_table, present};
 use crate::connect::{Connection, Transport};
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
@@ -112,6 +112,9 @@ impl Survey {
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }
+        if let Subject::Table(own) = &request.subject {
+            return own_table::plan(self, connection, request, own, resume).await;
+        }
         for tablespace in request.tablespace.iter().chain(&request.index_tablespace) {
             present::refuse_tablespace(connection, tablespace).await?;
         }
@@ -121,6 +124,13 @@ impl Survey {
             refuse_too_little(disk, &plan)?;
         }
         Ok(plan)
+    }
+}
+
+impl Survey {
+    /// Where the server runs.
+    pub(super) fn is_remote(&self) -> bool {
+        self.site.remote
     }
 }
 

@@ -28,11 +28,15 @@ impl Tables {
                 bulk: pgbench::accounts(rows, scale, payload),
             },
             Subject::Series => Self { small: Vec::new(), bulk: series(rows) },
+            Subject::Table(_) => unreachable!("a table of the user's is described by its catalog"),
         }
     }
 
     /// Those of a plan.
     pub(super) fn of(plan: &Plan) -> Self {
+        if let Some(rows) = &plan.described {
+            return Self { small: Vec::new(), bulk: rows.table.clone() };
+        }
         let rows = plan.chunking.rows.map_or(u64::MAX, |rows| plan.chunking.first_row + rows);
         Self::new(&plan.subject, rows, plan.scale, plan.payload)
     }

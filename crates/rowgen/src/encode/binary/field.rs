@@ -27,8 +27,16 @@ pub(super) fn fixed_length(kind: &Kind) -> Option<usize> {
         Kind::Bool => Some(1),
         Kind::Int2 => Some(2),
         Kind::Int4 | Kind::Oid | Kind::Date | Kind::Float4 => Some(4),
-        Kind::Int8 | Kind::Float8 | Kind::Money | Kind::Time | Kind::Timestamp | Kind::TimestampTz => Some(8),
-        Kind::PgLsn | Kind::Macaddr8 | Kind::Inet | Kind::Cidr => Some(8),
+        Kind::Int8
+        | Kind::Float8
+        | Kind::Money
+        | Kind::Time
+        | Kind::Timestamp
+        | Kind::TimestampTz
+        | Kind::PgLsn
+        | Kind::Macaddr8
+        | Kind::Inet
+        | Kind::Cidr => Some(8),
         Kind::Macaddr => Some(6),
         Kind::TimeTz => Some(12),
         Kind::Interval | Kind::Uuid => Some(16),

@@ -54,7 +54,7 @@ impl Rows {
 
     pub(super) fn encode(&self, rows: impl Iterator<Item = u64> + Clone, out: &mut Vec<u8>) {
         match self {
-            Self::Fixed(fixed) => fixed.encode(rows, out),
+            Self::Fixed(fixed) => fixed.encode(&rows, out),
             Self::Varying(varying) => varying.encode(rows, out),
         }
     }
@@ -119,7 +119,7 @@ impl Fixed {
         Some(Self { template, patches })
     }
 
-    fn encode(&self, rows: impl Iterator<Item = u64> + Clone, out: &mut Vec<u8>) {
+    fn encode(&self, rows: &(impl Iterator<Item = u64> + Clone), out: &mut Vec<u8>) {
         let start = out.len();
         for _ in rows.clone() {
             out.extend_from_slice(&self.template);

@@ -1,0 +1,181 @@
+//! `pgrig fill --ladder`: every level of article 000 at the same size, compared.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU16;
+
+use measure::{FORMAT_VERSION, Note, Run, Status};
+use serde_json::json;
+use tokio::sync::watch;
+use workload::connect::Connection;
+use workload::disturbance::Checkpoints;
+use workload::fill::{
+    self, Conduct, FillError, Plan, Request, SCRATCH_SCHEMA, Survey, clear_scratch, settle,
+};
+
+use super::fill::{disturbances, farewell, on_server};
+use super::ladder_text;
+use crate::args::{FillArgs, LEVELS};
+use crate::exit::Usage;
+use crate::interrupt::interrupted;
+use crate::printer::Printer;
+use crate::progress::FillProgress;
+use crate::runs::{RunFile, identify};
+use crate::target::Chosen;
+
+/// A way to fill, and its flags.
+pub(crate) struct Rung {
+    /// The level's name, or one of pgrig's own choice.
+    pub(crate) name: String,
+    /// As given to `pgrig fill`.
+    pub(crate) flags: &'static str,
+    request: Request,
+}
+
+/// Rounds, if nothing is said.
+const TRIALS: u16 = 3;
+
+/// pgrig's own choice for what a level makes.
+const BEST: [(&str, &str); 2] =
+    [("best of 1", "--logged"), ("best of 5", "--unlogged --data-only --fillfactor 10")];
+
+/// Fills `size` bytes at every level, again and again.
+pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+    refuse_flags(arguments)?;
+    let trials = arguments.trials.map_or(TRIALS, NonZeroU16::get);
+    let rungs = rungs(size)?;
+    on_server(arguments, printer, async |home, chosen| {
+        let connection = chosen.connect(printer).await?;
+        let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+        clear_scratch(&connection).await?;
+        let (id, started_at) = identify("fill");
+        let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+        let flags: BTreeMap<&str, &str> = rungs.iter().map(|rung| (rung.name.as_str(), rung.flags)).collect();
+        let mut run = Run {
+            format_version: FORMAT_VERSION,
+            id,
+            verb: "fill".to_owned(),
+            started_at,
+            status: Status::Unfinished,
+            request: json!({ "ladder": { "size": size, "trials": trials, "levels": flags } }),
+            plan: json!({}),
+            environment: survey.environment.clone(),
+            trials: Vec::new(),
+            notes: ladder_text::cautions(size, &survey),
+        };
+        file.save(&run)?;
+        let ladder = Ladder { rungs: &rungs, chosen, connection: &connection, survey: &survey, printer };
+        let climbed = ladder.climb(trials, &mut run, &file).await;
+        // Nothing of a ladder is kept, however it ended.
+        let cleared = clear_scratch(&connection).await;
+        if let Err(error) = &climbed {
+            let interrupted = matches!(error.downcast_ref(), Some(FillError::Interrupted { .. }));
+            run.status = if interrupted { Status::Interrupted } else { Status::Failed };
+            run.notes.push(Note { text: error.to_string() });
+        } else {
+            run.status = Status::Done;
+        }
+        file.finish(&run)?;
+        climbed?;
+        cleared?;
+        printer.result(ladder_text::table(&rungs, &run.trials, &survey))?;
+        printer.say("");
+        for note in &run.notes {
+            printer.say(format!("note: {}", note.text));
+        }
+        farewell(chosen, &file, printer);
+        Ok(())
+    })
+}
+
+/// A ladder fills its own tables in its own ways.
+fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
+    let plain = FillArgs::of_flags("").map_err(|error| Usage(error.to_string()))?;
+    let own = arguments.request()?;
+    let other = plain.request()?;
+    if own == other && arguments.limits() == plain.limits() {
+        return Ok(());
+    }
+    Err(Usage(format!(
+        "--ladder goes through the levels' own flags, in its own schema {SCRATCH_SCHEMA}: only --trials, --json and \
+         the server's options go with it. For one level with other flags: pgrig fill SIZE --level N …"
+    )))
+}
+
+fn rungs(size: u64) -> anyhow::Result<Vec<Rung>> {
+    let levels = LEVELS.iter().map(|(level, flags)| (level.name(), *flags));
+    let best = BEST.iter().map(|(name, flags)| ((*name).to_owned(), *flags));
+    levels
+        .chain(best)
+        .map(|(name, flags)| {
+            let arguments = FillArgs::of_flags(&format!("{size}B --schema {SCRATCH_SCHEMA} {flags}"))?;
+            Ok(Rung { name, flags, request: arguments.request()? })
+        })
+        .collect()
+}
+
+struct Ladder<'a> {
+    rungs: &'a [Rung],
+    chosen: &'a Chosen,
+    connection: &'a Connection,
+    survey: &'a Survey,
+    printer: &'a Printer,
+}
+
+impl Ladder<'_> {
+    /// Rounds of all rungs, each in another order, so that none is always first.
+    async fn climb(&self, rounds: u16, run: &mut Run, file: &RunFile) -> anyhow::Result<()> {
+        let (stop, stopped) = watch::channel(false);
+        let watching = async {
+            interrupted(self.printer).await;
+            // Nobody listens any more if the work is done.
+            let _ = stop.send(true);
+            std::future::pending::<()>().await;
+        };
+        let climbing = async {
+            let mut random = fastrand::Rng::with_seed(u64::from(rounds));
+            for round in 1..=rounds {
+                let mut order: Vec<&Rung> = self.rungs.iter().collect();
+                random.shuffle(&mut order);
+                for rung in order {
+                    self.printer.say(format!("round {round} of {rounds}, {}", rung.name));
+                    self.trial(rung, run, stopped.clone()).await?;
+                    file.save(run)?;
+                }
+            }
+            Ok(())
+        };
+        tokio::select! {
+            climbed = climbing => climbed,
+            () = watching => unreachable!("it waits for ever"),
+        }
+    }
+
+    async fn trial(
+        &self,
+        rung: &Rung,
+        run: &mut Run,
+        mut stopped: watch::Receiver<bool>,
+    ) -> anyhow::Result<()> {
+        clear_scratch(self.connection).await?;
+        settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
+        let plan: Plan = self.survey.plan(self.connection, &rung.request, false).await?;
+        let conduct =
+            Conduct { sight: self.survey.sight(self.connection, &plan).await?, ..Conduct::default() };
+        let before = Checkpoints::so_far(&self.connection.client).await;
+        let progress = FillProgress::new(&plan, self.printer);
+        let interrupt = async {
+            // The sender outlives this.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        let outcome = Box::pin(fill::run(&self.chosen.target, &plan, conduct, &progress, interrupt)).await?;
+        drop(progress);
+        let after = Checkpoints::so_far(&self.connection.client).await;
+        if let Some(note) = disturbances(before, after, outcome.own_checkpoints) {
+            run.notes
+                .push(Note { text: format!("trial {}, {}: {}", run.trials.len() + 1, rung.name, note.text) });
+        }
+        run.plan[&rung.name] = serde_json::to_value(&plan)?;
+        run.trials.push(outcome.trial(&rung.name, &plan, None));
+        Ok(())
+    }
+}

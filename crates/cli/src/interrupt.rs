@@ -1,0 +1,41 @@
+//! Ctrl-C and its kin.
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::printer::Printer;
+
+/// Resolves when the user, or whoever ends sessions, wants pgrig to stop. Asked a second time it
+/// leaves at once: the server then ends too, or rolls back.
+pub(crate) async fn interrupted(printer: &Printer) {
+    let caught = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
+    let [Ok(interrupt), Ok(terminate), Ok(hangup)] = caught else {
+        // Without handlers the signals end pgrig at once.
+        return std::future::pending().await;
+    };
+    let mut signals = Signals { interrupt, terminate, hangup };
+    signals.next().await;
+    printer.say("interrupted: cancelling what runs (once more leaves at once)");
+    tokio::spawn(async move {
+        signals.next().await;
+        let left = "error: left at once; what is there was not looked at\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), left.as_bytes());
+        #[expect(clippy::exit, reason = "the user insists")]
+        std::process::exit(130);
+    });
+}
+
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Arguments to units of the column's type.
+
+use jiff::civil::{Date, DateTime, Time};
+use jiff::{Span, SpanRelativeTo, Timestamp};
+
+use super::SpecError;
+use crate::Kind;
+use crate::units::{DAY, decimals};
+
+/// Of 2000-01-01 00:00 UTC in the Unix calendar, microseconds.
+const EPOCH: i64 = 946_684_800_000_000;
+
+/// A value of the type, in units.
+pub(super) fn value(kind: &Kind, text: &str) -> Result<i64, SpecError> {
+    let expected = || wrong(text, expected(kind));
+    match kind {
+        Kind::Bool => match text {
+            "false" => Ok(0),
+            "true" => Ok(1),
+            _ => Err(expected()),
+        },
+        Kind::Enum { labels, .. } => {
+            let position = labels.iter().position(|label| label == text).ok_or_else(expected)?;
+            i64::try_from(position).map_err(|_| expected())
+        }
+        Kind::Date => Ok(timestamp(text).ok_or_else(expected)?.div_euclid(DAY)),
+        Kind::Timestamp | Kind::TimestampTz => timestamp(text).ok_or_else(expected),
+        Kind::Time | Kind::TimeTz => time(text).ok_or_else(expected),
+        Kind::Interval => span(text).ok_or_else(expected),
+        Kind::PgLsn => lsn(text).ok_or_else(expected),
+        kind => decimal(text, places(kind)).ok_or_else(expected),
+    }
+}
+
+/// From one value to another, in units.
+pub(super) fn step(kind: &Kind, text: &str) -> Result<i64, SpecError> {
+    let is_time = matches!(kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz);
+    match kind {
+        Kind::Date => {
+            let span = span(text).filter(|span| span % DAY == 0);
+            span.map(|span| span / DAY).ok_or_else(|| wrong(text, "a number of days, as 1d or 2w".into()))
+        }
+        _ if is_time => {
+            span(text).ok_or_else(|| wrong(text, "a time span, as 10ms, 1s, 5min, 2h, 1d".into()))
+        }
+        Kind::Bool | Kind::Enum { .. } | Kind::PgLsn => {
+            text.parse().map_err(|_| wrong(text, "a whole number".into()))
+        }
+        kind => value(kind, text),
+    }
+}
+
+/// A count: 0 or more, in decimal.
+pub(super) fn count<T: std::str::FromStr>(text: &str, expected: &str) -> Result<T, SpecError> {
+    text.parse().map_err(|_| wrong(text, expected.to_owned()))
+}
+
+/// A number that need not be whole.
+pub(super) fn real(text: &str, expected: &str) -> Result<f64, SpecError> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| wrong(text, expected.to_owned()))
+}
+
+fn wrong(argument: &str, expected: String) -> SpecError {
+    SpecError::Argument { argument: argument.to_owned(), expected }
+}
+
+fn expected(kind: &Kind) -> String {
+    match kind {
+        Kind::Date => "a date, as 2024-12-31".into(),
+        Kind::Timestamp | Kind::TimestampTz => {
+            "a date or a time, as 2024-12-31 or 2024-12-31 23:59:59".into()
+        }
+        Kind::Time | Kind::TimeTz => "a time of day, as 23:59:59".into(),
+        Kind::Interval => "a time span, as 10ms, 1s, 5min, 2h, 1d".into(),
+        Kind::Bool => "true or false".into(),
+        Kind::Enum { name, labels } => format!("a label of {name}, which has {}", labels.join(", ")),
+        Kind::PgLsn => "a log position, as 16/B374D848".into(),
+        kind => match places(kind) {
+            0 => format!("a whole number that {} can hold", kind.sql()),
+            places => format!("a number with at most {places} decimals that {} can hold", kind.sql()),
+        },
+    }
+}
+
+/// Decimals of a unit.
+fn places(kind: &Kind) -> i16 {
+    match kind {
+        Kind::Numeric(precision) => decimals(*precision),
+        Kind::Money => 2,
+        _ => 0,
+    }
+}
+
+/// A decimal number × 10^`places`, if that is whole.
+fn decimal(text: &str, places: i16) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = [whole, fraction].concat();
+    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: i128 = all.parse().ok()?;
+    let missing = i32::from(places) - i32::try_from(fraction.len()).ok()?;
+    let power = 10_i128.checked_pow(missing.unsigned_abs())?;
+    let units = match missing {
+        0.. => number.checked_mul(power)?,
+        _ if number % power == 0 => number / power,
+        _ => return None,
+    };
+    i64::try_from(if negative { -units } else { units }).ok()
+}
+
+/// Microseconds from 2000-01-01 00:00; what names no time zone is in UTC.
+fn timestamp(text: &str) -> Option<i64> {
+    let local = || {
+        let local =
+            text.parse::<DateTime>().ok().or_else(|| Some(text.parse::<Date>().ok()?.at(0, 0, 0, 0)))?;
+        local.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    };
+    let moment = text.parse::<Timestamp>().ok().or_else(local)?;
+    Some(moment.as_microsecond() - EPOCH)
+}
+
+/// Microseconds from midnight.
+fn time(text: &str) -> Option<i64> {
+    let since = text.parse::<Time>().ok()?.duration_since(Time::midnight());
+    i64::try_from(since.as_micros()).ok()
+}
+
+/// Microseconds; a day has 24 hours.
+fn span(text: &str) -> Option<i64> {
+    let span: Span = text.parse().ok()?;
+    let nanoseconds = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?.as_nanos();
+    (nanoseconds % 1_000 == 0).then(|| i64::try_from(nanoseconds / 1_000).ok())?
+}
+
+fn lsn(text: &str) -> Option<i64> {
+    let (high, low) = text.split_once('/')?;
+    let [high, low] = [high, low].map(|part| u32::from_str_radix(part, 16).ok());
+    i64::try_from(u64::from(high?) << 32 | u64::from(low?)).ok()
+}

@@ -1,0 +1,173 @@
+//! Column specifications as people write them: `price=uniform(1,999.99)`.
+//!
+//! | specification | values | for |
+//! |---|---|---|
+//! | `any` | random values that suit the type | all types |
+//! | `unique` | values that all differ, in ascending order where the type has one | all types that can have a unique index |
+//! | `serial`, `serial(start)`, `serial(start,step)` | start (1), start + step (1), … | numbers, text |
+//! | `timeseries(start,step)` | the same: `timeseries(2024-01-01, 1s)` | dates and times |
+//! | `shuffle(low,high)` | each of low to high once, in random order | numbers, dates and times, text |
+//! | `uniform(low,high)` | low to high, all equally often | numbers, dates and times, text |
+//! | `normal(mean,sd)` | normal distribution | numbers, dates and times, text |
+//! | `exponential(mean)` | exponential distribution: many small, few large | numbers, interval |
+//! | `zipf(n)`, `zipf(n,s)` | 1 to n, k as often as 1/k^s says (s: 1) | integers, floating point, text |
+//! | `list(a,b,…)`, `list(a*3,b)` | one of these at random; a three times as often as b | all types |
+//! | `cycle(a,b,…)` | these in turn | all types |
+//! | `constant(value)` | the same in every row | all types |
+//! | `null` | NULL | all types |
+//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), else as specified | all types |
+//! | `text(n)`, `text(low,high)` | n characters (low to high) of words: compress to about a third | text, `bytea` |
+//! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes): hardly compress | text, `bytea` |
+//! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros): compress to nearly nothing | text, `bytea` |
+//! | `reference(table.column)` | values of that column, at random | all types |
+//! | `default` | none: left to the column's default, identity or generation expression | all types |
+//!
+//! Values are written as in SQL, without quotes; in single quotes they may hold commas, parentheses,
+//! stars and blanks at the ends, with a quote doubled. Steps and widths of times have units:
+//! `10ms`, `1s`, `5min`, `2h`, `1d`, `1w`. Times with a time zone are in UTC.
+
+mod amount;
+mod name;
+mod suit;
+mod syntax;
+
+use std::str::FromStr;
+
+use thiserror::Error;
+
+use self::name::Name;
+use crate::{Kind, Reference, Unsuited, Values, Weighted};
+
+/// A column and what shall stand in it: `name=specification`. A name that has `=` in it, or blanks at
+/// its ends, is put in double quotes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnSpec {
+    /// Unquoted name.
+    pub column: String,
+    /// What shall stand in it.
+    pub spec: Spec,
+}
+
+/// What shall stand in a column, whatever its type; see the [table](self).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec(Form);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Form {
+    Nulls { fraction: f64, spec: Box<Spec> },
+    List(Vec<Weighted>),
+    Call { name: Name, arguments: Vec<String> },
+}
+
+/// A specification that cannot be understood, or does not suit its column.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// There is no `=`, or nothing before it.
+    #[error("{0:?} is not of the form column=specification, as in price=uniform(1,999.99)")]
+    NoColumn(String),
+    /// Parentheses or quotes do not fit together.
+    #[error("{spec:?}: {reason}")]
+    Syntax {
+        /// What was written.
+        spec: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// No specification has this name.
+    #[error("there is no specification {name:?}; there are {known}")]
+    Unknown {
+        /// What was written.
+        name: String,
+        /// All names.
+        known: String,
+    },
+    /// Too few or too many arguments.
+    #[error("{name} takes {arguments}")]
+    Arguments {
+        /// The specification's.
+        name: &'static str,
+        /// Which it takes.
+        arguments: &'static str,
+    },
+    /// An argument is no value of the kind that it should be.
+    #[error("{argument:?} is not {expected}")]
+    Argument {
+        /// What was written.
+        argument: String,
+        /// What should stand there.
+        expected: String,
+    },
+    /// The specification is for other types than the column's.
+    #[error(transparent)]
+    Unsuited(#[from] Unsuited),
+    /// A reference was not resolved.
+    #[error("the values of {0} are not known here")]
+    Unresolved(String),
+}
+
+impl FromStr for ColumnSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (column, spec) = syntax::column(text).ok_or_else(|| SpecError::NoColumn(text.to_owned()))?;
+        Ok(Self { column, spec: spec.parse()? })
+    }
+}
+
+impl FromStr for Spec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let syntax = |reason: &str| SpecError::Syntax { spec: text.to_owned(), reason: reason.to_owned() };
+        let (name, arguments) = syntax::call(text).map_err(syntax)?;
+        let name = Name::find(name)?;
+        name.check_count(arguments.len())?;
+        let form = match name {
+            Name::Nulls => Form::Nulls {
+                fraction: amount::real(arguments[0], "a fraction from 0 to 1")?,
+                spec: Box::new(arguments[1].parse()?),
+            },
+            Name::List => {
+                Form::List(arguments.iter().map(|argument| weighted(argument)).collect::<Result<_, _>>()?)
+            }
+            name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
+        };
+        Ok(Self(form))
+    }
+}
+
+fn weighted(argument: &str) -> Result<Weighted, SpecError> {
+    let (value, weight) = match syntax::weight(argument) {
+        (value, None) => (value, 1.0),
+        (value, Some(weight)) => (value, amount::real(weight, "a weight above 0")?),
+    };
+    Ok(Weighted { value: syntax::unquoted(value), weight })
+}
+
+impl Spec {
+    /// What a `reference` refers to, as written: `table.column`.
+    pub fn reference(&self) -> Option<&str> {
+        match &self.0 {
+            Form::Call { name: Name::Reference, arguments } => Some(&arguments[0]),
+            Form::Nulls { spec, .. } => spec.reference(),
+            _ => None,
+        }
+    }
+
+    /// The values for a column of this type; of a `reference`, what it was resolved to.
+    ///
+    /// # Errors
+    /// If an argument is no value of the type, or the specification is for other types.
+    pub fn values(&self, kind: &Kind, reference: Option<&Reference>) -> Result<Values, SpecError> {
+        let values = match &self.0 {
+            Form::Nulls { fraction, spec } => {
+                Values::Nulls { fraction: *fraction, values: Box::new(spec.values(kind, reference)?) }
+            }
+            Form::List(values) => Values::List(values.clone()),
+            Form::Call { name, arguments } => suit::values(*name, arguments, kind, reference)?,
+        };
+        values.check(kind)?;
+        Ok(values)
+    }
+}

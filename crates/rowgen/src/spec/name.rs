@@ -1,0 +1,93 @@
+//! The words that specifications begin with, and what they take.
+
+use super::SpecError;
+
+/// A specification's first word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Name {
+    Any,
+    Unique,
+    Serial,
+    Timeseries,
+    Shuffle,
+    Uniform,
+    Normal,
+    Exponential,
+    Zipf,
+    List,
+    Cycle,
+    Constant,
+    Null,
+    Nulls,
+    Text,
+    Random,
+    Blank,
+    Reference,
+    Default,
+}
+
+/// How a name is written, how many arguments it takes at least and at most, and which.
+struct Usage {
+    name: Name,
+    word: &'static str,
+    counts: (usize, usize),
+    arguments: &'static str,
+}
+
+const fn usage(name: Name, word: &'static str, counts: (usize, usize), arguments: &'static str) -> Usage {
+    Usage { name, word, counts, arguments }
+}
+
+const ANY_NUMBER: usize = usize::MAX;
+
+const ALL: [Usage; 19] = [
+    usage(Name::Any, "any", (0, 0), "no arguments"),
+    usage(Name::Unique, "unique", (0, 0), "no arguments"),
+    usage(Name::Serial, "serial", (0, 2), "(start,step), or (start), or none"),
+    usage(Name::Timeseries, "timeseries", (2, 2), "(start,step), as in timeseries(2024-01-01, 1s)"),
+    usage(Name::Shuffle, "shuffle", (2, 2), "(low,high)"),
+    usage(Name::Uniform, "uniform", (2, 2), "(low,high)"),
+    usage(Name::Normal, "normal", (2, 2), "(mean,standard deviation)"),
+    usage(Name::Exponential, "exponential", (1, 1), "(mean)"),
+    usage(Name::Zipf, "zipf", (1, 2), "(n) or (n,s)"),
+    usage(Name::List, "list", (1, ANY_NUMBER), "values: (a,b,…), with weights (a*3,b)"),
+    usage(Name::Cycle, "cycle", (1, ANY_NUMBER), "values: (a,b,…)"),
+    usage(Name::Constant, "constant", (1, 1), "(value); one with commas in single quotes"),
+    usage(Name::Null, "null", (0, 0), "no arguments"),
+    usage(Name::Nulls, "nulls", (2, 2), "(fraction,specification), as in nulls(0.1, uniform(1,10))"),
+    usage(Name::Text, "text", (1, 2), "(characters) or (fewest,most)"),
+    usage(Name::Random, "random", (1, 2), "(characters) or (fewest,most)"),
+    usage(Name::Blank, "blank", (1, 2), "(characters) or (fewest,most)"),
+    usage(Name::Reference, "reference", (1, 1), "(table.column)"),
+    usage(Name::Default, "default", (0, 0), "no arguments"),
+];
+
+impl Name {
+    /// The name that is written so, in whatever case.
+    pub(super) fn find(word: &str) -> Result<Self, SpecError> {
+        let found = ALL.iter().find(|usage| usage.word.eq_ignore_ascii_case(word));
+        found.map(|usage| usage.name).ok_or_else(|| SpecError::Unknown {
+            name: word.to_owned(),
+            known: ALL.map(|usage| usage.word).join(", "),
+        })
+    }
+
+    /// Whether the specification takes so many arguments.
+    pub(super) fn check_count(self, count: usize) -> Result<(), SpecError> {
+        let Usage { word, counts: (least, most), arguments, .. } = self.usage();
+        if (least..=most).contains(&count) {
+            Ok(())
+        } else {
+            Err(SpecError::Arguments { name: word, arguments })
+        }
+    }
+
+    /// The word itself.
+    pub(super) fn word(self) -> &'static str {
+        self.usage().word
+    }
+
+    fn usage(self) -> Usage {
+        ALL.into_iter().find(|usage| usage.name == self).expect("all names are listed")
+    }
+}

@@ -1,0 +1,159 @@
+//! What values take in a heap tuple, so that a table's size can be predicted.
+
+mod text;
+
+use crate::generate::{Generator, Reader};
+use crate::numeric::Digits;
+use crate::units::decimals;
+use crate::value::Value;
+use crate::{Column, Kind, Table, Values};
+
+/// A value as a tuple stores it, not yet compressed or moved out of line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// NULL: no bytes, a bit in the null bitmap.
+    Null,
+    /// Of a fixed-length type.
+    Fixed {
+        /// `typlen`, bytes.
+        length: u32,
+        /// What `typalign` stands for, bytes.
+        align: u32,
+    },
+    /// Of a varying-length type. Exact for numbers, text, bytes and bits; for `jsonb` and text search
+    /// within a few percent.
+    Varying {
+        /// Bytes, with the header of 1 or 4 bytes.
+        length: u32,
+        /// Bytes; 1 with the short header.
+        align: u32,
+    },
+}
+
+/// Tells how a table's rows are stored.
+#[derive(Clone, Debug)]
+pub struct Storage {
+    generators: Vec<Option<Generator>>,
+}
+
+impl Storage {
+    /// For all of the table's columns. Those left to the server are taken to have values as any
+    /// column of their type, or NULL if there are none.
+    ///
+    /// # Panics
+    /// If a column's values do not suit its type.
+    pub fn new(table: &Table) -> Self {
+        let generator = |column: &Column| match column.values {
+            Values::Server => {
+                let column = Column { values: Values::Any, ..column.clone() };
+                column.check().is_ok().then(|| Generator::new(table, &column))
+            }
+            _ => Some(Generator::new(table, column)),
+        };
+        Self { generators: table.columns.iter().map(generator).collect() }
+    }
+
+    /// The values of a row, column by column.
+    pub fn row(&self, row: u64) -> impl Iterator<Item = Stored> {
+        self.generators.iter().map(move |generator| {
+            generator.as_ref().map_or(Stored::Null, |generator| {
+                let mut reader = Reader::new(generator);
+                stored(reader.kind(), reader.value(row))
+            })
+        })
+    }
+}
+
+impl Kind {
+    /// Length and alignment of the type's values, bytes; none if they differ in length.
+    pub fn fixed_width(&self) -> Option<(u32, u32)> {
+        Some(match self {
+            Self::Bool => (1, 1),
+            Self::Int2 => (2, 2),
+            Self::Int4 | Self::Float4 | Self::Date | Self::Oid | Self::Enum { .. } => (4, 4),
+            Self::Int8
+            | Self::Float8
+            | Self::Money
+            | Self::PgLsn
+            | Self::Time
+            | Self::Timestamp
+            | Self::TimestampTz => (8, 8),
+            Self::TimeTz => (12, 8),
+            Self::Interval | Self::Point => (16, 8),
+            Self::Circle | Self::Line => (24, 8),
+            Self::Lseg | Self::Box => (32, 8),
+            Self::Uuid => (16, 1),
+            Self::Macaddr => (6, 4),
+            Self::Macaddr8 => (8, 4),
+            Self::Name => (64, 1),
+            _ => return None,
+        })
+    }
+
+    /// Alignment of values, those of varying length with long headers, bytes.
+    fn align(&self) -> u32 {
+        self.fixed_width().map_or_else(|| self.varying_align(), |(_, align)| align)
+    }
+
+    /// Alignment of a varying-length type's values with long headers, bytes.
+    fn varying_align(&self) -> u32 {
+        match self {
+            Self::Path | Self::Polygon | Self::Composite { .. } => 8,
+            Self::Array(element) | Self::Range { element, .. } | Self::Multirange { element, .. } => {
+                element.align().max(4)
+            }
+            _ => 4,
+        }
+    }
+}
+
+fn stored(kind: &Kind, value: Value<'_>) -> Stored {
+    if value == Value::Null {
+        return Stored::Null;
+    }
+    if let Some((length, align)) = kind.fixed_width() {
+        return Stored::Fixed { length, align };
+    }
+    let length = match value {
+        Value::Bytes(bytes) => count(bytes),
+        Value::Bits { length, .. } => bits(length),
+        Value::Address(_) => IPV4,
+        Value::Units(units) => match kind {
+            Kind::Numeric(precision) => {
+                numeric(Digits::new(units.unsigned_abs(), decimals(*precision)).digits().len())
+            }
+            kind => text::length(kind, itoa::Buffer::new().format(units)),
+        },
+        Value::Plain(bytes) => text::length(kind, std::str::from_utf8(bytes).expect("ASCII")),
+        Value::Text(text) => text::length(kind, text),
+        Value::Null | Value::Real(_) | Value::Uuid(_) => unreachable!("of types with a fixed length"),
+    };
+    varying(kind, length)
+}
+
+/// With its header; the short one counts to 127, itself included.
+fn varying(kind: &Kind, length: u32) -> Stored {
+    // typstorage in pg_type.dat: a plain one has no short header.
+    if length <= 126 && *kind != Kind::TsQuery {
+        Stored::Varying { length: 1 + length, align: 1 }
+    } else {
+        Stored::Varying { length: 4 + length, align: kind.varying_align() }
+    }
+}
+
+/// Address family, bits of the network, address (`inet_struct`).
+const IPV4: u32 = 6;
+
+/// Number of bits, then they.
+fn bits(length: u32) -> u32 {
+    4 + length.div_ceil(8)
+}
+
+/// A short header, then digits of base 10,000 (`NumericShort`).
+fn numeric(digits: usize) -> u32 {
+    2 + 2 * u32::try_from(digits).expect("few digits")
+}
+
+fn count<T>(items: &[T]) -> u32 {
+    u32::try_from(items.len()).expect("a value is below 1 GB")
+}

@@ -1,0 +1,262 @@
+//! Every column's values, once it is decided what takes turns, what is referenced and what is allowed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rowgen::{Column, Keys, Kind, Pick, Reference, Turn, Units, Values};
+
+use super::allowed::{Allowed, Set};
+use super::condition::{Condition, Operator};
+use super::constants::in_units;
+use super::error::CatalogError;
+use super::info::TableInfo;
+use super::keys::Part;
+use super::narrow::Way;
+use super::present::Present;
+use super::references::Group;
+use super::slot::{Role, Slot};
+
+/// NULLs in a column that may have them.
+const NULLS: f64 = 0.05;
+/// A second, microseconds.
+const SECOND: i64 = 1_000_000;
+
+/// All that was decided.
+pub(super) struct Choice<'a> {
+    pub(super) slots: &'a [Slot<'a>],
+    pub(super) way: &'a Way,
+    pub(super) groups: &'a [Group],
+    pub(super) parts: &'a [Part],
+    pub(super) present: &'a Present,
+    pub(super) first_row: u64,
+}
+
+/// The columns with their values.
+pub(super) fn compose(
+    info: &TableInfo,
+    choice: &Choice<'_>,
+    conditions: &[Condition],
+) -> Result<Vec<Column>, CatalogError> {
+    let windows = windows(choice, conditions);
+    choice
+        .slots
+        .iter()
+        .map(|slot| {
+            let values = match &slot.role {
+                Role::OwnKey { of } => choice.own_key(info, slot, of, &windows)?,
+                _ => choice.values(slot, &windows),
+            };
+            let column = Column {
+                name: slot.name().to_owned(),
+                kind: choice.kind(slot),
+                not_null: slot.info.not_null,
+                values,
+            };
+            column.check().map_err(|error| CatalogError::Unsuited {
+                table: info.display_name(),
+                column: slot.name().to_owned(),
+                why: error.to_string(),
+            })?;
+            Ok(column)
+        })
+        .collect()
+}
+
+impl Choice<'_> {
+    fn values(&self, slot: &Slot<'_>, windows: &BTreeMap<String, Units>) -> Values {
+        match &slot.role {
+            Role::Server | Role::OwnKey { .. } => return Values::Server,
+            Role::Given(values) => return values.clone(),
+            Role::Free => {}
+        }
+        let allowed = self.way.allowed(slot.name());
+        if let Some(group) = self.groups.iter().find(|group| group.has(slot.name())) {
+            return self.reference(slot, group, &allowed);
+        }
+        if let Some(turn) = self.turn(slot.name()) {
+            return self.in_turn(slot, &allowed, turn);
+        }
+        let values = match windows.get(slot.name()) {
+            Some(&Units { low, high }) => Values::Between { low, high },
+            None => allowed.random(&slot.kind),
+        };
+        let may_be_null = !slot.info.not_null && allowed.null && values != Values::Null;
+        if may_be_null { with_nulls(values) } else { values }
+    }
+
+    /// The column's kind; of texts no longer than a CHECK allows.
+    fn kind(&self, slot: &Slot<'_>) -> Kind {
+        if slot.is_free() { self.way.allowed(slot.name()).shortened(&slot.kind) } else { slot.kind.clone() }
+    }
+
+    fn turn(&self, column: &str) -> Option<Turn> {
+        self.parts.iter().find(|part| part.columns.iter().any(|name| name == column))?.turn
+    }
+
+    fn reference(&self, slot: &Slot<'_>, group: &Group, allowed: &Allowed) -> Values {
+        let pick = match self.turn(slot.name()) {
+            Some(turn) => Pick::InTurn(turn),
+            None => Pick::Random { name: group.name.clone() },
+        };
+        let is_random = matches!(pick, Pick::Random { .. });
+        let column = group.columns.iter().position(|name| name == slot.name()).unwrap_or(0);
+        let values = Values::Reference(Reference { keys: Arc::clone(&group.keys), column, pick });
+        // All columns of a key are NULL together, which every kind of MATCH accepts.
+        let nullable = |name: &String| {
+            let slot = self.slots.iter().find(|slot| slot.name() == name);
+            slot.is_some_and(|slot| !slot.info.not_null) && self.way.allowed(name).null
+        };
+        let may_be_null = is_random && allowed.null && group.columns.iter().all(nullable);
+        if may_be_null { with_nulls(values) } else { values }
+    }
+
+    /// Values that differ where the turn does, after those that are there.
+    fn in_turn(&self, slot: &Slot<'_>, allowed: &Allowed, turn: Turn) -> Values {
+        let listed = |keys: Keys, turn| {
+            Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick: Pick::InTurn(turn) })
+        };
+        if let Set::Listed(values) = &allowed.set {
+            return listed(Keys::Listed(values.iter().map(|value| vec![value.clone()]).collect()), turn);
+        }
+        if matches!(slot.kind, Kind::Bool | Kind::Enum { .. }) {
+            let stretch = allowed.stretch(&slot.kind);
+            return stretch.map_or(Values::Unique(turn), |Units { low, high }| {
+                listed(Keys::Interval { low, high }, turn)
+            });
+        }
+        let run = is_counted_on(&slot.kind).then(|| Run::of(slot, allowed, self.present)).flatten();
+        let Some(run) = run else { return Values::Unique(turn) };
+        // Row numbers do not begin at 0, values shall begin at the run's start.
+        let passed = i64::try_from(self.first_row / turn.every).unwrap_or(i64::MAX);
+        let start = run.start.saturating_sub(passed.saturating_mul(run.step));
+        if turn.every == 1 && turn.of == u64::MAX {
+            return Values::Serial { start, step: run.step };
+        }
+        let low = slot.kind.units().map_or(start, |whole| start.max(whole.low));
+        listed(Keys::Interval { low, high: run.high }, turn)
+    }
+
+    /// The same values as the referenced column has in the same row.
+    fn own_key(
+        &self,
+        info: &TableInfo,
+        slot: &Slot<'_>,
+        of: &str,
+        windows: &BTreeMap<String, Units>,
+    ) -> Result<Values, CatalogError> {
+        let referenced = self.slots.iter().find(|slot| slot.name() == of);
+        let values = referenced.map(|referenced| self.values(referenced, windows));
+        match values {
+            Some(
+                values @ (Values::Serial { .. } | Values::Reference(_) | Values::Int(_) | Values::Text(_)),
+            ) => Ok(values),
+            Some(values @ Values::Unique(_)) if slot.kind != Kind::Uuid => Ok(values),
+            _ => Err(CatalogError::SelfReference {
+                table: info.display_name(),
+                column: slot.name().to_owned(),
+                referenced: of.to_owned(),
+            }),
+        }
+    }
+}
+
+fn with_nulls(values: Values) -> Values {
+    Values::Nulls { fraction: NULLS, values: Box::new(values) }
+}
+
+/// Whether keys of this kind go on after the greatest present value: numbers, dates and times.
+pub(super) fn is_counted_on(kind: &Kind) -> bool {
+    in_units(kind).is_some() && !matches!(kind, Kind::Bool | Kind::Enum { .. })
+}
+
+/// Values for new keys, one after the other.
+pub(super) struct Run {
+    start: i64,
+    step: i64,
+    high: i64,
+}
+
+impl Run {
+    /// After the present values, within the allowed ones; none if there is no room.
+    pub(super) fn of(slot: &Slot<'_>, allowed: &Allowed, present: &Present) -> Option<Self> {
+        let Units { low, high } = allowed.stretch(&slot.kind)?;
+        let step = step(slot, high.saturating_sub(low.max(0)));
+        // Ids begin at 1, dates and times at 2000-01-01, where that is allowed.
+        let first = i64::from(step == 1 && slot.kind != Kind::Date);
+        let from = if low > 0 || high < first { low } else { first };
+        let start = match present.greatest(slot.name()) {
+            Some(greatest) if greatest >= from => greatest.checked_add(step)?,
+            _ => from,
+        };
+        (start <= high).then_some(Self { start, step, high })
+    }
+
+    /// How many values it has.
+    pub(super) fn count(&self) -> u64 {
+        (self.high.abs_diff(self.start) / self.step.unsigned_abs()).saturating_add(1)
+    }
+}
+
+/// Seconds for timestamps, where those are enough for many rows; else what the column's precision
+/// can tell apart.
+fn step(slot: &Slot<'_>, length: i64) -> i64 {
+    if !matches!(slot.kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval)
+    {
+        return 1;
+    }
+    let digits = slot.info.data_type.base().modifiers.first().copied().unwrap_or(6).clamp(0, 6);
+    let finest = 10_i64.pow(6 - digits.unsigned_abs());
+    if length / SECOND >= 100_000_000 { SECOND } else { finest.max(1) }
+}
+
+/// Stretches for columns of the same kind that have to ascend in a row, like a start and an end.
+fn windows(choice: &Choice<'_>, conditions: &[Condition]) -> BTreeMap<String, Units> {
+    let pairs: Vec<(&str, &str)> = conditions.iter().flat_map(ascending).collect();
+    let random = |name: &str| {
+        let slot = choice.slots.iter().find(|slot| slot.name() == name && slot.is_free())?;
+        let is_taken = choice.turn(name).is_some() || choice.groups.iter().any(|group| group.has(name));
+        (!is_taken && is_counted_on(&slot.kind)).then_some(slot)
+    };
+    let pairs: Vec<(&Slot<'_>, &Slot<'_>)> = pairs
+        .into_iter()
+        .filter_map(|(low, high)| Some((random(low)?, random(high)?)))
+        .filter(|(low, high)| low.kind == high.kind)
+        .collect();
+    // The longest chain below a column is its level; a cycle ends after as many rounds as columns.
+    let mut levels: BTreeMap<&str, i64> = BTreeMap::new();
+    for _ in 0..choice.slots.len() {
+        for (low, high) in &pairs {
+            let above = levels.get(low.name()).copied().unwrap_or(0) + 1;
+            levels.entry(low.name()).or_insert(0);
+            let level = levels.entry(high.name()).or_insert(0);
+            *level = above.max(*level);
+        }
+    }
+    let count = levels.values().max().map_or(1, |most| most + 1);
+    let slots = pairs.iter().flat_map(|(low, high)| [low, high]);
+    slots
+        .filter_map(|slot| {
+            let whole = choice.way.allowed(slot.name()).window(&slot.kind)?;
+            let width = whole.high.saturating_sub(whole.low) / count;
+            let low = whole.low + width * levels[slot.name()];
+            (width > 1).then(|| (slot.name().to_owned(), Units { low, high: low + width - 1 }))
+        })
+        .collect()
+}
+
+/// Pairs of columns, the lesser first.
+fn ascending(condition: &Condition) -> Vec<(&str, &str)> {
+    match condition {
+        Condition::All(parts) => parts.iter().flat_map(ascending).collect(),
+        Condition::Columns { left, operator, right } => match operator {
+            Operator::Less | Operator::LessOrEqual => vec![(left, right)],
+            Operator::Greater | Operator::GreaterOrEqual => vec![(right, left)],
+            Operator::Equal | Operator::NotEqual => Vec::new(),
+        },
+        // The first alternative whose columns ascend is one way to fulfil all.
+        Condition::Any(parts) => {
+            parts.iter().map(ascending).find(|pairs| !pairs.is_empty()).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}

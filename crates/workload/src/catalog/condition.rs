@@ -1,0 +1,455 @@
+//! Conditions as the server prints them: CHECK constraints and the bounds of partitions.
+//!
+//! `pg_get_expr` parenthesises every operation (`ruleutils.c`, without PRETTYFLAG_PAREN), so no
+//! table of precedences is needed, and constants are kept as the text they are: the server is
+//! asked what they come to. What is not understood is [`Condition::Other`]; the sample check finds
+//! out whether it holds.
+
+use std::ops::Range;
+
+/// The function by which the server prints a hash partition's bound.
+const HASH_BOUND: &str = "satisfies_hash_partition";
+
+/// A condition on one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    /// All hold.
+    All(Vec<Self>),
+    /// At least one holds.
+    Any(Vec<Self>),
+    /// The subject compared with a constant.
+    Compare { subject: Subject, operator: Operator, constant: String },
+    /// The subject is in an array.
+    OneOf { subject: Subject, array: String },
+    /// A column compared with another one.
+    Columns { left: String, operator: Operator, right: String },
+    /// A column is NULL.
+    Null { column: String },
+    /// A column is not NULL.
+    NotNull { column: String },
+    /// Not understood.
+    Other,
+}
+
+/// What is compared.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Subject {
+    /// The column's value, perhaps cast.
+    Value(String),
+    /// How many characters it has.
+    Length(String),
+}
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Less,
+    LessOrEqual,
+    Equal,
+    NotEqual,
+    GreaterOrEqual,
+    Greater,
+}
+
+/// The columns that can stand in an expression.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'a> {
+    /// All of them; a domain's only one is [`DOMAIN_VALUE`].
+    pub(super) all: &'a [&'a str],
+    /// The column that a name stands for, if conditions on it are of interest.
+    pub(super) subject: &'a dyn Fn(&str) -> Option<String>,
+}
+
+/// What a domain's constraints call the value.
+pub(super) const DOMAIN_VALUE: &str = "VALUE";
+
+impl Condition {
+    /// Reads a printed expression.
+    pub(super) fn parse(text: &str, names: Names<'_>) -> Self {
+        match lex(text) {
+            Some(tokens) => Reader { text, names }.condition(&tokens),
+            None => Self::Other,
+        }
+    }
+}
+
+/// The columns that stand in a printed expression.
+pub(super) fn columns_in<'n>(text: &str, all: &[&'n str]) -> Vec<&'n str> {
+    let tokens = lex(text).unwrap_or_default();
+    all.iter().copied().filter(|name| mentions(&tokens, &[name])).collect()
+}
+
+/// Whether one of these columns stands in it. Functions and types may have a column's name.
+fn mentions(tokens: Tokens, columns: &[&str]) -> bool {
+    tokens.iter().enumerate().any(|(at, (token, _))| {
+        let Token::Word { name, .. } = token else { return false };
+        let is_type = at > 0 && tokens[at - 1].0 == Token::Cast;
+        let is_function = tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open);
+        !is_type && !is_function && columns.contains(&name.as_str())
+    })
+}
+
+impl Operator {
+    fn of(symbol: &str) -> Option<Self> {
+        Some(match symbol {
+            "<" => Self::Less,
+            "<=" => Self::LessOrEqual,
+            "=" => Self::Equal,
+            "<>" => Self::NotEqual,
+            ">=" => Self::GreaterOrEqual,
+            ">" => Self::Greater,
+            _ => return None,
+        })
+    }
+
+    /// With the sides exchanged.
+    pub(super) fn turned(self) -> Self {
+        match self {
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            Self::Equal | Self::NotEqual => self,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::Greater => Self::Less,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    /// A name or keyword; unquoted ones are lower case unless they are keywords.
+    Word {
+        name: String,
+        quoted: bool,
+    },
+    /// A string or number.
+    Literal,
+    Symbol(String),
+    Cast,
+    Open,
+    Close,
+    /// Comma, dot, bracket.
+    Mark,
+}
+
+type Tokens<'t> = &'t [(Token, Range<usize>)];
+
+struct Reader<'a> {
+    text: &'a str,
+    names: Names<'a>,
+}
+
+impl Reader<'_> {
+    fn condition(&self, tokens: Tokens) -> Condition {
+        let tokens = unwrap(tokens);
+        if let Some(parts) = split(tokens, "AND") {
+            return Condition::All(parts.into_iter().map(|part| self.condition(part)).collect());
+        }
+        if let Some(parts) = split(tokens, "OR") {
+            return Condition::Any(parts.into_iter().map(|part| self.condition(part)).collect());
+        }
+        // All remainders of a hash partitioning together take every row.
+        if let [(Token::Word { name, .. }, _), ..] = tokens
+            && name == HASH_BOUND
+        {
+            return Condition::All(Vec::new());
+        }
+        self.null_test(tokens)
+            .or_else(|| self.truth(tokens))
+            .or_else(|| self.operation(tokens))
+            .unwrap_or(Condition::Other)
+    }
+
+    fn null_test(&self, tokens: Tokens) -> Option<Condition> {
+        let (rest, not) = match tokens {
+            [rest @ .., is, not, null] if [is, not, null].map(keyword) == ["IS", "NOT", "NULL"] => {
+                (rest, true)
+            }
+            [rest @ .., is, null] if [is, null].map(keyword) == ["IS", "NULL"] => (rest, false),
+            _ => return None,
+        };
+        let column = self.column(rest)?;
+        Some(if not { Condition::NotNull { column } } else { Condition::Null { column } })
+    }
+
+    /// A boolean column by itself, or NOT it.
+    fn truth(&self, tokens: Tokens) -> Option<Condition> {
+        let (rest, constant) = match tokens {
+            [not, rest @ ..] if keyword(not) == "NOT" => (rest, "false"),
+            _ => (tokens, "true"),
+        };
+        let subject = Subject::Value(self.column(rest)?);
+        Some(Condition::Compare { subject, operator: Operator::Equal, constant: constant.to_owned() })
+    }
+
+    fn operation(&self, tokens: Tokens) -> Option<Condition> {
+        let at = top_level(tokens).find(|&at| matches!(tokens[at].0, Token::Symbol(_)))?;
+        let Token::Symbol(symbol) = &tokens[at].0 else { return None };
+        let operator = Operator::of(symbol)?;
+        let (left, right) = (&tokens[..at], &tokens[at + 1..]);
+        if let [any, array @ ..] = right
+            && keyword(any) == "ANY"
+        {
+            let subject = self.subject(left)?;
+            let one_of = operator == Operator::Equal && self.is_constant(array);
+            return one_of.then(|| Condition::OneOf { subject, array: self.source(array) });
+        }
+        if right.first().is_some_and(|first| keyword(first) == "ALL") {
+            return None;
+        }
+        match (self.subject(left), self.subject(right)) {
+            (Some(Subject::Value(left)), Some(Subject::Value(right))) => {
+                Some(Condition::Columns { left, operator, right })
+            }
+            (Some(subject), None) if self.is_constant(right) => {
+                Some(Condition::Compare { subject, operator, constant: self.source(right) })
+            }
+            (None, Some(subject)) if self.is_constant(left) => {
+                let constant = self.source(left);
+                Some(Condition::Compare { subject, operator: operator.turned(), constant })
+            }
+            _ => None,
+        }
+    }
+
+    fn subject(&self, tokens: Tokens) -> Option<Subject> {
+        let tokens = uncast(tokens);
+        if let [(Token::Word { name, .. }, _), arguments @ ..] = tokens
+            && matches!(name.as_str(), "length" | "char_length" | "character_length")
+            && matches!(arguments.first(), Some((Token::Open, _)))
+        {
+            return self.column(arguments).map(Subject::Length);
+        }
+        self.column(tokens).map(Subject::Value)
+    }
+
+    fn column(&self, tokens: Tokens) -> Option<String> {
+        let [(Token::Word { name, .. }, _)] = uncast(tokens) else { return None };
+        self.names.all.contains(&name.as_str()).then(|| (self.names.subject)(name)).flatten()
+    }
+
+    fn is_constant(&self, tokens: Tokens) -> bool {
+        !tokens.is_empty() && !mentions(tokens, self.names.all)
+    }
+
+    fn source(&self, tokens: Tokens) -> String {
+        match (tokens.first(), tokens.last()) {
+            (Some((_, first)), Some((_, last))) => self.text[first.start..last.end].to_owned(),
+            _ => String::new(),
+        }
+    }
+}
+
+/// The word, if it is a keyword.
+fn keyword((token, _): &(Token, Range<usize>)) -> &str {
+    match token {
+        Token::Word { name, quoted: false } => name,
+        _ => "",
+    }
+}
+
+/// Positions outside of parentheses.
+fn top_level(tokens: Tokens<'_>) -> impl Iterator<Item = usize> {
+    let mut depth = 0_u32;
+    tokens.iter().enumerate().filter_map(move |(at, (token, _))| {
+        match token {
+            Token::Open => depth += 1,
+            Token::Close => depth = depth.saturating_sub(1),
+            _ if depth == 0 => return Some(at),
+            _ => {}
+        }
+        None
+    })
+}
+
+/// Without the parentheses around the whole.
+fn unwrap(tokens: Tokens<'_>) -> Tokens<'_> {
+    match tokens {
+        [(Token::Open, _), inner @ .., (Token::Close, _)] if is_balanced(inner) => unwrap(inner),
+        _ => tokens,
+    }
+}
+
+fn is_balanced(tokens: Tokens) -> bool {
+    let mut depth = 0_i32;
+    tokens.iter().all(|(token, _)| {
+        match token {
+            Token::Open => depth += 1,
+            Token::Close => depth -= 1,
+            _ => {}
+        }
+        depth >= 0
+    })
+}
+
+/// Without parentheses and casts around the whole.
+fn uncast(tokens: Tokens<'_>) -> Tokens<'_> {
+    let tokens = unwrap(tokens);
+    let is_operation = top_level(tokens).any(|at| matches!(tokens[at].0, Token::Symbol(_)));
+    match top_level(tokens).find(|&at| tokens[at].0 == Token::Cast) {
+        Some(at) if !is_operation => uncast(&tokens[..at]),
+        _ => tokens,
+    }
+}
+
+/// The parts between a keyword outside of parentheses; none if it is not there.
+fn split<'t>(tokens: Tokens<'t>, word: &str) -> Option<Vec<Tokens<'t>>> {
+    let at: Vec<usize> = top_level(tokens).filter(|&at| keyword(&tokens[at]) == word).collect();
+    if at.is_empty() {
+        return None;
+    }
+    let starts = std::iter::once(0).chain(at.iter().map(|at| at + 1));
+    let ends = at.iter().copied().chain(std::iter::once(tokens.len()));
+    Some(starts.zip(ends).map(|(start, end)| &tokens[start..end]).collect())
+}
+
+/// Tokens with where they stand; none if the text is not what the server prints.
+fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
+    const SYMBOLS: &str = "+-*/<>=~!@#%^&|`?";
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = text[at..].chars().next() {
+        let rest = &text[at..];
+        let run = |belongs: &dyn Fn(char) -> bool| rest.find(|c| !belongs(c)).unwrap_or(rest.len());
+        let (token, length) = match first {
+            ' ' | '\n' => {
+                at += 1;
+                continue;
+            }
+            '(' => (Token::Open, 1),
+            ')' => (Token::Close, 1),
+            ':' if rest.starts_with("::") => (Token::Cast, 2),
+            ',' | '.' | '[' | ']' | ':' => (Token::Mark, 1),
+            '\'' => (Token::Literal, quoted(rest, '\'', false)?),
+            'E' if rest.starts_with("E'") => (Token::Literal, 1 + quoted(&rest[1..], '\'', true)?),
+            'B' if rest.starts_with("B'") => (Token::Literal, 1 + quoted(&rest[1..], '\'', false)?),
+            '"' => {
+                let length = quoted(rest, '"', false)?;
+                let name = rest[1..length - 1].replace("\"\"", "\"");
+                (Token::Word { name, quoted: true }, length)
+            }
+            '0'..='9' => (Token::Literal, run(&|c| c.is_ascii_alphanumeric() || c == '.')),
+            c if SYMBOLS.contains(c) => {
+                let length = run(&|c| SYMBOLS.contains(c));
+                (Token::Symbol(rest[..length].to_owned()), length)
+            }
+            c if c.is_alphabetic() || c == '_' => {
+                let length = run(&|c| c.is_alphanumeric() || c == '_' || c == '$');
+                (Token::Word { name: rest[..length].to_owned(), quoted: false }, length)
+            }
+            _ => return None,
+        };
+        tokens.push((token, at..at + length));
+        at += length;
+    }
+    Some(tokens)
+}
+
+/// Length of a quoted text, quotes included; a doubled quote is part of it.
+fn quoted(text: &str, quote: char, backslashes: bool) -> Option<usize> {
+    let mut chars = text.char_indices().skip(1).peekable();
+    while let Some((at, c)) = chars.next() {
+        if backslashes && c == '\\' {
+            chars.next();
+        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+            return Some(at + 1);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Condition {
+        let all = ["a", "b", "date", "Odd \"one", "status", "VALUE", "fixed"];
+        let subject = |name: &str| (name != "fixed").then(|| name.to_owned());
+        Condition::parse(text, Names { all: &all, subject: &subject })
+    }
+
+    fn compare(column: &str, operator: Operator, constant: &str) -> Condition {
+        let subject = Subject::Value(column.into());
+        Condition::Compare { subject, operator, constant: constant.into() }
+    }
+
+    #[test]
+    fn comparisons() {
+        assert_eq!(parse("(a > 0)"), compare("a", Operator::Greater, "0"));
+        assert_eq!(
+            parse("((a)::numeric >= '-0.5'::numeric)"),
+            compare("a", Operator::GreaterOrEqual, "'-0.5'::numeric")
+        );
+        assert_eq!(parse("((0)::numeric < VALUE)"), compare("VALUE", Operator::Greater, "(0)::numeric"));
+        assert_eq!(
+            parse("(date <= '2024-01-01'::date)"),
+            compare("date", Operator::LessOrEqual, "'2024-01-01'::date")
+        );
+        assert_eq!(
+            parse("(b <= (now() - '1 day'::interval))"),
+            compare("b", Operator::LessOrEqual, "(now() - '1 day'::interval)")
+        );
+        assert_eq!(
+            parse("(\"Odd \"\"one\" <> 'it''s (not) AND'::text)"),
+            compare("Odd \"one", Operator::NotEqual, "'it''s (not) AND'::text")
+        );
+        assert_eq!(
+            parse("(a = E'back\\\\slash\\''::text)"),
+            compare("a", Operator::Equal, "E'back\\\\slash\\''::text")
+        );
+        assert_eq!(parse("a"), compare("a", Operator::Equal, "true"));
+        assert_eq!(parse("(NOT a)"), compare("a", Operator::Equal, "false"));
+        let columns = Condition::Columns { left: "a".into(), operator: Operator::Less, right: "b".into() };
+        assert_eq!(parse("(a < (b)::bigint)"), columns);
+    }
+
+    #[test]
+    fn combinations() {
+        let between = parse("((a >= 1) AND (a <= 5) AND (b IS NOT NULL))");
+        let Condition::All(parts) = between else { panic!("{between:?}") };
+        assert_eq!(parts[1], compare("a", Operator::LessOrEqual, "5"));
+        assert_eq!(parts[2], Condition::NotNull { column: "b".into() });
+        let either = parse("((a IS NULL) OR ((a = 1) AND (b = 2)))");
+        let Condition::Any(parts) = either else { panic!("{either:?}") };
+        assert_eq!(parts[0], Condition::Null { column: "a".into() });
+        assert!(matches!(&parts[1], Condition::All(inner) if inner.len() == 2));
+    }
+
+    #[test]
+    fn lists_and_lengths() {
+        let array = "((ARRAY['new'::character varying, 'paid'::character varying])::text[])";
+        let subject = Subject::Value("status".into());
+        assert_eq!(
+            parse(&format!("((status)::text = ANY {array})")),
+            Condition::OneOf { subject, array: array.into() }
+        );
+        let subject = Subject::Length("a".into());
+        assert_eq!(
+            parse("(char_length((a)::text) <= 10)"),
+            Condition::Compare { subject, operator: Operator::LessOrEqual, constant: "10".into() }
+        );
+    }
+
+    #[test]
+    fn a_hash_partition_asks_for_nothing() {
+        assert_eq!(parse("satisfies_hash_partition('16384'::oid, 2, 0, a)"), Condition::All(vec![]));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_other() {
+        for text in [
+            "(a ~ '^x'::text)",
+            "(a <> ALL (ARRAY[1, 2]))",
+            "((a + b) > 10)",
+            "((a % 2) = 0)",
+            "(a > (b + 1))",
+            "(fixed > 0)",
+            "(a > fixed)",
+            "(NOT (a > 5))",
+            "(a > 'unterminated)",
+            "CASE WHEN (a > 0) THEN (b > 0) ELSE true END",
+            "",
+        ] {
+            assert_eq!(parse(text), Condition::Other, "{text}");
+        }
+    }
+}

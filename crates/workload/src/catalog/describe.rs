@@ -1,0 +1,336 @@
+//! From a table's facts to rows that keep its constraints.
+
+use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table};
+use tokio_postgres::Client;
+
+use super::allowed::{Allowed, Set};
+use super::compose::{Choice, Run, compose, is_counted_on};
+use super::condition::{Condition, DOMAIN_VALUE, Names};
+use super::constants::Constants;
+use super::error::CatalogError;
+use super::info::{KeyInfo, TableInfo};
+use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
+use super::narrow::{Narrow, Way};
+use super::present::Present;
+use super::references::{self, Group};
+use super::slot::{Role, Slot, slots};
+use super::spec::Given;
+use super::transaction::{Access, Scope, rolled_back};
+
+/// What rows are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// What the user says of columns (`--column NAME=SPEC`).
+    pub columns: Vec<ColumnSpec>,
+    /// Number of the first row. Rows that pgrig put there before have the numbers below it.
+    pub first_row: u64,
+    /// What the table had when the fill began, if this one goes on with it; else it is looked at.
+    pub present: Option<Present>,
+    /// How many rows, if that is known.
+    pub rows: Option<u64>,
+    /// Of the random values.
+    pub seed: u64,
+}
+
+/// Rows for a table, ready to be copied.
+///
+/// It follows from the table, the wish, what was present and the rows that can be referenced. A fill
+/// that is resumed wishes for the same with the [`Described::present`] and [`Described::first_row`] of
+/// its beginning, and does not [`verify`](super::verify()): some of the sample may be there already.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// The rows. Columns left to the server have [`rowgen::Values::Server`].
+    pub table: Table,
+    /// The first row's number: the wish's, or more where present rows have to be passed over.
+    pub first_row: u64,
+    /// What the table had.
+    pub present: Present,
+    /// The most rows that keys leave room for.
+    pub most_rows: Option<MostRows>,
+    /// Columns whose type only the server can read, so that the rows must be sent as text.
+    pub text_only: Vec<String>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+}
+
+impl Described {
+    /// Whether the rows can be sent in this format.
+    pub fn supports(&self, format: Format) -> bool {
+        format == Format::Text || self.text_only.is_empty() && Encoder::supports(&self.table, format)
+    }
+}
+
+/// Describes rows for the table. Nothing is changed.
+///
+/// - Generated columns, identities and columns with a default are left to the server, unless a
+///   spec says otherwise or a default would break a key (a constant in a unique column, an id that
+///   a self-reference needs).
+/// - A column that may be NULL is so in a twentieth of the rows, unless it is part of a key.
+/// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
+///   follow from the row number and the seed: if the wish begins at row 0, rows are numbered from the
+///   present number of rows on, so that rows made with the same seed are not made again.
+///
+/// # Errors
+/// If a constraint cannot be kept, with the remedy; if the server fails.
+pub async fn describe(
+    client: &Client,
+    info: &TableInfo,
+    wish: &Wish,
+    scope: Scope,
+) -> Result<Described, CatalogError> {
+    rolled_back(client, scope, Access::ReadOnly, Design::of(client, info, wish)).await
+}
+
+struct Design<'a> {
+    client: &'a Client,
+    info: &'a TableInfo,
+    wish: &'a Wish,
+    slots: Vec<Slot<'a>>,
+}
+
+impl<'a> Design<'a> {
+    async fn of(client: &'a Client, info: &'a TableInfo, wish: &'a Wish) -> Result<Described, CatalogError> {
+        let given = Given::read(client, info, &wish.columns).await?;
+        let slots = slots(info, &given)?;
+        Self { client, info, wish, slots }.described().await
+    }
+
+    async fn described(&self) -> Result<Described, CatalogError> {
+        let mut warnings = self.warnings();
+        let present = match &self.wish.present {
+            Some(present) => present.clone(),
+            None => Present::ask(self.client, self.info, &self.slots).await?,
+        };
+        let conditions = self.conditions();
+        let way = self.way(&conditions, &mut warnings).await?;
+        let groups = references::groups(self.client, self.info, &self.slots, &way, present.has_rows).await?;
+        let mut parts = self.parts(&way, &groups, &present);
+        let wanted = self.wanted(&parts);
+        let Assigned { most, trusted } =
+            assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row)?;
+        self.refuse_too_many(most.as_ref())?;
+        self.refuse_unknown_present(&parts, &present)?;
+        if !trusted.is_empty() {
+            warnings.push(format!("whether {} stays unique is up to --column", trusted.join(", ")));
+        }
+        let first_row = self.first_row(&parts, &present).await?;
+        let choice = Choice {
+            slots: &self.slots,
+            way: &way,
+            groups: &groups,
+            parts: &parts,
+            present: &present,
+            first_row,
+        };
+        let columns = compose(self.info, &choice, &conditions.checks)?;
+        let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
+        Ok(Described {
+            table: Table {
+                name: self.info.name.clone(),
+                columns,
+                rows: self.wish.rows.map_or(u64::MAX, |rows| first_row.saturating_add(rows)),
+                seed: self.wish.seed,
+            },
+            first_row,
+            present,
+            most_rows: most,
+            text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
+            warnings,
+        })
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if !self.info.triggers.is_empty() {
+            let names = self.info.triggers.join(", ");
+            warnings.push(format!("triggers run for the rows and may change, refuse or slow them: {names}"));
+        }
+        for slot in self.slots.iter().filter(|slot| slot.is_free()) {
+            if super::slot::has_sequence(&slot.info.source) {
+                let name = slot.name();
+                warnings.push(format!(
+                    "column {name} gets its values from pgrig and its sequence stays behind: setval() it before \
+                     others insert"
+                ));
+            }
+        }
+        warnings
+    }
+
+    /// Everything that is said about free columns: partition bounds, CHECKs, domains' CHECKs.
+    fn conditions(&self) -> Conditions {
+        let all = self.info.column_names();
+        let subject = |name: &str| self.free(name).map(|slot| slot.name().to_owned());
+        let names = Names { all: &all, subject: &subject };
+        let bounds = self.info.partition_condition().map(|bounds| Condition::parse(&bounds, names));
+        let mut checks: Vec<Condition> =
+            self.info.checks.iter().map(|check| Condition::parse(&check.expression, names)).collect();
+        for slot in self.slots.iter().filter(|slot| slot.is_free()) {
+            let subject = |_: &str| Some(slot.name().to_owned());
+            let names = Names { all: &[DOMAIN_VALUE], subject: &subject };
+            let domain = slot.info.data_type.domain_checks();
+            checks.extend(domain.iter().map(|check| Condition::parse(&check.expression, names)));
+        }
+        Conditions { bounds, checks }
+    }
+
+    fn free(&self, name: &str) -> Option<&Slot<'_>> {
+        self.slots.iter().find(|slot| slot.name() == name && slot.is_free())
+    }
+
+    async fn way(&self, conditions: &Conditions, warnings: &mut Vec<String>) -> Result<Way, CatalogError> {
+        let all: Vec<Condition> = conditions.bounds.iter().chain(&conditions.checks).cloned().collect();
+        let constants = Constants::ask(self.client, &self.slots, &all).await?;
+        let narrow = Narrow { slots: &self.slots, constants: &constants };
+        let way = narrow.best(&all).ok_or_else(|| CatalogError::Contradiction {
+            table: self.info.display_name(),
+            constraints: self
+                .info
+                .checks
+                .iter()
+                .map(|check| check.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+        })?;
+        if let Some(bounds) = &conditions.bounds
+            && self.info.partitions.as_ref().is_some_and(|leaves| leaves.len() > 1)
+        {
+            let bounds = std::slice::from_ref(bounds);
+            if narrow.all(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
+                let warning =
+                    "not all partitions get rows: their bounds have gaps, and one stretch is filled";
+                warnings.push(warning.to_owned());
+            }
+        }
+        Ok(way)
+    }
+
+    /// What keys can be made of, with how many values each has.
+    fn parts(&self, way: &Way, groups: &[Group], present: &Present) -> Vec<Part> {
+        let of_group = |group: &Group| Part {
+            name: format!("keys of {}", group.tables),
+            columns: group.columns.clone(),
+            count: group.keys.count(),
+            way: Uniqueness::Few,
+            fresh: group.one_to_one,
+            turn: None,
+        };
+        let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
+        let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
+            let (way, count) = uniqueness(slot, way, present);
+            let fresh = matches!(way, Uniqueness::Numbered | Uniqueness::Own);
+            let columns = vec![slot.name().to_owned()];
+            Part { name: slot.name().to_owned(), columns, count, way, fresh, turn: None }
+        });
+        groups.iter().map(of_group).chain(columns).collect()
+    }
+
+    /// The keys, each with the parts that are whole in it.
+    fn wanted(&self, parts: &[Part]) -> Vec<Wanted<'_>> {
+        self.info.keys.iter().map(|key| self.wanted_key(key, parts)).collect()
+    }
+
+    fn wanted_key<'k>(&self, key: &'k KeyInfo, parts: &[Part]) -> Wanted<'k> {
+        let all = self.info.column_names();
+        let columns: Vec<String> =
+            key.elements.iter().filter_map(|element| element.injective_in(&all)).collect();
+        let whole = |part: &Part| part.columns.iter().all(|column| columns.contains(column));
+        let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
+        // In the key's order: what stands first goes round fastest.
+        whole.sort_by_key(|&at| columns.iter().position(|column| parts[at].columns.contains(column)));
+        let mentioned = key.elements.iter().flat_map(|element| element.columns_in(&all));
+        let is_given = |name: &str| {
+            self.slots.iter().any(|slot| slot.name() == name && matches!(slot.role, Role::Given(_)))
+        };
+        Wanted { key, parts: whole, given: mentioned.into_iter().any(is_given) }
+    }
+
+    fn refuse_too_many(&self, most: Option<&MostRows>) -> Result<(), CatalogError> {
+        match (self.wish.rows, most) {
+            (Some(rows), Some(most)) if rows > most.rows => Err(CatalogError::TooManyRows {
+                table: self.info.display_name(),
+                rows,
+                most: most.rows,
+                why: most.why.clone(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which combinations of few values are taken already is not known, except of a single foreign
+    /// key, whose free keys are asked for.
+    fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
+        if self.wish.first_row > 0 || !present.has_rows {
+            return Ok(());
+        }
+        let starts_anew = |key: &&KeyInfo| {
+            let wanted = self.wanted_key(key, parts);
+            let mut turning =
+                wanted.parts.iter().map(|&at| &parts[at]).filter(|part| part.turn.is_some()).peekable();
+            turning.peek().is_some() && turning.all(|part| !part.fresh)
+        };
+        match self.info.keys.iter().find(starts_anew) {
+            Some(key) => Err(CatalogError::RowsPresent {
+                table: self.info.display_name(),
+                key: key.name.clone(),
+                definition: key.definition.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Texts, uuids and the like follow from the row number alone, so the numbers of rows that are
+    /// there are passed over. A caller that counts rows itself has done so.
+    async fn first_row(&self, parts: &[Part], present: &Present) -> Result<u64, CatalogError> {
+        let by_number = |part: &Part| {
+            let slot = self.slots.iter().find(|slot| part.columns == [slot.name()]);
+            part.turn.is_some() && slot.is_some_and(|slot| !is_counted_on(&slot.kind))
+        };
+        if self.wish.first_row == 0 && self.wish.present.is_none() && parts.iter().any(by_number) {
+            return present.count(self.client, self.info).await;
+        }
+        Ok(self.wish.first_row)
+    }
+}
+
+/// What the server demands of rows, by origin.
+struct Conditions {
+    bounds: Option<Condition>,
+    checks: Vec<Condition>,
+}
+
+/// How a column can be made unique, and how many different values it then has.
+fn uniqueness(slot: &Slot<'_>, way: &Way, present: &Present) -> (Uniqueness, u64) {
+    let whole = || slot.kind.distinct().unwrap_or(u64::MAX);
+    match &slot.role {
+        Role::Server if slot.is_unique_by_server() => (Uniqueness::Already, whole()),
+        Role::Given(values) => {
+            let column = Column::new(slot.name(), slot.kind.clone(), values.clone());
+            column.unique_rows().map_or((Uniqueness::No, 0), |rows| (Uniqueness::Already, rows))
+        }
+        Role::Server | Role::OwnKey { .. } => (Uniqueness::No, 0),
+        Role::Free => free_uniqueness(slot, &way.allowed(slot.name()), present),
+    }
+}
+
+fn free_uniqueness(slot: &Slot<'_>, allowed: &Allowed, present: &Present) -> (Uniqueness, u64) {
+    if let Some(few) =
+        allowed.count(&slot.kind).filter(|_| matches!(allowed.set, Set::Listed(_) | Set::NullOnly))
+    {
+        return (Uniqueness::Few, few);
+    }
+    let Some(distinct) = allowed.shortened(&slot.kind).distinct() else { return (Uniqueness::No, 0) };
+    match &slot.kind {
+        Kind::Bool | Kind::Enum { .. } => (Uniqueness::Few, allowed.count(&slot.kind).unwrap_or(distinct)),
+        Kind::Float4 | Kind::Float8 if allowed.set != Set::All => (Uniqueness::No, 0),
+        kind if is_counted_on(kind) => {
+            let count = Run::of(slot, allowed, present).map_or(0, |run| run.count());
+            let own = matches!(
+                kind,
+                Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz | Kind::Interval
+            );
+            (if own { Uniqueness::Own } else { Uniqueness::Numbered }, count)
+        }
+        _ => (Uniqueness::Own, distinct),
+    }
+}

@@ -1,0 +1,307 @@
+//! What the catalogs say of a table: facts, no decisions.
+
+use serde::{Deserialize, Serialize};
+
+use super::condition::columns_in;
+
+/// A table that rows can be put into: an ordinary or a partitioned one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableInfo {
+    /// `pg_class.oid`.
+    pub oid: u32,
+    /// Its schema, unquoted.
+    pub schema: String,
+    /// Its name, unquoted.
+    pub name: String,
+    /// The role that asked.
+    pub role: String,
+    /// Whether the role may read the table, so that the present keys can be asked for.
+    pub may_select: bool,
+    /// Whether the role may create temporary tables in this database.
+    pub may_create_temporary: bool,
+    /// User triggers that fire on INSERT, and so on every row of a COPY.
+    pub triggers: Vec<String>,
+    /// Columns in the table's order, without dropped ones.
+    pub columns: Vec<ColumnInfo>,
+    /// Enforced CHECK constraints of the table; domains have their own.
+    pub checks: Vec<CheckInfo>,
+    /// Primary key, unique and exclusion constraints, unique indexes; the primary key first.
+    pub keys: Vec<KeyInfo>,
+    /// Enforced foreign keys.
+    pub foreign_keys: Vec<ForeignKeyInfo>,
+    /// How it is partitioned, if it is.
+    pub partitions: Option<Vec<LeafInfo>>,
+    /// What rows must fulfil because the table is itself a partition.
+    pub partition_of: Option<String>,
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ColumnInfo {
+    /// Unquoted name.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// The collation as SQL has it, where it is not the database's.
+    pub collation: Option<String>,
+    /// Whether NULL is refused, by the column or by its domain.
+    pub not_null: bool,
+    /// Whether the role may give it a value.
+    pub may_insert: bool,
+    /// Where the value comes from if a row gives none.
+    pub source: Source,
+}
+
+/// Where a column's value comes from if a row gives none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Nowhere: it is NULL.
+    Nothing,
+    /// `DEFAULT expression`.
+    Default {
+        /// As SQL.
+        expression: String,
+        /// Whether the expression takes its value from a sequence (serial).
+        sequence: bool,
+    },
+    /// `GENERATED … AS IDENTITY`.
+    Identity {
+        /// ALWAYS rather than BY DEFAULT. COPY may give values to either.
+        always: bool,
+    },
+    /// `GENERATED ALWAYS AS (expression)`: no row may give a value.
+    Generated {
+        /// As SQL.
+        expression: String,
+        /// STORED rather than VIRTUAL.
+        stored: bool,
+    },
+}
+
+/// A type with its modifiers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataType {
+    /// As SQL has it, with modifiers: `numeric(10,2)`, `shop.status[]`.
+    pub sql: String,
+    /// The numbers in parentheses: 10 and 2.
+    pub modifiers: Vec<i32>,
+    /// What it is.
+    pub shape: TypeShape,
+}
+
+/// What a type is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TypeShape {
+    /// A built-in type, or one that an extension made, by `pg_type.typname`: `int4`, `timestamptz`.
+    Scalar {
+        /// The catalog's name.
+        name: String,
+        /// Whether it lives in pg_catalog.
+        built_in: bool,
+    },
+    /// An enum.
+    Enum {
+        /// In the enum's order.
+        labels: Vec<String>,
+    },
+    /// A domain; its NOT NULL is the column's.
+    Domain {
+        /// What it is made of.
+        base: Box<DataType>,
+        /// Its own constraints, in which the value is called VALUE.
+        checks: Vec<CheckInfo>,
+    },
+    /// An array of any number of dimensions.
+    Array {
+        /// What is in it.
+        element: Box<DataType>,
+    },
+    /// A range.
+    Range {
+        /// What it goes over.
+        subtype: Box<DataType>,
+    },
+    /// A multirange.
+    Multirange {
+        /// What it goes over.
+        subtype: Box<DataType>,
+    },
+    /// A row type.
+    Composite {
+        /// Types of its fields, in order.
+        fields: Vec<DataType>,
+    },
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckInfo {
+    /// Its name.
+    pub name: String,
+    /// The condition as the server prints it.
+    pub expression: String,
+}
+
+/// A primary key, a unique or exclusion constraint, or a unique index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyInfo {
+    /// The index's name, which is the constraint's.
+    pub name: String,
+    /// Whether it is the primary key.
+    pub primary: bool,
+    /// Whether it is an exclusion constraint, or a key WITHOUT OVERLAPS, which is one.
+    pub exclusion: bool,
+    /// What must differ between rows in at least one place.
+    pub elements: Vec<KeyElement>,
+    /// As the server prints it.
+    pub definition: String,
+    /// The index after its table's name: ` USING btree (id)`.
+    pub index: String,
+}
+
+/// One column or expression of a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyElement {
+    /// The column.
+    pub column: Option<String>,
+    /// The expression, if it is no column.
+    pub expression: Option<String>,
+    /// Whether different values are enough; an exclusion constraint's `&&`, say, asks for more.
+    pub equality: bool,
+}
+
+/// A foreign key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignKeyInfo {
+    /// Its name.
+    pub name: String,
+    /// Columns of this table.
+    pub columns: Vec<String>,
+    /// What it references.
+    pub referenced: Referenced,
+    /// Whether that is its own table.
+    pub to_itself: bool,
+    /// Whether it references a period (PostgreSQL 18).
+    pub period: bool,
+    /// As the server prints it.
+    pub definition: String,
+}
+
+/// The far end of a foreign key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Referenced {
+    /// Schema of the referenced table.
+    pub schema: String,
+    /// The referenced table.
+    pub table: String,
+    /// Its columns, in the order of the foreign key's.
+    pub columns: Vec<String>,
+    /// Whether it is partitioned.
+    pub partitioned: bool,
+    /// How many rows it had at its last ANALYZE; below 0 if there was none.
+    pub rows: i64,
+    /// Whether the role may read the columns.
+    pub may_select: bool,
+}
+
+/// A partition that holds rows itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeafInfo {
+    /// Qualified and quoted.
+    pub name: String,
+    /// What its rows fulfil as the server prints it; none if all rows do.
+    pub bound: Option<String>,
+}
+
+impl TableInfo {
+    /// The column of that name.
+    pub fn column(&self, name: &str) -> Option<&ColumnInfo> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// `schema.name`, for people.
+    pub fn display_name(&self) -> String {
+        format!("{}.{}", self.schema, self.name)
+    }
+
+    /// What every row fulfils because of where it is stored: the bounds of one of the partitions, or
+    /// the table's own as a partition. None where every row has a place.
+    pub(super) fn partition_condition(&self) -> Option<String> {
+        let bounds = match &self.partitions {
+            Some(leaves) => leaves.iter().map(|leaf| leaf.bound.clone()).collect::<Option<Vec<_>>>()?,
+            None => vec![self.partition_of.clone()?],
+        };
+        Some(bounds.join(" OR "))
+    }
+
+    /// The names of all columns.
+    pub fn column_names(&self) -> Vec<&str> {
+        self.columns.iter().map(|column| column.name.as_str()).collect()
+    }
+}
+
+impl KeyInfo {
+    /// The columns that it consists of, without expressions.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.elements.iter().filter_map(|element| element.column.as_deref())
+    }
+}
+
+impl KeyElement {
+    /// The column whose different values make this element different: the column itself, or one
+    /// whose letters' case is folded (rowgen's unique texts are lower case).
+    pub(super) fn injective_in(&self, all: &[&str]) -> Option<String> {
+        if !self.equality {
+            return None;
+        }
+        let folded = |expression: &String| {
+            let is_folded = expression.starts_with("lower(") || expression.starts_with("upper(");
+            match columns_in(expression, all).as_slice() {
+                [column] if is_folded && !expression.contains("||") => Some((*column).to_owned()),
+                _ => None,
+            }
+        };
+        self.column.clone().or_else(|| self.expression.as_ref().and_then(folded))
+    }
+
+    /// The columns that it is computed from.
+    pub(super) fn columns_in<'n>(&self, all: &[&'n str]) -> Vec<&'n str> {
+        let is_column = |name: &&&str| self.column.as_deref() == Some(**name);
+        let expression = self.expression.as_deref().map(|expression| columns_in(expression, all));
+        all.iter().filter(is_column).copied().chain(expression.unwrap_or_default()).collect()
+    }
+}
+
+impl Referenced {
+    /// `schema.table`, for people.
+    pub fn display_name(&self) -> String {
+        format!("{}.{}", self.schema, self.table)
+    }
+}
+
+impl ColumnInfo {
+    /// Whether the server computes it from the row, so that nobody may give a value.
+    pub fn is_generated(&self) -> bool {
+        matches!(self.source, Source::Generated { .. })
+    }
+}
+
+impl DataType {
+    /// The type below all domains.
+    pub fn base(&self) -> &Self {
+        match &self.shape {
+            TypeShape::Domain { base, .. } => base.base(),
+            _ => self,
+        }
+    }
+
+    /// CHECKs of the domains that it is made of, the outermost first.
+    pub fn domain_checks(&self) -> Vec<&CheckInfo> {
+        match &self.shape {
+            TypeShape::Domain { base, checks } => checks.iter().chain(base.domain_checks()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}

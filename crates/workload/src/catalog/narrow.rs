@@ -1,0 +1,246 @@
+//! From conditions to what each column may hold.
+
+use std::collections::BTreeMap;
+
+use rowgen::{Kind, Units};
+
+use super::allowed::{Allowed, Set};
+use super::condition::{Condition, Operator, Subject};
+use super::constants::{Constant, Constants, in_units, is_float};
+use super::slot::Slot;
+
+/// One way to fulfil conditions: what each column may then hold. Columns not named may hold anything.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Way {
+    pub(super) columns: BTreeMap<String, Allowed>,
+    /// How many alternatives of the conditions it covers.
+    covers: usize,
+    /// Whether all of the condition was understood.
+    understood: bool,
+}
+
+/// Ways that are followed up; conditions with more are cut short.
+const MOST_WAYS: usize = 4096;
+
+/// Reads conditions with their constants.
+pub(super) struct Narrow<'a> {
+    pub(super) slots: &'a [Slot<'a>],
+    pub(super) constants: &'a Constants,
+}
+
+impl Narrow<'_> {
+    /// The way to fulfil all conditions that covers most, e.g. the most partitions; none if they
+    /// contradict each other.
+    pub(super) fn best(&self, conditions: &[Condition]) -> Option<Way> {
+        let ways = self.all(conditions);
+        let most = ways.iter().map(|way| way.covers).max()?;
+        let best = ways.into_iter().find(|way| way.covers == most)?;
+        let listed = |(column, allowed): (String, Allowed)| match self.kind(&column) {
+            Some(kind) => (column, allowed.listed(kind)),
+            None => (column, allowed),
+        };
+        Some(Way { columns: best.columns.into_iter().map(listed).collect(), ..best })
+    }
+
+    fn kind(&self, column: &str) -> Option<&Kind> {
+        self.slots.iter().find(|slot| slot.name() == column).map(|slot| &slot.kind)
+    }
+
+    fn ways(&self, condition: &Condition) -> Vec<Way> {
+        match condition {
+            Condition::All(parts) => self.all(parts),
+            Condition::Any(parts) => self.any(parts),
+            Condition::Compare { subject, operator, constant } => {
+                let allowed = self
+                    .constants
+                    .one(subject, constant)
+                    .and_then(|constant| self.compared(subject, *operator, constant));
+                Way::of(subject, allowed)
+            }
+            Condition::OneOf { subject, array } => {
+                let allowed = self.constants.array(subject, array).and_then(|constants| {
+                    let each = constants.iter().map(|one| self.compared(subject, Operator::Equal, one));
+                    each.collect::<Option<Vec<_>>>()?.into_iter().reduce(|a, b| a.or(&b))
+                });
+                Way::of(subject, allowed)
+            }
+            Condition::Null { column } => {
+                Way::of(&Subject::Value(column.clone()), Some(Allowed::only(Set::NullOnly)))
+            }
+            Condition::NotNull { column } => {
+                let not_null = Allowed { null: false, ..Allowed::anything() };
+                Way::of(&Subject::Value(column.clone()), Some(not_null))
+            }
+            Condition::Columns { .. } | Condition::Other => vec![Way::not_understood()],
+        }
+    }
+
+    /// Every way to fulfil all conditions.
+    pub(super) fn all(&self, parts: &[Condition]) -> Vec<Way> {
+        parts.iter().fold(vec![Way::anything()], |ways, part| {
+            let more = self.ways(part);
+            let both = ways.iter().flat_map(|way| more.iter().map(|other| way.and(other)));
+            merged(both.filter(Way::is_possible).take(MOST_WAYS).collect())
+        })
+    }
+
+    /// Alternatives that are understood are preferred, and among those the ones with a value.
+    fn any(&self, parts: &[Condition]) -> Vec<Way> {
+        let mut ways: Vec<Way> = parts.iter().flat_map(|part| self.ways(part)).take(MOST_WAYS).collect();
+        for preferred in [Way::is_understood, Way::has_values] {
+            if ways.iter().any(preferred) {
+                ways.retain(preferred);
+            }
+        }
+        merged(ways)
+    }
+
+    fn compared(&self, subject: &Subject, operator: Operator, constant: &Constant) -> Option<Allowed> {
+        let Subject::Value(column) = subject else { return of_length(operator, constant) };
+        let kind = self.kind(column)?;
+        let set = if is_float(kind) {
+            floats(operator, constant.float?)?
+        } else if in_units(kind).is_some() {
+            Set::Units(units(kind, operator, constant)?)
+        } else if operator == Operator::Equal {
+            Set::Listed(vec![constant.text.clone()])
+        } else {
+            return None;
+        };
+        Some(Allowed::only(set))
+    }
+}
+
+impl Way {
+    /// What the column may hold.
+    pub(super) fn allowed(&self, column: &str) -> Allowed {
+        self.columns.get(column).cloned().unwrap_or_else(Allowed::anything)
+    }
+
+    /// Whether a column's values lie in several stretches.
+    pub(super) fn has_gaps(&self) -> bool {
+        self.columns
+            .values()
+            .any(|allowed| matches!(&allowed.set, Set::Units(stretches) if stretches.len() > 1))
+    }
+
+    fn anything() -> Self {
+        Self { columns: BTreeMap::new(), covers: 1, understood: true }
+    }
+
+    fn not_understood() -> Self {
+        Self { understood: false, ..Self::anything() }
+    }
+
+    fn of(subject: &Subject, allowed: Option<Allowed>) -> Vec<Self> {
+        let (Subject::Value(column) | Subject::Length(column)) = subject;
+        let way = allowed.map_or_else(Self::not_understood, |allowed| Self {
+            columns: BTreeMap::from([(column.clone(), allowed)]),
+            ..Self::anything()
+        });
+        vec![way]
+    }
+
+    fn is_understood(&self) -> bool {
+        self.understood
+    }
+
+    fn is_possible(&self) -> bool {
+        !self.columns.values().any(Allowed::is_empty)
+    }
+
+    fn has_values(&self) -> bool {
+        !self.columns.values().any(|allowed| allowed.set == Set::NullOnly)
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        let mut columns = self.columns.clone();
+        for (column, allowed) in &other.columns {
+            let both = columns.get(column).map_or_else(|| allowed.clone(), |mine| mine.and(allowed));
+            columns.insert(column.clone(), both);
+        }
+        Self {
+            columns,
+            covers: self.covers.saturating_mul(other.covers),
+            understood: self.understood && other.understood,
+        }
+    }
+
+    /// One way that covers both, if they differ in a single column.
+    fn or(&self, other: &Self) -> Option<Self> {
+        if !self.columns.keys().eq(other.columns.keys()) {
+            return None;
+        }
+        let mut differing =
+            self.columns.iter().filter(|(column, allowed)| other.columns[*column] != **allowed);
+        let mut columns = self.columns.clone();
+        if let Some((column, allowed)) = differing.next() {
+            columns.insert(column.clone(), allowed.or(&other.columns[column]));
+        }
+        let merged = Self {
+            columns,
+            covers: self.covers + other.covers,
+            understood: self.understood && other.understood,
+        };
+        differing.next().is_none().then_some(merged)
+    }
+}
+
+/// Ways that differ in one column only made one, until none do.
+fn merged(ways: Vec<Way>) -> Vec<Way> {
+    let before = ways.len();
+    let mut merged: Vec<Way> = Vec::new();
+    for way in ways {
+        match merged.iter().enumerate().find_map(|(at, known)| known.or(&way).map(|both| (at, both))) {
+            Some((at, both)) => merged[at] = both,
+            None => merged.push(way),
+        }
+    }
+    if merged.len() < before && merged.len() > 1 { self::merged(merged) } else { merged }
+}
+
+fn of_length(operator: Operator, constant: &Constant) -> Option<Allowed> {
+    let (floor, ceiling) = (constant.floor()?, constant.ceiling()?);
+    let length = |length: i64| u32::try_from(length.max(0)).unwrap_or(u32::MAX);
+    let (shortest, longest) = match operator {
+        Operator::Less => (0, Some(length(ceiling - 1))),
+        Operator::LessOrEqual => (0, Some(length(floor))),
+        Operator::Equal => (length(ceiling), Some(length(floor))),
+        Operator::GreaterOrEqual => (length(ceiling), None),
+        Operator::Greater => (length(floor + 1), None),
+        Operator::NotEqual => return None,
+    };
+    Some(Allowed { shortest, longest, ..Allowed::anything() })
+}
+
+fn units(kind: &Kind, operator: Operator, constant: &Constant) -> Option<Vec<Units>> {
+    let whole = kind.units()?;
+    let (floor, ceiling) = (constant.floor()?, constant.ceiling()?);
+    let below = Units { high: whole.high.min(ceiling.saturating_sub(1)), ..whole };
+    let above = Units { low: whole.low.max(floor.saturating_add(1)), ..whole };
+    let to = Units { high: whole.high.min(floor), ..whole };
+    let from = Units { low: whole.low.max(ceiling), ..whole };
+    let stretches = match operator {
+        Operator::Less => vec![below],
+        Operator::LessOrEqual => vec![to],
+        Operator::Equal => vec![Units { low: from.low, high: to.high }],
+        Operator::NotEqual => vec![below, above],
+        Operator::GreaterOrEqual => vec![from],
+        Operator::Greater => vec![above],
+    };
+    Some(stretches.into_iter().filter(|stretch| stretch.low <= stretch.high).collect())
+}
+
+fn floats(operator: Operator, value: f64) -> Option<Set> {
+    // Far enough inside for float4 too, whose values are rounded.
+    let inside = (value.abs() * 1e-6).max(f64::from(f32::MIN_POSITIVE));
+    let (low, high) = match operator {
+        Operator::Less => (f64::NEG_INFINITY, value - inside),
+        Operator::LessOrEqual => (f64::NEG_INFINITY, value),
+        Operator::Equal => (value, value),
+        Operator::GreaterOrEqual => (value, f64::INFINITY),
+        Operator::Greater => (value + inside, f64::INFINITY),
+        Operator::NotEqual => return None,
+    };
+    Some(Set::Floats { low, high })
+}

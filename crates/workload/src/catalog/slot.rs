@@ -1,0 +1,166 @@
+//! A column while its values are being decided.
+
+use rowgen::{Kind, Values};
+
+use super::error::CatalogError;
+use super::info::{ColumnInfo, KeyInfo, Source, TableInfo};
+use super::spec::Given;
+
+/// A column, its kind of values, and who decides on them.
+#[derive(Clone, Debug)]
+pub(super) struct Slot<'a> {
+    pub(super) info: &'a ColumnInfo,
+    /// Text for a type that rowgen does not know: then its values are given as text, or not at all.
+    pub(super) kind: Kind,
+    /// Whether rowgen knows the type.
+    pub(super) known: bool,
+    pub(super) role: Role,
+}
+
+/// Who decides what stands in a column.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Role {
+    /// The server: identity, default, generated.
+    Server,
+    /// The user, with `--column`; or nothing else is possible.
+    Given(Values),
+    /// Its own table's key of the same row: a self-reference that must not be NULL.
+    OwnKey {
+        /// The referenced column.
+        of: String,
+    },
+    /// Its constraints, as few as they may be.
+    Free,
+}
+
+impl Slot<'_> {
+    pub(super) fn name(&self) -> &str {
+        &self.info.name
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        self.role == Role::Free
+    }
+
+    /// Whether the server itself gives each row another value.
+    pub(super) fn is_unique_by_server(&self) -> bool {
+        self.role == Role::Server && gives_unique_values(&self.info.source)
+    }
+}
+
+/// Decides for every column who fills it.
+pub(super) fn slots<'a>(info: &'a TableInfo, given: &Given<'_>) -> Result<Vec<Slot<'a>>, CatalogError> {
+    let mut slots = Vec::new();
+    for column in &info.columns {
+        let kind = column.data_type.kind();
+        let role = role(info, column, kind.as_ref(), given)?;
+        slots.push(Slot { info: column, known: kind.is_some(), kind: kind.unwrap_or(Kind::Text), role });
+    }
+    send_something(&mut slots);
+    match slots.iter().find(|slot| slot.is_free() && !slot.known) {
+        Some(slot) => Err(unsupported(info, slot.info)),
+        None => Ok(slots),
+    }
+}
+
+fn role(
+    info: &TableInfo,
+    column: &ColumnInfo,
+    kind: Option<&Kind>,
+    given: &Given<'_>,
+) -> Result<Role, CatalogError> {
+    let forbidden = || CatalogError::ColumnPrivilege {
+        table: info.display_name(),
+        column: column.name.clone(),
+        role: info.role.clone(),
+    };
+    if let Some(values) = given.values(info, column, kind)? {
+        if column.is_generated() {
+            return Err(CatalogError::GeneratedColumn {
+                table: info.display_name(),
+                column: column.name.clone(),
+            });
+        }
+        return match values {
+            Values::Server => Ok(Role::Server),
+            _ if !column.may_insert => Err(forbidden()),
+            values => Ok(Role::Given(values)),
+        };
+    }
+    if column.is_generated() {
+        return Ok(Role::Server);
+    }
+    if !column.may_insert {
+        let optional = column.source != Source::Nothing || !column.not_null;
+        return optional.then_some(Role::Server).ok_or_else(forbidden);
+    }
+    if let Some(role) = of_self_reference(info, column) {
+        return Ok(role);
+    }
+    let by_default = column.source != Source::Nothing && !needs_values(info, column);
+    Ok(if by_default { Role::Server } else { Role::Free })
+}
+
+/// A row can always reference nothing or, where it must reference something, itself.
+fn of_self_reference(info: &TableInfo, column: &ColumnInfo) -> Option<Role> {
+    let own = info.foreign_keys.iter().filter(|key| key.to_itself);
+    let (key, at) = own
+        .filter_map(|key| Some((key, key.columns.iter().position(|name| *name == column.name)?)))
+        .find(|(key, at)| key.referenced.columns[*at] != column.name)?;
+    let is_shared =
+        info.foreign_keys.iter().any(|other| other.name != key.name && other.columns.contains(&column.name));
+    if is_shared {
+        return None;
+    }
+    let of = key.referenced.columns[at].clone();
+    Some(if column.not_null { Role::OwnKey { of } } else { Role::Given(Values::Null) })
+}
+
+/// Whether a default must not be left to the server: where it would break a key.
+fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
+    let repeats = |name: &str| {
+        let source = info.column(name).map_or(&Source::Nothing, |column| &column.source);
+        *source != Source::Nothing && !gives_unique_values(source)
+    };
+    let all_repeat =
+        |key: &KeyInfo| key.columns().any(|name| name == column.name) && key.columns().all(repeats);
+    let repeats = info.keys.iter().any(all_repeat);
+    // What a sequence gives is not known when a row is made to reference itself.
+    let referenced = info.foreign_keys.iter().filter(|key| key.to_itself).any(|key| {
+        let must = |name: &String| info.column(name).is_some_and(|column| column.not_null);
+        key.referenced.columns.contains(&column.name) && key.columns.iter().all(must)
+    });
+    let points_elsewhere =
+        info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name));
+    repeats || referenced || points_elsewhere
+}
+
+fn gives_unique_values(source: &Source) -> bool {
+    // gen_random_uuid, uuid_generate_v4, uuidv7 …
+    let is_uuid = |expression: &str| expression.contains("uuid") && expression.contains('(');
+    let random = matches!(source, Source::Default { expression, .. } if is_uuid(expression));
+    random || has_sequence(source)
+}
+
+/// Whether a sequence would give the column its values.
+pub(super) fn has_sequence(source: &Source) -> bool {
+    matches!(source, Source::Identity { .. } | Source::Default { sequence: true, .. })
+}
+
+/// COPY has to send at least one column.
+fn send_something(slots: &mut [Slot<'_>]) {
+    if slots.iter().all(|slot| slot.role == Role::Server)
+        && let Some(first) = slots.iter_mut().find(|slot| !slot.info.is_generated() && slot.info.may_insert)
+    {
+        first.role = Role::Free;
+    }
+}
+
+fn unsupported(info: &TableInfo, column: &ColumnInfo) -> CatalogError {
+    CatalogError::UnsupportedType {
+        table: info.display_name(),
+        column: column.name.clone(),
+        data_type: column.data_type.sql.clone(),
+        nullable: !column.not_null,
+    }
+}

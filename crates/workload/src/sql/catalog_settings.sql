@@ -1,0 +1,6 @@
+-- The server prints conditions and reads rows in the spelling of the session: one that all agree on.
+SET LOCAL DateStyle = 'ISO, YMD';
+SET LOCAL IntervalStyle = 'postgres';
+SET LOCAL bytea_output = 'hex';
+SET LOCAL lc_monetary = 'C';
+SET LOCAL extra_float_digits = 1
