@@ -18,7 +18,7 @@ use crate::args::Verb;
 use crate::printer::Printer;
 
 fn main() -> ExitCode {
-    let cli = match args::parse(std::env::args_os().collect()) {
+    let cli = match args::parse(&std::env::args_os().collect::<Vec<_>>()) {
         Ok(cli) => cli,
         Err(error) => return exit::usage(&error),
     };

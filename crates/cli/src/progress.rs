@@ -35,6 +35,8 @@ struct Current {
     bar: ProgressBar,
     started: Instant,
     last_line: Instant,
+    /// Who holds the lock that it waits for; empty if nobody.
+    lock_holder: String,
 }
 
 /// Heap bytes of a row.
@@ -98,7 +100,8 @@ impl Observer for FillProgress<'_> {
             bar.set_prefix(title(step));
         }
         let now = Instant::now();
-        let current = Current { name: title(step), bar, started: now, last_line: now };
+        let lock_holder = String::new();
+        let current = Current { name: title(step), bar, started: now, last_line: now, lock_holder };
         if let Ok(mut slot) = self.current.lock() {
             *slot = Some(current);
         }
@@ -149,6 +152,19 @@ impl Observer for FillProgress<'_> {
             latency(point.latency.p50),
             latency(point.latency.p99)
         ));
+    }
+
+    fn waiting_for_lock(&self, holder: &str) {
+        let is_new = self.current.lock().is_ok_and(|mut current| {
+            current.as_mut().is_some_and(|current| {
+                let is_new = current.lock_holder != holder;
+                holder.clone_into(&mut current.lock_holder);
+                is_new
+            })
+        });
+        if is_new {
+            self.tell(&format!("waiting for a lock that {holder} holds"));
+        }
     }
 
     fn step_finished(&self, _: InitStep, _: Duration) {

@@ -127,9 +127,17 @@ fn an_interrupted_replacement_says_what_became_of_the_old_tables() {
         let count: i64 = rig.block_on(watcher.query_one(waiting, &[])).unwrap().get(0);
         (count == 1).then_some(())
     });
+    // It asks who is in the way, and says it.
+    let asking =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_blocking_pids%' AND state = 'idle'";
+    until("it has asked", || {
+        let count: i64 = rig.block_on(watcher.query_one(asking, &[])).unwrap().get(0);
+        (count == 1).then_some(())
+    });
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.stderr.contains("waiting for a lock that process"), "{ran:#?}");
     assert!(ran.stderr.contains("The old ones are still there"), "{ran:#?}");
     rig.block_on(holder.batch_execute("ROLLBACK")).unwrap();
     assert_eq!(tables(&rig), 7, "four tables and three primary keys");

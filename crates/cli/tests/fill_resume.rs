@@ -96,7 +96,11 @@ fn assert_survives(seed: u64, options: &str, rows: i64, kills: u32) {
     );
     let mut chance = Chance(seed);
     for _ in 0..kills {
-        let victim = [Victim::Pgrig, Victim::Postmaster, Victim::Backend][chance.below(3) as usize];
+        let victim = match chance.below(3) {
+            0 => Victim::Pgrig,
+            1 => Victim::Postmaster,
+            _ => Victim::Backend,
+        };
         let chunks = 1 + i64::try_from(chance.below(25)).unwrap();
         if killed(&rig, &url, &command, victim, chunks) {
             break;

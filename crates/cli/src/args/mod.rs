@@ -45,11 +45,11 @@ pub(crate) struct Cli {
 }
 
 /// Reads the command line; a level of `fill` stands for its flags.
-pub(crate) fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let cli = Cli::try_parse_from(&arguments)?;
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let cli = Cli::try_parse_from(arguments)?;
     match &cli.verb {
         Verb::Fill(fill) => match fill.level {
-            Some(level) => Cli::try_parse_from(fill::with_level(&arguments, level)),
+            Some(level) => Cli::try_parse_from(fill::with_level(arguments, level)),
             None => Ok(cli),
         },
         _ => Ok(cli),

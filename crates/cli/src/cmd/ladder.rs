@@ -26,6 +26,8 @@ use crate::target::Chosen;
 pub(crate) struct Rung {
     /// The level's name, or one of pgrig's own choice.
     pub(crate) name: String,
+    /// What it is, in a few words.
+    pub(crate) phrase: String,
     /// As given to `pgrig fill`.
     pub(crate) flags: &'static str,
     request: Request,
@@ -35,8 +37,10 @@ pub(crate) struct Rung {
 const TRIALS: u16 = 3;
 
 /// pgrig's own choice for what a level makes.
-const BEST: [(&str, &str); 2] =
-    [("best of 1", "--logged"), ("best of 5", "--unlogged --data-only --fillfactor 10")];
+const BEST: [(&str, &str, &str); 2] = [
+    ("best of 1", "pgrig's choice for 1", "--logged"),
+    ("best of 5", "pgrig's choice for 5", "--unlogged --data-only --fillfactor 10"),
+];
 
 /// Fills `size` bytes at every level, again and again.
 pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
@@ -102,13 +106,13 @@ fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
 }
 
 fn rungs(size: u64) -> anyhow::Result<Vec<Rung>> {
-    let levels = LEVELS.iter().map(|(level, flags)| (level.name(), *flags));
-    let best = BEST.iter().map(|(name, flags)| ((*name).to_owned(), *flags));
+    let levels = LEVELS.iter().map(|(level, flags)| (level.name(), level.phrase(), *flags));
+    let best = BEST.iter().map(|(name, phrase, flags)| ((*name).to_owned(), (*phrase).to_owned(), *flags));
     levels
         .chain(best)
-        .map(|(name, flags)| {
+        .map(|(name, phrase, flags)| {
             let arguments = FillArgs::of_flags(&format!("{size}B --schema {SCRATCH_SCHEMA} {flags}"))?;
-            Ok(Rung { name, flags, request: arguments.request()? })
+            Ok(Rung { name, phrase, flags, request: arguments.request()? })
         })
         .collect()
 }

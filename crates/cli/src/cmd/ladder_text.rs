@@ -37,13 +37,13 @@ pub(crate) fn table(rungs: &[Rung], trials: &[Trial], survey: &Survey) -> String
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header([
         "level",
+        "",
         "seconds",
         "from",
         "to",
         "size",
         "MB/s",
         "times level 1",
-        "flags",
     ]);
     let plain = rungs.iter().find(|rung| rung.name == "1").and_then(|rung| rate(rung, trials));
     for rung in rungs {
@@ -51,22 +51,26 @@ pub(crate) fn table(rungs: &[Rung], trials: &[Trial], survey: &Survey) -> String
         let times = plain.map_or(String::new(), |plain| format!("{:.2}", rate / plain));
         table.add_row([
             rung.name.clone(),
+            rung.phrase.clone(),
             format!("{:.2}", seconds.median()),
             format!("{:.2}", seconds.lowest()),
             format!("{:.2}", seconds.highest()),
             bytes(size(rung, trials)),
             format!("{:.0}", rate / 1e6),
             times,
-            rung.flags.to_owned(),
         ]);
     }
-    for column in 1..7 {
+    for column in 2..8 {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
     let server = survey.environment.server.version.split(" on ").next().unwrap_or_default();
-    format!("{}\n\n{server}; medians; MB/s of finished tables and indexes", trimmed(&table))
+    format!(
+        "{}\n\n{server}; medians of trials; MB/s of finished tables and indexes. A level's flags: pgrig fill SIZE \
+         --level N --explain",
+        trimmed(&table)
+    )
 }
 
 fn of<'t>(rung: &'t Rung, trials: &'t [Trial], name: &'t str) -> impl Iterator<Item = f64> + 't {

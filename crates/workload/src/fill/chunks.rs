@@ -80,19 +80,19 @@ impl Chunking {
     pub fn chunk(&self, number: u64) -> Chunk {
         let leaves = u64::from(self.spread.leaves());
         let (leaf, index) = (number % leaves, number / leaves);
-        let (begin, end, step) = match self.spread {
+        let (begin, end, length) = match self.spread {
             Spread::Table => (0, u64::MAX, self.chunk_rows),
             Spread::Range { leaf_rows, .. } => (leaf * leaf_rows, (leaf + 1) * leaf_rows, self.chunk_rows),
             Spread::Hash { .. } => (0, u64::MAX, self.chunk_rows * leaves),
         };
         let end = end.min(self.rows.unwrap_or(u64::MAX));
-        let start = (begin + index * step).min(end);
-        let stop = (start + step).min(end);
+        let start = (begin + index * length).min(end);
+        let past = (start + length).min(end);
         Chunk {
             number,
-            leaf: u32::try_from(leaf).expect("below a u32"),
+            leaf: u32::try_from(leaf).unwrap_or(u32::MAX),
             is_seed: index == 0,
-            rows: self.first_row + start..self.first_row + stop,
+            rows: self.first_row + start..self.first_row + past,
         }
     }
 }

@@ -196,7 +196,7 @@ pub enum FillError {
     },
     /// A table of the user's cannot be filled.
     #[error(transparent)]
-    Table(#[from] CatalogError),
+    Table(Box<CatalogError>),
     /// What --column says cannot be understood.
     #[error("--column {0}")]
     Column(#[from] SpecError),
@@ -252,6 +252,12 @@ pub enum Cause {
     /// A probe cannot be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+}
+
+impl From<CatalogError> for FillError {
+    fn from(error: CatalogError) -> Self {
+        Self::Table(Box::new(error))
+    }
 }
 
 impl FillError {

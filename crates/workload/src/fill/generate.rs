@@ -213,7 +213,10 @@ impl Loop<'_, '_> {
             let admitted = match &self.filler.governor {
                 Some(governor) => match governor.before_chunk(space).await? {
                     Admission::Go(ticket) => Some((governor, ticket)),
-                    Admission::Stop(reason) => return Ok(self.stop(reason)),
+                    Admission::Stop(reason) => {
+                        self.stop(reason);
+                        return Ok(());
+                    }
                 },
                 None => None,
             };
@@ -223,16 +226,16 @@ impl Loop<'_, '_> {
                 }
                 return Ok(());
             };
-            let stop = match admitted {
-                Some((governor, ticket)) => self.govern(governor, ticket, &session, &chunk).await?,
-                None => {
-                    self.load(&session, &chunk).await?;
-                    None
-                }
+            let stop = if let Some((governor, ticket)) = admitted {
+                self.govern(governor, ticket, &session, &chunk).await?
+            } else {
+                self.load(&session, &chunk).await?;
+                None
             };
             self.chunk_ended().await;
             if let Some(reason) = stop {
-                return Ok(self.stop(reason));
+                self.stop(reason);
+                return Ok(());
             }
             self.probe(&session, false).await?;
         }

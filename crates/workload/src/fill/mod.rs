@@ -69,6 +69,8 @@ pub trait Observer: Sync {
     fn event(&self, event: &Event);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
+    /// The step waits for a lock that somebody else holds: told again as long as it lasts.
+    fn waiting_for_lock(&self, holder: &str);
     /// A step is done.
     fn step_finished(&self, step: InitStep, elapsed: Duration);
 }

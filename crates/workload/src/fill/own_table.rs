@@ -293,7 +293,7 @@ fn streams(survey: &Survey, rows: Option<u64>) -> NonZeroU16 {
 /// Heap bytes of a row with its line pointer, on average over a sample.
 fn bytes_per_row(table: &Table) -> u64 {
     let storage = Storage::new(table);
-    let rows = table.rows.min(SAMPLE).max(1);
+    let rows = table.rows.clamp(1, SAMPLE);
     let total: u64 = (0..rows).map(|row| u64::from(tuple(storage.row(row)) + LINE_POINTER)).sum();
     (total / rows).max(1)
 }

@@ -17,6 +17,7 @@ use crate::quote::qualified;
 
 /// What will be done, with what, and why.
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Plan {
     /// What was asked for.
     #[serde(skip)]

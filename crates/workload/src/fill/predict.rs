@@ -203,7 +203,7 @@ fn attribute(column: &Column) -> Attribute {
     match (&column.values, &column.kind) {
         (Values::Null, _) => Attribute::Null,
         // Blank-padded to its full length, one byte a character: all text here is ASCII.
-        (_, Kind::Char(length)) => Attribute::Text { length: u32::from(*length) },
+        (_, Kind::Char(length)) => Attribute::Text { length: *length },
         (_, kind) => Attribute::Fixed { length: width(kind), align: width(kind) },
     }
 }

@@ -132,7 +132,7 @@ impl<'a> Filler<'a> {
                 InitStep::Drop => self.drop(&session).await?,
                 InitStep::Create => self.create(&session).await?,
                 InitStep::Generate => {
-                    loaded = self.generate(&session).await?;
+                    loaded = Box::pin(self.generate(&session)).await?;
                     client_cpu = cpu_time().saturating_sub(cpu_before);
                 }
                 InitStep::Vacuum => self.vacuum(&session).await?,
@@ -192,7 +192,7 @@ impl<'a> Filler<'a> {
 
     async fn drop(&self, session: &Session) -> Result<(), ConnectError> {
         if !self.plan.dropped.is_empty() {
-            session.run(&ddl::drop_tables(self.plan)).await?;
+            self.watched(session, &ddl::drop_tables(self.plan)).await?;
             self.progress.commit_drop();
         }
         Ok(())
@@ -295,6 +295,11 @@ impl<'a> Filler<'a> {
                 let Ok(row) = watcher.connection.client.query_opt(query, &[&pid]).await else { break };
                 if let Some(fraction) = row.and_then(|row| row.get("fraction")) {
                     self.observer.fraction_done(fraction);
+                }
+                let query = include_str!("../sql/blocker.sql");
+                let Ok(row) = watcher.connection.client.query_opt(query, &[&pid]).await else { break };
+                if let Some(row) = row {
+                    self.observer.waiting_for_lock(row.get("holder"));
                 }
                 every.tick().await;
             }
