@@ -105,9 +105,6 @@ impl Filler<'_> {
         if let Some(prober) = &*self.prober.lock().await {
             prober.check(&session.connection.client).await?;
         }
-        if plan.method == Method::Reinsert {
-            work.seed(session).await?;
-        }
         try_join_all((0..plan.streams.get()).map(|_| work.stream())).await?;
         if plan.includes(InitStep::Create) {
             self.drop_defaults(session).await?;
@@ -194,14 +191,6 @@ impl Loop<'_, '_> {
         filler.progress.commit_tables();
         filler.progress.commit_rows(rows);
         Ok(rows)
-    }
-
-    /// Each leaf's first chunk, which the others repeat.
-    async fn seed(&self, session: &Session) -> Result<(), ConnectError> {
-        for leaf in 0..u64::from(self.filler.plan.chunking.spread.leaves()) {
-            self.load(session, &self.filler.plan.chunking.chunk(leaf)).await?;
-        }
-        Ok(())
     }
 
     /// Takes chunks as long as there are any, and limits let it.
