@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use measure::human::{bytes, count, latency};
-use workload::fill::limits::Event;
+use workload::fill::limits::{Event, Outlook};
 use workload::fill::{InitStep, Observer, Plan, ProbePoint};
 
 use crate::printer::{Printer, ProgressStyle};
@@ -22,10 +22,15 @@ pub(crate) struct FillProgress<'a> {
     style: ProgressStyle,
     /// Rows in all; none if only a limit ends the fill.
     rows: Option<u64>,
+    /// After this time it ends, if that is a limit.
+    duration: Option<Duration>,
+    /// How far the brim was when that was first seen, and is now.
+    outlook: Mutex<Option<(Outlook, Outlook)>>,
     bytes_per_row: f64,
     sent: AtomicU64,
     /// Rows that an interrupted run has loaded.
     before: u64,
+    events: Mutex<Vec<measure::Event>>,
     current: Mutex<Option<Current>>,
 }
 
@@ -46,16 +51,24 @@ fn bytes_per_row(plan: &Plan) -> f64 {
 }
 
 impl<'a> FillProgress<'a> {
-    pub(crate) fn new(plan: &Plan, printer: &'a Printer) -> Self {
+    pub(crate) fn new(plan: &Plan, duration: Option<Duration>, printer: &'a Printer) -> Self {
         Self {
             printer,
             style: printer.progress(),
             rows: plan.rows(),
+            duration,
+            outlook: Mutex::new(None),
             bytes_per_row: bytes_per_row(plan),
             sent: plan.rows_done().into(),
             before: plan.rows_done(),
+            events: Mutex::default(),
             current: Mutex::new(None),
         }
+    }
+
+    /// What limits and marks had to tell so far.
+    pub(crate) fn events(&self) -> Vec<measure::Event> {
+        self.events.lock().map_or(Vec::new(), |events| events.clone())
     }
 
     /// A line of its own, above the bar if there is one.
@@ -69,19 +82,30 @@ impl<'a> FillProgress<'a> {
         }
     }
 
-    fn update(&self, position: u64, describe: impl Fn(&Current) -> String) {
+    /// How far a fill without a known end has come, in [`PARTS`], by whichever limit is nearer; and what is
+    /// free, where that is known.
+    fn open_ended(&self, elapsed: Duration) -> (Option<u64>, Option<u64>) {
+        let outlook = self.outlook.lock().ok().and_then(|outlook| *outlook);
+        let by_space = outlook.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);
+        let by_time = self.duration.map(|duration| elapsed.as_secs_f64() / duration.as_secs_f64());
+        let fraction = [by_space, by_time].into_iter().flatten().reduce(f64::max);
+        (fraction.map(parts), outlook.map(|(_, now)| now.free))
+    }
+
+    fn update(&self, position: impl Fn(&Current) -> Option<u64>, describe: impl Fn(&Current) -> String) {
         let Ok(mut current) = self.current.lock() else { return };
         let Some(current) = current.as_mut() else { return };
-        current.bar.set_position(position);
+        let position = position(current);
+        current.bar.set_position(position.unwrap_or(0));
         let text = describe(current);
         match self.style {
             ProgressStyle::Bar => current.bar.set_message(text),
             ProgressStyle::Lines if current.last_line.elapsed() >= LINE_INTERVAL => {
                 current.last_line = Instant::now();
-                let percent = match current.bar.length() {
-                    Some(u64::MAX) | None => String::new(),
-                    Some(length) => format!("{} %, ", position * 100 / length.max(1)),
-                };
+                let percent =
+                    position.zip(current.bar.length()).map_or(String::new(), |(position, length)| {
+                        format!("{} %, ", position * 100 / length.max(1))
+                    });
                 self.printer.say(format!("{}: {percent}{text}", current.name));
             }
             ProgressStyle::Lines | ProgressStyle::None => {}
@@ -91,7 +115,7 @@ impl<'a> FillProgress<'a> {
 
 impl Observer for FillProgress<'_> {
     fn step_started(&self, step: InitStep) {
-        let length = if step == InitStep::Generate { self.rows.unwrap_or(u64::MAX) } else { PARTS };
+        let length = if step == InitStep::Generate { self.rows.unwrap_or(PARTS) } else { PARTS };
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
         if self.style == ProgressStyle::Bar {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
@@ -109,40 +133,57 @@ impl Observer for FillProgress<'_> {
 
     fn rows_sent(&self, rows: u64) {
         let sent = self.sent.fetch_add(rows, Ordering::Relaxed) + rows;
-        self.update(sent, |current| {
-            let seconds = current.started.elapsed().as_secs_f64().max(1e-3);
-            let rate = (sent - self.before) as f64 / seconds;
-            let speed = format!("{} rows/s, {:.0} MB/s", count(rate), rate * self.bytes_per_row / 1e6);
-            match self.rows {
-                Some(rows) => {
-                    let left = rows.saturating_sub(sent) as f64 / rate;
-                    format!(
-                        "{} of {} rows, {speed}, {} left",
-                        count(sent as f64),
-                        count(rows as f64),
-                        clock(left)
-                    )
-                }
-                None => format!("{} rows, {speed}", count(sent as f64)),
-            }
-        });
+        let rate = |current: &Current| {
+            (sent - self.before) as f64 / current.started.elapsed().as_secs_f64().max(1e-3)
+        };
+        let speed =
+            |rate: f64| format!("{} rows/s, {:.0} MB/s", count(rate), rate * self.bytes_per_row / 1e6);
+        let sent_rows = count(sent as f64);
+        let Some(rows) = self.rows else {
+            let position = |current: &Current| self.open_ended(current.started.elapsed()).0;
+            return self.update(position, |current| {
+                let free = self.open_ended(current.started.elapsed()).1;
+                let free = free.map_or(String::new(), |free| format!(", {} free", bytes(free)));
+                format!("{sent_rows} rows, {}{free}", speed(rate(current)))
+            });
+        };
+        self.update(
+            |_| Some(sent),
+            |current| {
+                let rate = rate(current);
+                let left = clock(rows.saturating_sub(sent) as f64 / rate);
+                format!("{sent_rows} of {} rows, {}, {left} left", count(rows as f64), speed(rate))
+            },
+        );
     }
 
     fn fraction_done(&self, fraction: f64) {
         let fraction = fraction.clamp(0.0, 1.0);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to PARTS")]
-        let position = (fraction * PARTS as f64) as u64;
-        self.update(position, |current| {
-            let elapsed = current.started.elapsed().as_secs_f64();
-            if fraction < 0.05 {
-                return format!("{} so far", clock(elapsed));
-            }
-            format!("{} left", clock(elapsed / fraction - elapsed))
-        });
+        self.update(
+            |_| Some(parts(fraction)),
+            |current| {
+                let elapsed = current.started.elapsed().as_secs_f64();
+                if fraction < 0.05 {
+                    return format!("{} so far", clock(elapsed));
+                }
+                format!("{} left", clock(elapsed / fraction - elapsed))
+            },
+        );
     }
 
     fn event(&self, event: &Event) {
+        if let Ok(mut events) = self.events.lock() {
+            events.push(event.into());
+        }
         self.tell(&event.what.to_string());
+    }
+
+    fn outlook(&self, now: Outlook) {
+        if let Ok(mut outlook) = self.outlook.lock() {
+            // A volume that grows is further from its brim than at first.
+            let first = outlook.map_or(now, |(first, _)| if first.to_go < now.to_go { now } else { first });
+            *outlook = Some((first, now));
+        }
     }
 
     fn probed(&self, point: &ProbePoint) {
@@ -185,6 +226,13 @@ impl Drop for FillProgress<'_> {
             current.bar.finish_and_clear();
         }
     }
+}
+
+/// A fraction in [`PARTS`].
+fn parts(fraction: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to PARTS")]
+    let parts = (fraction.clamp(0.0, 1.0) * PARTS as f64) as u64;
+    parts
 }
 
 /// A step's name for people.

@@ -4,67 +4,12 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Rig, connect};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use common::Rig;
+use common::victims::{Chance, Victim, chunks_done, killed};
+use nix::sys::signal::Signal;
 
-/// A repeatable sequence, so that a failure can be repeated: Knuth's MMIX generator.
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-}
-
-/// What is killed.
-#[derive(Clone, Copy, Debug)]
-enum Victim {
-    Pgrig,
-    Postmaster,
-    Backend,
-}
-
-/// Chunks that the ledger has, however the fill goes on meanwhile; none before there is one.
-fn chunks_done(rig: &Rig, url: &str) -> Option<i64> {
-    rig.block_on(async {
-        let client = connect(url).await.ok()?;
-        let row = client.query_one("SELECT count(*) FROM pgrig_chunks_pgbench_accounts", &[]).await.ok()?;
-        Some(row.get(0))
-    })
-}
-
-/// Starts the command and kills the victim once `chunks` more chunks are recorded. Returns whether the
-/// fill was over before that.
-fn killed(rig: &Rig, url: &str, command: &str, victim: Victim, chunks: i64) -> bool {
-    let before = chunks_done(rig, url).unwrap_or(0);
-    let mut pgrig = rig.spawn(command);
-    let started = Instant::now();
-    while chunks_done(rig, url).is_none_or(|done| done < before + chunks) {
-        assert!(started.elapsed() < common::DEADLINE, "no chunks come in");
-        if pgrig.has_ended() {
-            return pgrig.end().code == Some(0);
-        }
-    }
-    match victim {
-        Victim::Pgrig => pgrig.signal(Signal::SIGKILL),
-        Victim::Postmaster => {
-            let pid = rig.status()["pid"].as_i64().unwrap();
-            kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
-        }
-        Victim::Backend => rig.block_on(async {
-            let client = connect(url).await.unwrap();
-            let loading = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY%' LIMIT 1";
-            if let Some(row) = client.query_opt(loading, &[]).await.unwrap() {
-                // It may have ended meanwhile.
-                let _ = kill(Pid::from_raw(row.get(0)), Signal::SIGKILL);
-            }
-        }),
-    }
-    let ran = pgrig.end();
-    ran.code == Some(0)
-}
+/// Where pgbench's chunks are recorded.
+const LEDGER: &str = "pgrig_chunks_pgbench_accounts";
 
 /// Every id from 1 to the last once, every branch and teller once, and no ledger.
 fn assert_complete(rig: &Rig, rows: i64) {
@@ -96,13 +41,8 @@ fn assert_survives(seed: u64, options: &str, rows: i64, kills: u32) {
     );
     let mut chance = Chance(seed);
     for _ in 0..kills {
-        let victim = match chance.below(3) {
-            0 => Victim::Pgrig,
-            1 => Victim::Postmaster,
-            _ => Victim::Backend,
-        };
         let chunks = 1 + i64::try_from(chance.below(25)).unwrap();
-        if killed(&rig, &url, &command, victim, chunks) {
+        if killed(rig.spawn(&command), &rig, &url, LEDGER, Victim::any(&mut chance), chunks) {
             break;
         }
     }
@@ -138,6 +78,22 @@ fn rows_made_by_the_server_are_completed() {
 }
 
 #[test]
+fn what_is_loaded_but_not_spread_out_is_spread_out() {
+    let rig = Rig::new();
+    let url = rig.url();
+    let command = "fill --rows 400000 --method explode --fillfactor 10 --partitions 2 --streams 1 \
+                   --set shared_buffers=64MB";
+    // The first leaf is loaded, whether it is spread out or not.
+    assert!(!killed(rig.spawn(command), &rig, &url, LEDGER, Victim::Postmaster, 1));
+    rig.done(command);
+    assert_complete(&rig, 400_000);
+    let server = rig.server("");
+    let pages = "SELECT sum(pg_relation_size(oid) / 8192)::bigint FROM pg_class WHERE relname LIKE 'pgbench_accounts__'";
+    // Six rows a page.
+    assert_eq!(server.number(pages), 2 * 33_334);
+}
+
+#[test]
 fn what_is_complete_but_for_the_keys_gets_them() {
     let rig = Rig::new();
     let server = rig.server("");
@@ -170,7 +126,7 @@ fn a_second_pgrig_waits_for_the_first_or_is_refused() {
     let rig = Rig::new();
     let server = rig.server("");
     let first = rig.spawn("fill --rows 3000000 --chunk 1MB --streams 1");
-    common::until("the first is at it", || chunks_done(&rig, &server.url).filter(|done| *done > 2));
+    common::until("the first is at it", || chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2));
     first.signal(Signal::SIGSTOP);
     let started = Instant::now();
     let second = rig.run("fill --rows 3000000 --chunk 1MB --streams 1");

@@ -103,13 +103,16 @@ pub struct Volumes {
     pub wal: Option<Volume>,
     /// The tables'.
     pub heap: Volume,
+    /// The indexes'.
+    pub index: Volume,
     /// The first that temporary files may go to; none if it cannot be seen.
     pub temporary: Option<Volume>,
 }
 
 impl Volumes {
-    /// Those of the server whose data directory this is. Tables go to `tablespace`; none means where the
-    /// session's tables go by default. None if data or tables cannot be seen.
+    /// Those of the server whose data directory this is. Tables go to `tablespace`, indexes to
+    /// `index_tablespace`; none means where the session's go by default. None if data, tables or
+    /// indexes cannot be seen.
     ///
     /// # Errors
     /// If the server cannot be asked for its tablespaces.
@@ -117,14 +120,18 @@ impl Volumes {
         client: &Client,
         data_directory: &Path,
         tablespace: Option<&str>,
+        index_tablespace: Option<&str>,
     ) -> Result<Option<Self>, Error> {
-        let row = client.query_one(include_str!("sql/tablespaces.sql"), &[&tablespace]).await?;
+        let query = include_str!("sql/tablespaces.sql");
+        let row = client.query_one(query, &[&tablespace, &index_tablespace]).await?;
         let volume = |oid: u32| Volume::of(&tablespace_directory(data_directory, oid));
-        let (Some(data), Some(heap)) = (Volume::of(data_directory), volume(row.get("heap"))) else {
+        let (Some(data), Some(heap), Some(index)) =
+            (Volume::of(data_directory), volume(row.get("heap")), volume(row.get("index")))
+        else {
             return Ok(None);
         };
         let wal = Volume::of(&data_directory.join("pg_wal"));
-        Ok(Some(Self { data, wal, heap, temporary: volume(row.get("temporary")) }))
+        Ok(Some(Self { data, wal, heap, index, temporary: volume(row.get("temporary")) }))
     }
 }
 

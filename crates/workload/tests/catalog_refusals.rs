@@ -70,7 +70,7 @@ fn what_the_role_may_not() {
         database.sql("DO $$BEGIN EXECUTE format('REVOKE TEMP ON DATABASE %I FROM PUBLIC', current_database()); END$$").await;
         let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
         let described = describe(limited.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
-        let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap();
+        let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap().warnings;
         assert_says(&warnings.join(""), &["not tried beforehand", "GRANT TEMPORARY", "TO r"]);
         database.sql("DROP OWNED BY r; DROP ROLE r").await;
     });

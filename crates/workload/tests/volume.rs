@@ -14,8 +14,8 @@ use std::time::Duration;
 use pgserver::{Home, Instance, Major, Profile, Running, Spec};
 use workload::connect::{Connection, Target};
 use workload::fill::limits::{
-    Admission, ChunkSpace, Event, Governor, Limits, LimitsError, Mark, Percent, Sight, SpaceLimit, SpaceRule,
-    StopReason, WalFacts, WalUse, What,
+    Admission, ChunkSpace, Event, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight, SpaceLimit,
+    SpaceRule, StopReason, WalFacts, WalUse, What,
 };
 use workload::volume::{Volume, Volumes};
 
@@ -168,7 +168,7 @@ fn one_file_system_is_one_volume() {
 fn sight(mount: &Mount) -> Sight {
     let heap = Volume::of(mount.path()).unwrap();
     let data = Volume::of(mount.path().parent().unwrap()).unwrap();
-    let volumes = Volumes { wal: None, temporary: None, data, heap };
+    let volumes = Volumes { wal: None, temporary: None, data, index: heap.clone(), heap };
     let rule = SpaceRule::new(&volumes, &WalFacts::default(), WalUse::Little);
     Sight::new(&volumes, rule)
 }
@@ -193,7 +193,8 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
             events.lock().unwrap().push(event.clone());
         };
         let volume = Volume::of(mount.path()).unwrap();
-        let governor = Governor::new(limits, Some(sight(mount)), chunk, &tell).unwrap();
+        let governor = Governor::new(limits, Some(sight(mount)), Owed::default(), &tell).unwrap();
+        governor.begin().unwrap();
         let stream = async |name: &str| {
             for number in 0.. {
                 let admission = governor.before_chunk(chunk).await.unwrap();
@@ -250,24 +251,25 @@ fn what_needs_sight_is_refused_without() {
         (limits(SpaceLimit::Brim { reserve: MB }, vec![]), "--reserve"),
         (limits(SpaceLimit::MustFit, mark), "--mark"),
     ] {
-        let refused = Governor::new(limits, None, ChunkSpace::default(), &|_| ()).err().unwrap();
+        let refused = Governor::new(limits, None, Owed::default(), &|_| ()).err().unwrap();
         assert!(refused.is_usage() && refused.to_string().contains(flag), "{refused}");
     }
     let brim = limits(SpaceLimit::Brim { reserve: 0 }, vec![]);
     assert!(brim.warning(None).is_some_and(|text| text.contains("PANIC")));
     assert_eq!(Limits::default().warning(None), None);
-    Governor::new(brim, None, ChunkSpace::default(), &|_| ()).unwrap();
+    Governor::new(brim, None, Owed::default(), &|_| ()).unwrap();
 }
 
 #[test]
 fn a_volume_that_is_full_already_is_refused_and_none_is_left_to_the_clock() {
     on_each(16, |mount| {
         let chunk = ChunkSpace { heap: 100 * MB, ..ChunkSpace::default() };
-        let refused = Governor::new(Limits::default(), Some(sight(mount)), chunk, &|_| ()).err().unwrap();
+        let governor = Governor::new(Limits::default(), Some(sight(mount)), Owed::default(), &|_| ());
+        let refused = governor.unwrap().refuse_full(chunk, 0).unwrap_err();
         assert!(matches!(refused, LimitsError::NoRoom { needed, .. } if needed == chunk.heap), "{refused}");
         let over = Limits { duration: Some(Duration::ZERO), ..Limits::default() };
         let chunk = ChunkSpace { heap: MB, ..ChunkSpace::default() };
-        let governor = Governor::new(over, Some(sight(mount)), chunk, &|_| ()).unwrap();
+        let governor = Governor::new(over, Some(sight(mount)), Owed::default(), &|_| ()).unwrap();
         let admission = run(governor.before_chunk(chunk)).unwrap();
         assert_eq!(admission, Admission::Stop(StopReason::Duration { seconds: 0.0 }));
     });
@@ -316,7 +318,7 @@ fn the_servers_volumes_and_tablespaces_are_found() {
     let data = server.running.data_dir();
     run(async {
         let client = &server.connect().await.client;
-        let volumes = Volumes::of(client, &data, None).await.unwrap().unwrap();
+        let volumes = Volumes::of(client, &data, None, None).await.unwrap().unwrap();
         let wal = volumes.wal.unwrap();
         assert!(wal.is_same_as(&volumes.data) && volumes.heap.is_same_as(&volumes.data));
         assert!(wal.directory().ends_with("pg_wal") && volumes.heap.directory().ends_with("base"));
@@ -328,14 +330,14 @@ fn the_servers_volumes_and_tablespaces_are_found() {
         let elsewhere = server.own_directory(mount.path());
         let create = format!("CREATE TABLESPACE \"else where\" LOCATION '{}'", text(&elsewhere));
         client.batch_execute(&create).await.unwrap();
-        let named = Volumes::of(client, &data, Some("else where")).await.unwrap().unwrap();
+        let named = Volumes::of(client, &data, Some("else where"), None).await.unwrap().unwrap();
         assert!(named.heap.is_same_as(&Volume::of(mount.path()).unwrap()));
         assert!(!named.heap.is_same_as(&named.data) && named.temporary.unwrap().is_same_as(&named.data));
 
         let session =
             "SET default_tablespace = 'else where'; SET temp_tablespaces = \"else where\", pg_default";
         client.batch_execute(session).await.unwrap();
-        let by_default = Volumes::of(client, &data, None).await.unwrap().unwrap();
+        let by_default = Volumes::of(client, &data, None, None).await.unwrap().unwrap();
         assert!(by_default.heap.is_same_as(&named.heap));
         assert!(by_default.temporary.unwrap().is_same_as(&named.heap));
         client.batch_execute("DROP TABLESPACE \"else where\"").await.unwrap();
@@ -353,7 +355,7 @@ fn what_holds_wal_back_is_seen() {
             let facts = WalFacts::ask(client).await.unwrap();
             let stock = WalFacts { segment_size: 16 << 20, max_wal_size: 1 << 30, ..WalFacts::default() };
             assert_eq!(facts, stock);
-            let volumes = Volumes::of(client, &server.running.data_dir(), None).await.unwrap().unwrap();
+            let volumes = Volumes::of(client, &server.running.data_dir(), None, None).await.unwrap().unwrap();
             let kept = |facts: &WalFacts, wal| {
                 let mut sight = Sight::new(&volumes, SpaceRule::new(&volumes, facts, wal));
                 (sight.kept(&Limits::default()).unwrap(), Limits::default().warning(Some(&sight)))
@@ -386,7 +388,7 @@ fn what_holds_wal_back_is_seen() {
 #[test]
 fn a_server_that_was_filled_to_the_brim_goes_on() {
     let rows = 61_000;
-    let chunk = ChunkSpace { heap: rows / 61 * 8192, wal: rows * 160, later: 0 };
+    let chunk = ChunkSpace { heap: rows / 61 * 8192, wal: rows * 160, ..ChunkSpace::default() };
     for (release, table, wal) in [
         (13, "CREATE UNLOGGED TABLE t (id bigint, filler char(84))", WalUse::Little),
         (18, "CREATE TABLE t (id bigint, filler char(84))", WalUse::Full),
@@ -402,12 +404,12 @@ fn a_server_that_was_filled_to_the_brim_goes_on() {
             let streams = [server.connect().await, server.connect().await];
             let client = &streams[0].client;
             client.batch_execute(table).await.unwrap();
-            let volumes = Volumes::of(client, &server.running.data_dir(), None).await.unwrap().unwrap();
+            let volumes = Volumes::of(client, &server.running.data_dir(), None, None).await.unwrap().unwrap();
             assert!(volumes.heap.is_same_as(&Volume::of(mount.path()).unwrap()));
             let facts = WalFacts::ask(client).await.unwrap();
             let sight = Sight::new(&volumes, SpaceRule::new(&volumes, &facts, wal));
             let limits = Limits { space: SpaceLimit::Brim { reserve: 0 }, ..Limits::default() };
-            let governor = Governor::new(limits, Some(sight), chunk, &|_| ()).unwrap();
+            let governor = Governor::new(limits, Some(sight), Owed::default(), &|_| ()).unwrap();
             let load = format!("INSERT INTO t SELECT id, '' FROM generate_series(1, {rows}) AS g (id)");
             let fill = async |stream: &Connection| {
                 let mut chunks = 0;

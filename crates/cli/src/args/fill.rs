@@ -9,7 +9,7 @@ use rowgen::Payload;
 use workload::fill::limits::{Limits, SpaceLimit};
 use workload::fill::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, ProbeKind, Request, Subject,
+    Partitions, Persistence, ProbeKind, Request, Subject, sql_of_script,
 };
 
 use super::ServerChoice;
@@ -400,8 +400,9 @@ impl FillArgs {
             return Ok(Subject::Pgbench);
         }
         let read = |path: &PathBuf| {
-            std::fs::read_to_string(path)
-                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))
+            let text = std::fs::read_to_string(path)
+                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
+            sql_of_script(&text).map_err(|error| Usage(error.to_string()))
         };
         Ok(Subject::Table(OwnTable {
             name: self.table.clone(),

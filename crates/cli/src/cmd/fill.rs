@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use measure::human::grouped;
-use measure::{FORMAT_VERSION, Note, Run, Status, Unit, rate_changes, rate_sentences};
+use measure::human::{bytes, grouped};
+use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
 use workload::disturbance::Checkpoints;
-use workload::fill::limits::StopReason;
 use workload::fill::{self, Conduct, FillError, Outcome, Plan, Request, Survey, turning_point};
 
 use super::{fill_text, ladder};
@@ -63,12 +62,14 @@ async fn fill(
         sight: survey.sight(&connection, &plan).await?,
         probe: arguments.probe.clone(),
     };
-    let kept = match &mut conduct.sight {
-        Some(sight) => Some(sight.kept(&conduct.limits).map_err(FillError::from)?),
-        None => None,
-    };
     let mut planned = fill_text::plan(&plan, &survey);
-    planned += &fill_text::limits(&conduct.limits, kept.as_ref());
+    planned += &match &mut conduct.sight {
+        Some(sight) => {
+            let kept = sight.kept(&conduct.limits).map_err(FillError::from)?;
+            fill_text::limits(&conduct.limits, Some((sight.volume(), &kept)))
+        }
+        None => fill_text::limits(&conduct.limits, None),
+    };
     if let Some(level) = arguments.level {
         let _ = write!(planned, "\n  flags        {}", level.flags());
     }
@@ -103,9 +104,10 @@ async fn fill(
     file.save(&run)?;
 
     let checkpoints = Checkpoints::so_far(&connection.client).await;
-    let progress = FillProgress::new(&plan, printer);
+    let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
     let work = fill::run(&chosen.target, &plan, conduct, &progress, interrupted(printer));
     let result = Box::pin(work).await;
+    let events = progress.events();
     drop(progress);
     match &result {
         Ok(outcome) => {
@@ -118,6 +120,7 @@ async fn fill(
         Err(error) => {
             let interrupted = matches!(error, FillError::Interrupted { .. });
             run.status = if interrupted { Status::Interrupted } else { Status::Failed };
+            run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
             run.notes.push(Note { text: error.to_string() });
         }
     }
@@ -157,9 +160,16 @@ pub(super) fn farewell(chosen: &Chosen, file: &RunFile, printer: &Printer) {
     printer.say(format!("run document: {}", file.path().display()));
 }
 
-/// What is worth a sentence: why the fill ended, where the write rate changed, where probes turned slow.
+/// What is worth a sentence: what was left over, where the write rate changed, where probes turned slow.
 fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
-    let stop = (outcome.stop != StopReason::Complete).then(|| outcome.stop.to_string());
+    let dead = outcome.dead_space(plan).map(|dead| {
+        format!(
+            "{} in the table are left from transactions that were rolled back: later rows go there once \
+             VACUUM {} has run",
+            bytes(dead),
+            plan.bulk_qualified()
+        )
+    });
     let rate = outcome.rate.as_ref().map_or(Vec::new(), |rate| {
         let bytes_per_row = outcome.grown().heap as f64 / outcome.rows.max(1) as f64;
         let points: Vec<(f64, f64)> =
@@ -169,7 +179,15 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
     let partial = (plan.rows().is_none() && plan.unfinished.is_some())
         .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
-    let texts = stop.into_iter().chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
+    let gaps = outcome.gaps.iter().map(|rows| {
+        format!(
+            "ids {} to {} are missing: there was no room for their chunk, and later there was some",
+            grouped(rows.start + 1),
+            grouped(rows.end)
+        )
+    });
+    let texts =
+        dead.into_iter().chain(gaps).chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
     texts.map(|text| Note { text }).collect()
 }
 

@@ -4,11 +4,12 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped, latency};
-use workload::fill::limits::{Headroom, Limits, SpaceLimit};
+use workload::fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
 use workload::fill::{
     Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Rows,
     Subject, Survey,
 };
+use workload::volume::Volume;
 
 use crate::progress::title;
 
@@ -117,6 +118,8 @@ fn tables(plan: &Plan) -> String {
     match (plan.index, plan.includes(InitStep::PrimaryKeys)) {
         (IndexKind::Btree, true) => {}
         (IndexKind::Brin, true) => parts.push("BRIN index on accounts".to_owned()),
+        // What is there already has what it has.
+        (_, false) if !plan.includes(InitStep::Create) => {}
         (IndexKind::None, _) | (_, false) => parts.push("no index".to_owned()),
     }
     if !plan.autovacuum {
@@ -156,14 +159,19 @@ fn method_name(plan: &Plan) -> String {
     }
 }
 
-/// What ends the fill besides its amount, as lines of the plan.
-pub(crate) fn limits(limits: &Limits, kept: Option<&Headroom>) -> String {
+/// What ends the fill besides its amount, as lines of the plan. `volume` is the tables' and `kept` what stays
+/// free there, where they can be seen.
+pub(crate) fn limits(limits: &Limits, volume: Option<(&Volume, &Headroom)>) -> String {
     let mut lines = Vec::new();
-    let free =
-        kept.map_or(String::new(), |kept| format!("; {} stay free {}", bytes(kept.bytes), kept.because));
+    let full = || match volume {
+        Some((volume, kept)) => {
+            format!("until {} is full: {} stay free ({})", volume.mount(), bytes(kept.bytes), kept.because)
+        }
+        None => "until the server reports that its disk is full".to_owned(),
+    };
     match limits.space {
         SpaceLimit::MustFit => {}
-        SpaceLimit::Brim { .. } => lines.push(format!("until the volume is full{free}")),
+        SpaceLimit::Brim { .. } => lines.push(full()),
         SpaceLimit::UntilFree(size) => lines.push(format!("until {} are free", bytes(size))),
     }
     lines.extend(limits.duration.map(|duration| format!("for {} s", duration.as_secs_f64())));
@@ -248,6 +256,8 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     let predicted = generated && plan.rows().is_some() && plan.described.is_none();
     let sizes = predicted.then(|| sizes(outcome, plan));
     let summary = generated.then_some(summary);
+    let end = (outcome.stop != StopReason::Complete).then(|| end(outcome));
+    let summary = [summary, end].into_iter().flatten().reduce(|summary, end| format!("{summary}\n{end}"));
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
@@ -256,6 +266,12 @@ fn total_size(outcome: &Outcome, plan: &Plan) -> String {
     let grown = outcome.grown();
     let parts = format!(" (heap {}, indexes {})", bytes(grown.heap), bytes(grown.index));
     bytes_both(grown.total()) + if plan.described.is_some() { &parts } else { "" }
+}
+
+/// Why a fill ended that was to go on until a limit, and how things stand.
+fn end(outcome: &Outcome) -> String {
+    let free = outcome.free.map_or(String::new(), |free| format!("; {} free now", bytes(free)));
+    format!("{}{free}", outcome.stop)
 }
 
 /// How well the data compresses, as far as that can be told.

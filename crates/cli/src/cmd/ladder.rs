@@ -166,7 +166,7 @@ impl Ladder<'_> {
         let conduct =
             Conduct { sight: self.survey.sight(self.connection, &plan).await?, ..Conduct::default() };
         let before = Checkpoints::so_far(&self.connection.client).await;
-        let progress = FillProgress::new(&plan, self.printer);
+        let progress = FillProgress::new(&plan, None, self.printer);
         let interrupt = async {
             // The sender outlives this.
             let _ = stopped.wait_for(|stopped| *stopped).await;

@@ -3,13 +3,15 @@
 // Each test program uses its part.
 #![allow(dead_code, unreachable_pub, clippy::missing_panics_doc)]
 
-use std::path::PathBuf;
+pub mod victims;
+
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use pgserver::Home;
 use serde_json::Value;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, Row};
 
@@ -18,10 +20,60 @@ pub const DEADLINE: Duration = Duration::from_mins(2);
 
 /// A PGRIG_HOME in a temporary directory; PostgreSQL itself is fetched once for all tests.
 pub struct Rig {
+    /// A small file system that is the home. Before it, so that it is unmounted first.
+    pub disk: Option<Mount>,
     pub home: TempDir,
     pub runtime: Runtime,
-    /// Whether the home is a small file system of its own.
-    mounted: bool,
+}
+
+/// A small file system, unmounted in the end. Only root can have one.
+pub struct Mount {
+    at: PathBuf,
+    /// What an ext4 is in.
+    _image: Option<NamedTempFile>,
+}
+
+impl Mount {
+    pub fn tmpfs(at: &Path, megabytes: u32) -> Option<Self> {
+        let options = format!("size={megabytes}m,mode=0755");
+        let mounted = does("mount", &["-t", "tmpfs", "-o", &options, "tmpfs", text(at)]);
+        mounted.then(|| Self { at: at.to_owned(), _image: None })
+    }
+
+    /// With blocks that are reserved for root, as is usual.
+    pub fn ext4(at: &Path, megabytes: u32) -> Option<Self> {
+        let image = NamedTempFile::new().unwrap();
+        image.as_file().set_len(u64::from(megabytes) << 20).unwrap();
+        let made = does("mkfs.ext4", &["-q", "-m", "5", text(image.path())])
+            && does("mount", &["-o", "loop", text(image.path()), text(at)]);
+        made.then(|| Self { at: at.to_owned(), _image: Some(image) })
+    }
+
+    /// Makes a tmpfs larger.
+    pub fn grow(&self, megabytes: u32) {
+        assert!(does("mount", &["-o", &format!("remount,size={megabytes}m"), text(&self.at)]));
+    }
+
+    /// Free for an ordinary user, bytes.
+    pub fn free(&self) -> u64 {
+        let space = nix::sys::statvfs::statvfs(&self.at).unwrap();
+        space.blocks_available() * space.fragment_size()
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        does("umount", &[text(&self.at)]);
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Whether the program runs and succeeds.
+pub fn does(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
 /// A finished pgrig.
@@ -35,19 +87,19 @@ pub struct Ran {
 impl Rig {
     pub fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { home: tempfile::tempdir().unwrap(), runtime, mounted: false }
+        Self { disk: None, home: tempfile::tempdir().unwrap(), runtime }
     }
 
-    /// With a file system of so many megabytes as its home; only root can have one.
+    /// With a tmpfs of so many megabytes as its home; only root can have one.
     pub fn on_small_disk(megabytes: u32) -> Option<Self> {
+        Self::on_disk(|home| Mount::tmpfs(home, megabytes))
+    }
+
+    /// With a file system of its own as its home, if it can be mounted there.
+    pub fn on_disk(mount: impl FnOnce(&Path) -> Option<Mount>) -> Option<Self> {
         let mut rig = Self::new();
-        let options = format!("size={megabytes}m,mode=0755");
-        let mount = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-            .arg(rig.home.path())
-            .output();
-        rig.mounted = mount.is_ok_and(|output| output.status.success());
-        rig.mounted.then_some(rig)
+        rig.disk = mount(rig.home.path());
+        rig.disk.is_some().then_some(rig)
     }
 
     /// pgrig with these arguments, split at blanks.
@@ -97,8 +149,13 @@ impl Rig {
 
     /// Starts pgrig and goes on.
     pub fn spawn(&self, arguments: &str) -> Running {
+        Running::start(self.command(arguments))
+    }
+
+    /// Starts pgrig, which tells its progress to a file.
+    pub fn spawn_telling(&self, arguments: &str, file: &Path) -> Running {
         let mut command = self.command(arguments);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(std::fs::File::create(file).unwrap());
         Running(Some(command.spawn().unwrap()))
     }
 
@@ -121,9 +178,6 @@ impl Drop for Rig {
     /// A failed test leaves no server.
     fn drop(&mut self) {
         let _ = self.command("server destroy").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        if self.mounted {
-            let _ = Command::new("umount").arg(self.home.path()).status();
-        }
     }
 }
 
@@ -155,6 +209,11 @@ impl Server<'_> {
 pub struct Running(Option<Child>);
 
 impl Running {
+    pub fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self(Some(command.spawn().unwrap()))
+    }
+
     pub fn pid(&self) -> nix::unistd::Pid {
         nix::unistd::Pid::from_raw(i32::try_from(self.0.as_ref().unwrap().id()).unwrap())
     }

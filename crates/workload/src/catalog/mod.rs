@@ -32,4 +32,4 @@ pub use info::{
 pub use keys::MostRows;
 pub use present::Present;
 pub use transaction::Scope;
-pub use verify::verify;
+pub use verify::{Verified, verify};

@@ -30,7 +30,23 @@ const STRETCH: u64 = 400;
 /// Partitions up to which their bounds are checked: each row is compared with each.
 const MOST_LEAVES: usize = 2_000;
 
-/// Has the server judge a sample of the described rows. Nothing of it stays. `Ok` holds warnings, e.g. that the role may not create temporary tables.
+/// What a sample that the server took has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// What people should know, e.g. that the role may not create temporary tables, so that there was
+    /// no sample.
+    pub warnings: Vec<String>,
+    /// What a row takes in the table itself and toasted, bytes.
+    pub bytes_per_row: Option<u64>,
+}
+
+impl Verified {
+    fn untried(warning: String) -> Self {
+        Self { warnings: vec![warning], bytes_per_row: None }
+    }
+}
+
+/// Has the server judge a sample of the described rows. Nothing of it stays.
 ///
 /// # Errors
 /// If a row is refused: by which constraint and which row; if the server fails.
@@ -39,13 +55,13 @@ pub async fn verify(
     info: &TableInfo,
     described: &Described,
     scope: Scope,
-) -> Result<Vec<String>, CatalogError> {
+) -> Result<Verified, CatalogError> {
     if !info.may_create_temporary {
         let role = &info.role;
-        return Ok(vec![format!(
+        return Ok(Verified::untried(format!(
             "the rows are not tried beforehand: role {role} may not create temporary tables in this database \
              (GRANT TEMPORARY ON DATABASE … TO {role})"
-        )]);
+        )));
     }
     let trial = Trial { client, info, described };
     rolled_back(client, scope, Access::ReadWrite, trial.run()).await
@@ -58,19 +74,24 @@ struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    async fn run(&self) -> Result<Vec<String>, CatalogError> {
+    async fn run(&self) -> Result<Verified, CatalogError> {
         if let Err(error) = self.client.batch_execute(&self.ddl()).await {
             return match error.as_db_error() {
-                Some(why) => Ok(vec![format!("the rows cannot be tried beforehand: {}", why.message())]),
+                Some(why) => {
+                    Ok(Verified::untried(format!("the rows cannot be tried beforehand: {}", why.message())))
+                }
                 None => Err(error.into()),
             };
         }
-        if let Err(error) = self.copy().await {
-            return Err(self.explain(error));
-        }
+        let rows = match self.copy().await {
+            Ok(rows) => rows,
+            Err(error) => return Err(self.explain(error)),
+        };
         self.foreign_keys().await?;
         self.present_keys().await?;
-        Ok(Vec::new())
+        let size = self.client.query_one("SELECT pg_table_size($1::text::regclass)", &[&SAMPLE]).await?;
+        let size = u64::try_from(size.get::<_, i64>(0)).unwrap_or_default();
+        Ok(Verified { warnings: Vec::new(), bytes_per_row: (rows > 0).then(|| size / rows) })
     }
 
     /// CREATE TABLE and what goes with it.
@@ -101,7 +122,8 @@ impl Trial<'_> {
         few.then(|| self.info.partition_condition()).flatten()
     }
 
-    async fn copy(&self) -> Result<(), Error> {
+    /// Copies the sample and counts its rows.
+    async fn copy(&self) -> Result<u64, Error> {
         let encoder = Encoder::new(&self.described.table, Format::Text, Constants::Sent);
         let columns: Vec<String> = encoder.columns().map(identifier).collect();
         let statement = format!("COPY {SAMPLE} ({}) FROM STDIN", columns.join(", "));
@@ -114,7 +136,7 @@ impl Trial<'_> {
         let mut sink = std::pin::pin!(sink);
         // If this fails, so does the end, which can say why.
         let _ = sink.send(Bytes::from(rows)).await;
-        sink.finish().await.map(|_| ())
+        sink.finish().await
     }
 
     /// Rows that reference nothing: the keys may be the user's, or a default.

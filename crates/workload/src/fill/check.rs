@@ -3,7 +3,9 @@
 use rowgen::Payload;
 
 use super::error::FillError;
-use super::request::{Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Request, Subject};
+use super::request::{
+    Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
+};
 
 /// Refuses combinations that cannot work.
 ///
@@ -163,6 +165,11 @@ fn own_table(request: &Request) -> Checked {
             || request.fillfactor != 100,
         "a table of your own is filled as it is: --partitions, --index, --tablespace, --index-tablespace, \
          --no-autovacuum and --fillfactor are for pgbench's tables. Put such things into --ddl",
+    )?;
+    refuse(
+        request.persistence == Persistence::Unlogged,
+        "--unlogged is for pgbench's tables: CREATE UNLOGGED TABLE in --ddl, or ALTER TABLE … SET UNLOGGED the table \
+         while it is empty",
     )?;
     refuse(
         matches!(request.method, MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode),

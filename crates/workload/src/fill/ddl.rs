@@ -11,7 +11,8 @@ use crate::quote::{identifier, literal, qualified};
 /// while the load lasts.
 pub(super) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
     if let Subject::Table(own) = &plan.subject {
-        return own.ddl.as_deref().map(execute).into_iter().collect();
+        let of_script = |sql| of_script(plan.request.schema.as_deref(), plan.create_schema, sql);
+        return own.ddl.as_deref().map(of_script).unwrap_or_default();
     }
     let schema = plan.create_schema.then(|| format!("CREATE SCHEMA {}", identifier(&plan.schema)));
     let small = tables.small.iter().map(|table| create_plain(plan, table));
@@ -93,9 +94,17 @@ fn default(column: &Column) -> Option<String> {
 }
 
 /// The user's SQL, run so that it cannot end the transaction that it is run in: the server refuses
-/// COMMIT and the like there.
-pub(super) fn execute(sql: &str) -> String {
-    format!("DO LANGUAGE plpgsql {}", literal(&format!("BEGIN EXECUTE {}; END", literal(sql))))
+/// COMMIT and the like there. What it does not qualify goes to `schema`, if one is given.
+pub(super) fn of_script(schema: Option<&str>, create_schema: bool, sql: &str) -> Vec<String> {
+    let create =
+        schema.filter(|_| create_schema).map(|schema| format!("CREATE SCHEMA {}", identifier(schema)));
+    let path = schema.map(|schema| {
+        let first = literal(&format!("{}, ", identifier(schema)));
+        format!("SELECT set_config('search_path', {first} || current_setting('search_path'), true)")
+    });
+    let body = format!("BEGIN EXECUTE {}; END", literal(sql));
+    let execute = format!("DO LANGUAGE plpgsql {}", literal(&body));
+    create.into_iter().chain(path).chain([execute]).collect()
 }
 
 /// CREATE TABLE AS, with all rows: article 000's level 0.

@@ -4,7 +4,7 @@ use measure::human::bytes;
 use rowgen::SpecError;
 use thiserror::Error;
 
-use super::limits::{LimitsError, OutOfSpace};
+use super::limits::{LimitsError, OutOfSpace, Shortage};
 use super::probe::ProbeError;
 use super::remains::Remains;
 use super::request::InitStep;
@@ -145,6 +145,17 @@ pub enum FillError {
         /// The schema.
         schema: String,
     },
+    /// The role may not create the table that records what is loaded.
+    #[error(
+        "role {role} may not create tables in schema {schema}, and pgrig keeps one there while it fills, which records \
+         what is loaded: GRANT CREATE ON SCHEMA {schema} TO {role}, or fill as another role"
+    )]
+    LedgerPrivilege {
+        /// The role.
+        role: String,
+        /// The schema.
+        schema: String,
+    },
     /// The role may not create the schema.
     #[error(
         "schema {schema} does not exist and role {role} may not create it in database {database}: \
@@ -206,16 +217,26 @@ pub enum FillError {
         /// What is wrong, with the remedy.
         problem: String,
     },
-    /// Keys leave room for fewer rows.
-    #[error("{table} has room for {most} more rows only: {why}. Give --rows {most} or fewer")]
-    MostRows {
+    /// Keys leave room for too few rows to reach the size.
+    #[error(
+        "{table} cannot be filled to {}: it has room for {most} more rows, which take about {}, because {why}. \
+         Ask for less, or give --rows", bytes(*size), bytes(*about)
+    )]
+    KeysTooFew {
         /// The table.
         table: String,
-        /// So many.
+        /// Asked for, bytes.
+        size: u64,
+        /// Rows.
         most: u64,
+        /// What they take, bytes.
+        about: u64,
         /// Why.
         why: String,
     },
+    /// A probe cannot be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
@@ -249,9 +270,25 @@ pub enum Cause {
     /// There is no room for the next chunk.
     #[error(transparent)]
     Space(#[from] OutOfSpace),
+    /// A step other than loading found no room.
+    #[error("{0}. Free some space there, or ask for less")]
+    Full(ConnectError),
     /// A probe cannot be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Cause {
+    /// With what to do about it, where the server only says what happened.
+    pub(super) fn with_remedy(self) -> Self {
+        match self {
+            Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),
+            other => other,
+        }
+    }
 }
 
 impl From<CatalogError> for FillError {

@@ -2,19 +2,22 @@
 //! the chunk's number is recorded with its rows.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use measure::Unit;
 use tokio::sync::{Mutex, RwLock};
 
+use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
 use super::error::Cause;
+use super::growth::{Growth, Next};
 use super::ledger::Ledger;
-use super::limits::{Admission, Governor, Shortage, StopReason, Ticket};
+use super::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use super::plan::Method;
+use super::queue::Queue;
 use super::rate::RateMeter;
 use super::request::InitStep;
 use super::session::Session;
@@ -33,33 +36,24 @@ struct Loop<'f, 'a> {
     sink: Sink<'f>,
     meter: &'f RateMeter,
     started: Instant,
-    /// Number of the chunk that is looked at next.
-    next: AtomicU64,
-    /// Which chunks there are to look at.
-    end: u64,
+    queue: Queue<'f>,
     /// How the table grows, where it is to reach a size.
-    growth: Mutex<Growth>,
+    growth: Option<Mutex<Growth>>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     loading: RwLock<()>,
-}
-
-/// How a table grows by chunks.
-#[derive(Debug, Default)]
-struct Growth {
-    /// What it took before the first one, bytes.
-    before: Option<u64>,
-    running: u64,
-    done: u64,
 }
 
 impl Filler<'_> {
     /// Loads all chunks that are not loaded yet and returns the rows that came in. `session` is in
     /// the transaction that created the tables, if the plan is a single one.
     pub(super) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
+        if let Some(governor) = &self.governor {
+            governor.begin()?;
+        }
         let meter = RateMeter::start("rows-sent", Unit::Rows);
         let watch = async {
             match &self.governor {
-                Some(governor) => governor.watch().await,
+                Some(governor) => governor.watch(|outlook| self.observer.outlook(outlook)).await,
                 None => std::future::pending().await,
             }
         };
@@ -84,14 +78,16 @@ impl Filler<'_> {
             sink: Sink::new(plan, &self.tables),
             meter,
             started: Instant::now(),
-            next: AtomicU64::new(0),
-            end: plan.chunking.count().unwrap_or(u64::MAX),
-            growth: Mutex::new(Growth::default()),
+            queue: Queue::of(plan),
+            growth: plan.until_size.map(|goal| {
+                let row = plan.predicted.sizes.total() as f64 / plan.chunking.chunk_rows as f64;
+                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row))
+            }),
             loading: RwLock::new(()),
         };
         if plan.is_single_transaction() {
             let rows = work.all_in_one(session).await?;
-            self.explode(session, work.sink.relation(&plan.chunking.chunk(0))).await?;
+            work.explode(session, &plan.chunking.chunk(0)).await?;
             return Ok(rows);
         }
         match (&plan.unfinished, plan.includes(InitStep::Create)) {
@@ -105,12 +101,34 @@ impl Filler<'_> {
         if let Some(prober) = &*self.prober.lock().await {
             prober.check(&session.connection.client).await?;
         }
-        try_join_all((0..plan.streams.get()).map(|_| work.stream())).await?;
+        if plan.method == Method::Explode {
+            work.explode_loaded(session).await?;
+        }
+        self.hold_ballast(session).await?;
+        let loaded = try_join_all((0..plan.streams.get()).map(|_| work.stream())).await;
+        let given_up = self.give_up_ballast(session).await;
+        self.generated().gaps = work.queue.gaps();
+        // What went wrong first counts.
+        loaded?;
+        given_up?;
         if plan.includes(InitStep::Create) {
             self.drop_defaults(session).await?;
         }
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
+    }
+
+    async fn hold_ballast(&self, session: &Session) -> Result<(), ConnectError> {
+        let Some(ballast) = &self.ballast else { return Ok(()) };
+        ballast.hold(session).await?;
+        self.governor.iter().for_each(|governor| governor.hold_ballast(BALLAST));
+        Ok(())
+    }
+
+    async fn give_up_ballast(&self, session: &Session) -> Result<(), ConnectError> {
+        let Some(ballast) = &self.ballast else { return Ok(()) };
+        self.governor.iter().for_each(|governor| governor.hold_ballast(0));
+        ballast.give_up(session).await
     }
 
     /// Article 000's level 0: one statement makes table and rows.
@@ -122,16 +140,6 @@ impl Filler<'_> {
         self.progress.commit_tables();
         self.progress.commit_rows(rows);
         Ok(rows)
-    }
-
-    /// Spreads out a dense leaf, if that is the method.
-    async fn explode(&self, session: &Session, leaf: &str) -> Result<(), ConnectError> {
-        if self.plan.method == Method::Explode {
-            for statement in ddl::explode(self.plan, leaf) {
-                session.run(&statement).await?;
-            }
-        }
-        Ok(())
     }
 
     /// Keeps the checkpointer writing, if the plan says so. A courtesy: without it the commit writes all.
@@ -151,10 +159,9 @@ impl Filler<'_> {
     /// is met: the rows to come go there.
     async fn reclaim(&self, session: &Session) -> Result<(), ConnectError> {
         let plan = self.plan;
-        let Some(rows) = plan.rows() else { return Ok(()) };
-        let wanted = plan.predicted.sizes.heap;
+        let needed = plan.heap_of(plan.rows_done());
         let there = self.sizes(session).await?.heap;
-        let needed = wanted * plan.rows_done() / rows.max(1);
+        let wanted = plan.rows().map_or(needed, |rows| plan.heap_of(rows));
         if there.saturating_sub(needed) > wanted / 200 {
             let table = qualified(&plan.schema, &self.tables.bulk.name);
             self.watched(session, &format!("VACUUM {table}")).await?;
@@ -196,34 +203,27 @@ impl Loop<'_, '_> {
     /// Takes chunks as long as there are any, and limits let it.
     async fn stream(&self) -> Result<(), Cause> {
         let session = self.filler.open_loader().await?;
-        let space = self.filler.plan.chunk_space();
-        while self.wants_more(&session).await? {
-            // A chunk is taken only once it may begin: so none is left out before the last.
-            let admitted = match &self.filler.governor {
-                Some(governor) => match governor.before_chunk(space).await? {
-                    Admission::Go(ticket) => Some((governor, ticket)),
-                    Admission::Stop(reason) => {
-                        self.stop(reason);
-                        return Ok(());
-                    }
-                },
-                None => None,
-            };
-            let Some(chunk) = self.next_chunk() else {
-                if let Some((governor, ticket)) = admitted {
-                    governor.chunk_failed(ticket);
+        while let Some(rows) = self.wanted(&session).await? {
+            if self.filler.is_stopped() {
+                return Err(Cause::Interrupted);
+            }
+            if self.queue.is_empty() {
+                if self.filler.plan.rows().is_none() {
+                    self.filler.generated().stop.get_or_insert(StopReason::IdsUsedUp);
                 }
                 return Ok(());
-            };
-            let stop = if let Some((governor, ticket)) = admitted {
-                self.govern(governor, ticket, &session, &chunk).await?
-            } else {
+            }
+            let mut stop = None;
+            if let Some(governor) = &self.filler.governor {
+                stop = self.govern(governor, &session, rows).await?;
+            } else if let Some(chunk) = self.queue.take(rows) {
                 self.load(&session, &chunk).await?;
-                None
-            };
-            self.chunk_ended().await;
+            }
+            if let Some(growth) = &self.growth {
+                growth.lock().await.ended(rows);
+            }
             if let Some(reason) = stop {
-                self.stop(reason);
+                self.filler.generated().stop.get_or_insert(reason);
                 return Ok(());
             }
             self.probe(&session, false).await?;
@@ -231,62 +231,54 @@ impl Loop<'_, '_> {
         Ok(())
     }
 
-    /// Notes why no more chunks begin; what was first counts.
-    fn stop(&self, reason: StopReason) {
-        self.filler.generated().stop.get_or_insert(reason);
-    }
-
-    /// The next chunk that is not loaded yet and has rows.
-    fn next_chunk(&self) -> Option<Chunk> {
-        let plan = self.filler.plan;
-        loop {
-            let number = self.next.fetch_add(1, Ordering::Relaxed);
-            if number >= self.end {
-                return None;
-            }
-            let chunk = plan.chunking.chunk(number);
-            let done = plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(&number));
-            if !done && !chunk.rows.is_empty() {
-                return Some(chunk);
-            }
-        }
-    }
-
-    /// Whether the size that was asked for takes another chunk. The last stream at work decides on the
-    /// size as it then is.
-    async fn wants_more(&self, session: &Session) -> Result<bool, ConnectError> {
-        let Some(goal) = self.filler.plan.until_size else { return Ok(true) };
-        let mut growth = self.growth.lock().await;
-        let size = self.filler.sizes(session).await?.total();
-        let before = *growth.before.get_or_insert(size);
-        let chunk = match growth.done {
-            0 => self.filler.plan.chunk_space().heap,
-            done => size.saturating_sub(before) / done,
+    /// How many rows another chunk may have; none if the size that was asked for takes no more.
+    async fn wanted(&self, session: &Session) -> Result<Option<u64>, ConnectError> {
+        let Some(growth) = &self.growth else { return Ok(Some(u64::MAX)) };
+        let mut growth = growth.lock().await;
+        let next = match growth.next() {
+            Next::Measure => growth.measured(self.size(session).await?),
+            next => next,
         };
-        let wanted = size + growth.running * chunk + chunk / 2 < goal;
-        growth.running += u64::from(wanted);
-        Ok(wanted)
+        Ok(match next {
+            Next::Load(rows) => Some(rows),
+            Next::End | Next::Measure => None,
+        })
     }
 
-    async fn chunk_ended(&self) {
-        if self.filler.plan.until_size.is_some() {
-            let mut growth = self.growth.lock().await;
-            growth.running -= 1;
-            growth.done += 1;
-        }
+    /// What the bulk table takes with its indexes, and with the maps that the vacuum will make, bytes.
+    async fn size(&self, session: &Session) -> Result<u64, ConnectError> {
+        let (plan, name) = (self.filler.plan, &self.filler.tables.bulk.name);
+        let vacuum = plan.includes(InitStep::Vacuum);
+        let row = session.row(include_str!("../sql/growth.sql"), &[&plan.schema, name, &vacuum]).await?;
+        Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
     }
 
-    /// Loads a chunk that the governor lets begin, again if it lets it; gives the reason if none may
-    /// begin any more.
+    /// Loads a chunk once the governor lets one begin; gives the reason if none may any more. The chunk is
+    /// taken only then, so that none is left out between others, with so many rows at most.
     async fn govern(
         &self,
         governor: &Governor<'_>,
-        mut ticket: Ticket,
         session: &Session,
-        chunk: &Chunk,
+        rows: u64,
     ) -> Result<Option<StopReason>, Cause> {
+        let mut admission =
+            self.unless_stopped(governor.before_chunk(self.filler.plan.chunk_space())).await?;
+        let mut taken = None;
         loop {
-            let error = match self.load(session, chunk).await {
+            let ticket = match admission {
+                Admission::Go(ticket) => ticket,
+                Admission::Stop(reason) => {
+                    if let Some(chunk) = &taken {
+                        self.queue.give_back(chunk);
+                    }
+                    return Ok(Some(reason));
+                }
+            };
+            let Some(chunk) = taken.take().or_else(|| self.queue.take(rows)) else {
+                governor.chunk_failed(ticket);
+                return Ok(None);
+            };
+            let error = match self.load_with_ballast(session, &chunk).await {
                 Ok(()) => {
                     governor.chunk_done(ticket);
                     return Ok(None);
@@ -298,11 +290,27 @@ impl Loop<'_, '_> {
                 return Err(error.into());
             };
             session.run("ROLLBACK").await?;
-            ticket = match governor.chunk_short(ticket, shortage).await? {
-                Admission::Go(ticket) => ticket,
-                Admission::Stop(reason) => return Ok(Some(reason)),
-            };
+            self.filler.give_up_ballast(session).await?;
+            taken = Some(chunk);
+            admission = self.unless_stopped(governor.chunk_short(ticket, shortage)).await?;
         }
+    }
+
+    /// The governor's answer, unless the user wants to stop while it waits.
+    async fn unless_stopped(
+        &self,
+        answer: impl Future<Output = Result<Admission, OutOfSpace>>,
+    ) -> Result<Admission, Cause> {
+        tokio::select! {
+            answer = answer => Ok(answer?),
+            () = self.filler.stopped() => Err(Cause::Interrupted),
+        }
+    }
+
+    /// Loads one chunk. If there is no room even for the ballast, there is none for the chunk.
+    async fn load_with_ballast(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+        self.filler.hold_ballast(session).await?;
+        self.load(session, chunk).await
     }
 
     /// Loads one chunk, unless another session has done so.
@@ -316,7 +324,32 @@ impl Loop<'_, '_> {
         let rows = self.sink.load(session, chunk, &|rows| self.sent(rows)).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         self.filler.progress.commit_rows(rows);
-        self.filler.explode(session, self.sink.relation(chunk)).await
+        self.explode(session, chunk).await
+    }
+
+    /// Spreads out the chunk's dense leaf, if that is the method, and records it in the ledger too, beyond
+    /// the chunks' own numbers.
+    async fn explode(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+        let plan = self.filler.plan;
+        let Some(number) = plan.exploded(chunk.number) else { return Ok(()) };
+        for statement in ddl::explode(plan, self.sink.relation(chunk)) {
+            session.run(&statement).await?;
+        }
+        self.ledger.claim(session, number).await?;
+        Ok(())
+    }
+
+    /// Spreads out leaves that an interrupted run loaded and no more.
+    async fn explode_loaded(&self, session: &Session) -> Result<(), ConnectError> {
+        let plan = self.filler.plan;
+        let Some(begun) = &plan.unfinished else { return Ok(()) };
+        for number in 0..plan.chunks() {
+            let exploded = plan.exploded(number).is_none_or(|exploded| begun.done.contains(&exploded));
+            if begun.done.contains(&number) && !exploded {
+                self.explode(session, &plan.chunking.chunk(number)).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Probes the table, if it has grown enough, while nobody loads.

@@ -130,7 +130,12 @@ impl Ledger {
 
 /// The ledger's unquoted name beside a bulk table of that name.
 pub(super) fn name(bulk: &str) -> String {
-    let mut name = format!("pgrig_chunks_{bulk}");
+    name_beside("pgrig_chunks", bulk)
+}
+
+/// The unquoted name of a table of pgrig's own beside a bulk table.
+pub(super) fn name_beside(prefix: &str, bulk: &str) -> String {
+    let mut name = format!("{prefix}_{bulk}");
     while name.len() > NAME_BYTES {
         name.pop();
     }

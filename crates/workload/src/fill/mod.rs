@@ -3,6 +3,7 @@
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
 //! ("Speeding up pgbench using COPY FREEZE").
 
+mod ballast;
 mod check;
 mod chunks;
 mod compression;
@@ -10,6 +11,7 @@ mod copy;
 mod ddl;
 mod error;
 mod generate;
+mod growth;
 mod leaf;
 mod ledger;
 pub mod limits;
@@ -20,10 +22,12 @@ mod planner;
 mod predict;
 mod present;
 mod probe;
+mod queue;
 mod rate;
 mod remains;
 mod request;
 mod scratch;
+mod script;
 mod session;
 mod sink;
 mod steps;
@@ -38,9 +42,10 @@ pub use compression::{Compressed, Compression};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{IndexBuild, Method, Plan, Prediction, Rows};
+pub use plan::{IndexBuild, Method, Plan, Prediction, RowKey, Rows};
 pub use planner::{Found, Site};
 pub use predict::{Calculation, Sizes};
+pub use present::Present;
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
@@ -51,9 +56,10 @@ pub use request::{
     Partitions, Persistence, Request, Subject,
 };
 pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
+pub use script::sql_of_script;
 pub use survey::Survey;
 
-use self::limits::{Event, Governor, Limits, Sight};
+use self::limits::{Event, Governor, Limits, Outlook, Sight};
 use self::steps::Filler;
 use crate::connect::Target;
 
@@ -67,6 +73,8 @@ pub trait Observer: Sync {
     fn fraction_done(&self, fraction: f64);
     /// A mark was crossed, space ran short or came back.
     fn event(&self, event: &Event);
+    /// What is left of the volume; told often, where it can be seen.
+    fn outlook(&self, outlook: Outlook);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
     /// The step waits for a lock that somebody else holds: told again as long as it lasts.
@@ -103,15 +111,22 @@ pub async fn run(
 ) -> Result<Outcome, FillError> {
     let tell = |event: &Event| observer.event(event);
     let in_chunks = plan.has_ledger() && !plan.is_single_transaction();
-    let governor = in_chunks
-        .then(|| Governor::new(conduct.limits, conduct.sight, plan.chunk_space(), &tell))
-        .transpose()?;
-    let prober = conduct.probe.map(|kind| plan.prober(kind));
-    let filler = Filler::new(target, plan, governor, prober, observer);
+    // The checkpoints' own files are beside tables that are in no tablespace of their own.
+    let ballast = in_chunks && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
+    let governor =
+        in_chunks.then(|| Governor::new(conduct.limits, conduct.sight, plan.owed(), &tell)).transpose()?;
+    // What an earlier run has loaded to the brim may still want its keys.
+    let only_keys = plan.rows().is_none() && plan.chunks_done() > 0;
+    if let Some(governor) = governor.as_ref().filter(|_| !only_keys) {
+        governor.refuse_full(plan.chunk_space(), plan.dropped_bytes)?;
+    }
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+    let filler = Filler::new(target, plan, governor, prober, ballast, observer);
     let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {
         biased;
         () = interrupt => {
+            filler.stop();
             // The network may be what made the user stop.
             let _ = tokio::time::timeout(CANCEL_DEADLINE, filler.cancel()).await;
             // The cancelled statements end with an error of their own; that they have ended is
@@ -128,7 +143,7 @@ pub async fn run(
         Some(Err(refused)) => Err(refused),
         Some(Ok(Err(source))) => Err(FillError::Step {
             step: filler.step(),
-            source: Box::new(source),
+            source: Box::new(source.with_remedy()),
             remains: filler.remains().await,
         }),
         None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),

@@ -1,5 +1,6 @@
 //! What a fill came to.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use measure::{Series, Trial, Unit};
@@ -24,8 +25,12 @@ pub struct Outcome {
     pub before: Sizes,
     /// Why generating ended.
     pub stop: StopReason,
+    /// Rows that are missing between others: their chunk found no room while a later one did.
+    pub gaps: Vec<Range<u64>>,
     /// What limits and marks had to tell.
     pub events: Vec<Event>,
+    /// Free on the tables' volume at the end, bytes, where that was looked at.
+    pub free: Option<u64>,
     /// Rows handed to the server, second by second.
     pub rate: Option<Series>,
     /// What probes found, size by size.
@@ -54,6 +59,17 @@ impl Outcome {
     /// What tables and indexes have grown by, bytes.
     pub fn grown(&self) -> Sizes {
         self.sizes.less(self.before)
+    }
+
+    /// What rolled back chunks have left in the table, bytes; none where it is little, or the vacuum that
+    /// follows has made room of it.
+    pub fn dead_space(&self, plan: &Plan) -> Option<u64> {
+        if plan.includes(InitStep::Vacuum) {
+            return None;
+        }
+        let grown = self.sizes.heap.saturating_sub(self.before.heap);
+        let live = plan.heap_of(self.rows + plan.rows_done());
+        grown.checked_sub(live).filter(|dead| *dead > live / 100)
     }
 
     /// As a trial of a run document, with what was predicted beside what came. `probe` is what was
@@ -88,11 +104,7 @@ impl Outcome {
                 trial.observe("sample-blocks-compressed", blocks.compressed as f64, Unit::Bytes);
             }
         }
-        trial.events.extend(self.events.iter().map(|event| measure::Event {
-            at: event.at,
-            text: event.what.to_string(),
-            what: serde_json::to_value(&event.what).unwrap_or_default(),
-        }));
+        trial.events.extend(self.events.iter().map(measure::Event::from));
         trial.series.extend(self.rate.clone());
         if let Some(kind) = probe {
             trial.series.extend(ProbePoint::series(kind, &self.probes));

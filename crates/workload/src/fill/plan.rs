@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::chunks::{Chunking, Spread};
 use super::ledger::Unfinished;
-use super::limits::{ChunkSpace, WalUse};
+use super::limits::{ChunkSpace, Owed, WalUse};
 use super::predict::Sizes;
-use super::probe::{ProbeKind, ProbeTable, Prober};
+use super::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use super::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
 use super::tables::Tables;
 use crate::quote::qualified;
@@ -55,6 +55,9 @@ pub struct Plan {
     pub scale: u64,
     /// Branches that are there before.
     pub scale_before: u64,
+    /// Whether ids are bigint, where the tables are there already.
+    #[serde(skip)]
+    pub wide_ids: Option<bool>,
     /// Logged or unlogged.
     pub persistence: Persistence,
     /// Percent.
@@ -103,10 +106,23 @@ pub struct Rows {
     pub table: Table,
     /// Whether every column can be sent in binary.
     pub binary: bool,
+    /// What one takes without its indexes, bytes, on average.
+    pub width: u64,
+    /// Which column they can be looked up by, if any.
+    pub key: Option<RowKey>,
     /// The most rows that keys leave room for, and why.
     pub most: Option<(u64, String)>,
     /// What people should know.
     pub warnings: Vec<String>,
+}
+
+/// An indexed integer column that ascends by one from row to row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowKey {
+    /// Its unquoted name.
+    pub column: String,
+    /// What the first row that is loaded has in it.
+    pub first: i64,
 }
 
 /// How rows are made and loaded.
@@ -161,6 +177,22 @@ pub struct IndexBuild {
     pub parallel_workers: Option<u32>,
 }
 
+/// Rows that ids of type integer are enough for.
+pub(super) const MOST_NARROW_IDS: u64 = i32::MAX as u64;
+
+/// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
+/// SortTuple in an array that doubles as it grows, and the index tuple with its header.
+pub(super) const SORT_MEMORY_BYTES: u64 = 80;
+/// What a row takes in an index build's temporary file, bytes.
+pub(super) const SORT_TAPE_BYTES: u64 = 24;
+
+impl IndexBuild {
+    /// What temporary files would take of as many rows as are sorted without any, bytes.
+    pub(super) fn tape_in_memory(self) -> u64 {
+        self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES
+    }
+}
+
 /// What the plan expects to take, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prediction {
@@ -193,6 +225,11 @@ impl Plan {
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
+    /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
+    pub(super) fn exploded(&self, chunk: u64) -> Option<u64> {
+        (self.method == Method::Explode).then(|| self.chunks() + chunk)
+    }
+
     /// Percent of each page that is filled while rows come in.
     pub(super) fn load_fillfactor(&self) -> u8 {
         if self.method == Method::Explode { 100 } else { self.fillfactor }
@@ -205,15 +242,64 @@ impl Plan {
         let share = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(chunk) / u128::from(rows));
         let share = |bytes| share(bytes).unwrap_or(u64::MAX);
         let Prediction { sizes, wal, .. } = self.predicted;
-        ChunkSpace { heap: share(sizes.heap), wal: share(wal), later: share(sizes.index) }
+        let (heap, keys, wal) = (share(sizes.heap), share(sizes.index), share(wal));
+        if let Some(build) = self.index_build.filter(|_| !self.has_keys_early()) {
+            let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
+            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal) };
+            return ChunkSpace { heap, keys: 0, wal, later };
+        }
+        // Keys that several streams add split pages in halves.
+        let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
+        ChunkSpace { heap, keys, wal, later: Owed::default() }
+    }
+
+    /// The bulk table's name in its schema, quoted.
+    pub fn bulk_qualified(&self) -> String {
+        qualified(&self.schema, &Tables::of(self).bulk.name)
+    }
+
+    /// How many chunks there can be: without an end, as many as there are ids for.
+    pub(super) fn chunks(&self) -> u64 {
+        match (self.chunking.count(), self.wide_ids) {
+            (Some(count), _) => count,
+            (None, Some(false)) => {
+                MOST_NARROW_IDS.saturating_sub(self.chunking.first_row) / self.chunking.chunk_rows
+            }
+            (None, _) => u64::MAX,
+        }
+    }
+
+    /// Heap that so many of its rows take, bytes.
+    pub(super) fn heap_of(&self, rows: u64) -> u64 {
+        let known = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
+        let heap = u128::from(self.predicted.sizes.heap) * u128::from(rows) / u128::from(known);
+        u64::try_from(heap).unwrap_or(u64::MAX)
+    }
+
+    /// What later steps take for the rows of an interrupted run.
+    pub(super) fn owed(&self) -> Owed {
+        self.chunk_space().later.times(self.chunks_done())
+    }
+
+    /// Whether keys are there while rows come in.
+    fn has_keys_early(&self) -> bool {
+        !self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
     }
 
     /// Probes of this kind into the bulk table.
-    pub(super) fn prober(&self, kind: ProbeKind) -> Prober {
+    pub(super) fn prober(&self, kind: ProbeKind) -> Result<Prober, ProbeError> {
         let bulk = Tables::of(self).bulk;
-        let key = bulk.columns.first().map_or(String::new(), |key| key.name.clone());
-        let table = ProbeTable { name: qualified(&self.schema, &bulk.name), key, first_key: 1 };
-        Prober::new(kind, table, self.geometry, self.major, bulk.seed)
+        let name = qualified(&self.schema, &bulk.name);
+        let key = match &self.described {
+            Some(rows) => rows.key.clone(),
+            None => bulk.columns.first().map(|key| RowKey { column: key.name.clone(), first: 1 }),
+        };
+        if key.is_none() && kind.needs_index() {
+            return Err(ProbeError::NoKey { probe: kind.name(), table: name });
+        }
+        let RowKey { column, first } = key.unwrap_or(RowKey { column: String::new(), first: 1 });
+        let table = ProbeTable { name, key: column, first_key: first };
+        Ok(Prober::new(kind, table, self.geometry, self.major, bulk.seed))
     }
 
     /// How much of what is loaded goes through WAL.
@@ -237,7 +323,10 @@ impl Plan {
 
     /// Unquoted name of the table that holds the bulk.
     pub fn bulk_name(&self) -> String {
-        Tables::of(self).bulk.name
+        match &self.described {
+            Some(rows) => rows.table.name.clone(),
+            None => Tables::of(self).bulk.name,
+        }
     }
 
     /// Rows that are there already.

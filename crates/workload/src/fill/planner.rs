@@ -9,8 +9,11 @@ use rowgen::pgbench;
 use super::chunks::{Chunking, Spread};
 use super::error::FillError;
 use super::ledger::Unfinished;
-use super::plan::{IndexBuild, Method, Plan, Prediction};
+use super::plan::{
+    IndexBuild, MOST_NARROW_IDS, Method, Plan, Prediction, SORT_MEMORY_BYTES, SORT_TAPE_BYTES,
+};
 use super::predict::{Layout, tuple};
+use super::present::Present;
 use super::request::{
     Amount, CopyFormat, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
 };
@@ -21,9 +24,6 @@ use crate::server::ServerInfo;
 const HEAP_PER_STREAM: u64 = 128 << 20;
 /// Streams that are chosen at most: past these the server's own locks and the disk decide.
 const MOST_STREAMS: u16 = 8;
-/// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
-/// SortTuple in an array that doubles as it grows, and the index tuple with its header.
-const SORT_BYTES_PER_ROW: u64 = 80;
 /// Sessions beside the streams: pgrig's own, and those that the server keeps for superusers.
 const OTHER_SESSIONS: u32 = 6;
 /// Shared buffers that one COPY keeps to, bytes.
@@ -32,8 +32,6 @@ const COPY_RING: u64 = 16 << 20;
 const EXTENSION: u64 = 64;
 /// Parallel workers that an index build asks for at most; the server allows fewer by default.
 const MOST_WORKERS: u32 = 7;
-/// What a row takes in an index build's temporary file, bytes.
-const TAPE_BYTES_PER_ROW: u64 = 24;
 /// Heap that a chunk fills otherwise, bytes, at most: what a transaction that is rolled back leaves in
 /// the table is no more than this for each stream.
 const LARGE_CHUNK: u64 = 64 << 20;
@@ -59,6 +57,8 @@ pub struct Found {
     pub rows: u64,
     /// Rows of pgbench_branches, where rows are to be added.
     pub scale: u64,
+    /// What follows from tables that are there; none if they are to be created.
+    pub present: Option<Present>,
 }
 
 /// What is known of where the server runs.
@@ -86,11 +86,22 @@ impl Plan {
             Some(streams) if u32::from(streams) > most => return Err(FillError::Streams { streams, most }),
             _ => {}
         }
-        let layout = Layout::of(request, server.geometry);
+        let mut layout = Layout::of(request, server.geometry);
+        if found.present.as_ref().is_some_and(|present| present.indexed) {
+            layout.index = IndexKind::Btree;
+        }
         let target = match &found.unfinished {
             Some(unfinished) => unfinished.target(),
             None => target(request, &layout, found.rows, found.scale)?,
         };
+        let narrow = found.present.as_ref().is_some_and(|present| !present.wide_ids);
+        match target.rows {
+            Some(rows) if narrow && target.first_row + rows > MOST_NARROW_IDS => {
+                let most = MOST_NARROW_IDS.saturating_sub(target.first_row);
+                return Err(FillError::Rows { rows, most });
+            }
+            _ => {}
+        }
         let scale = target.scale;
         let rows = target.rows.unwrap_or(u64::MAX - target.first_row);
         let tables = Tables::new(&request.subject, target.first_row + rows, scale, request.payload);
@@ -157,12 +168,16 @@ impl Planner<'_> {
             unfinished: found.unfinished,
             scale: self.target.scale,
             scale_before: self.target.scale_before,
+            wide_ids: found.present.as_ref().map(|present| present.wide_ids),
             persistence: self.request.persistence,
             fillfactor: self.request.fillfactor,
             partitions: self.request.partitions,
             index: self.request.index,
             tablespace: self.request.tablespace.clone(),
-            index_tablespace: self.request.index_tablespace.clone(),
+            index_tablespace: match found.present {
+                Some(Present { indexed: true, index_tablespace, .. }) => index_tablespace,
+                _ => self.request.index_tablespace.clone(),
+            },
             autovacuum: self.request.autovacuum,
             payload: self.request.payload,
             steps: self.request.steps.clone(),
@@ -206,22 +221,8 @@ impl Planner<'_> {
             MethodChoice::Explode => return (Method::Explode, Some("--method explode says so")),
             MethodChoice::Auto | MethodChoice::Copy => {}
         }
-        let created = self.request.steps.order(InitStep::Create, InitStep::Generate);
-        let keys_first = self.request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
-        if self.target.rows.is_none() {
-            return (Method::ChunkedCopy, Some("chunk by chunk: only a limit ends this fill"));
-        }
-        if self.request.in_chunks {
-            return (Method::ChunkedCopy, Some("chunk by chunk: limits and probes look between them"));
-        }
-        if self.request.chunk.is_some() {
-            return (Method::ChunkedCopy, Some("chunk by chunk: --chunk says so"));
-        }
-        if !created {
-            return (Method::ChunkedCopy, Some("chunk by chunk: the tables are there already"));
-        }
-        if keys_first {
-            return (Method::ChunkedCopy, Some("chunk by chunk: keys are there before the rows"));
+        if let Some(why) = self.needs_chunks() {
+            return (Method::ChunkedCopy, Some(why));
         }
         if self.request.partitions.is_some() {
             return (
@@ -238,6 +239,31 @@ impl Planner<'_> {
         }
     }
 
+    /// Why rows cannot come in the transaction that creates their table, if they cannot.
+    fn needs_chunks(&self) -> Option<&'static str> {
+        let created = self.request.steps.order(InitStep::Create, InitStep::Generate);
+        let keys_first = self.request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
+        if self.target.rows.is_none() {
+            Some("chunk by chunk: only a limit ends this fill")
+        } else if self.request.in_chunks {
+            Some("chunk by chunk: limits and probes look between them")
+        } else if self.request.chunk.is_some() {
+            Some("chunk by chunk: --chunk says so")
+        } else if !created {
+            Some("chunk by chunk: the tables are there already")
+        } else if keys_first {
+            Some("chunk by chunk: keys are there before the rows")
+        } else {
+            None
+        }
+    }
+
+    /// Whether keys are there while rows come in.
+    fn has_keys_early(&self) -> bool {
+        let keys_later = self.request.steps.order(InitStep::Generate, InitStep::PrimaryKeys);
+        self.layout.index != IndexKind::None && !keys_later
+    }
+
     fn cores(&self) -> u16 {
         self.site.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2)
     }
@@ -250,12 +276,16 @@ impl Planner<'_> {
         let unlogged_pays = self.is_logged() && self.server.skips_wal() && (vacuum || !self.stays_cached());
         match self.request.streams {
             Some(streams) => (streams, "--streams says so"),
+            None if self.has_keys_early() => {
+                (NonZeroU16::MIN, "keys that come one after the other fill their pages")
+            }
             None if possible.get() > 1 && !frozen_pays && !unlogged_pays => {
                 (possible, "parallel, since no vacuum follows or it would rewrite every page anyway")
             }
             None if possible.get() < 2 => {
                 (NonZeroU16::MIN, "a second one would not pay for so few rows or cores")
             }
+            None if self.needs_chunks().is_some() => (possible, "parallel, on as many cores"),
             None if frozen_pays => {
                 (NonZeroU16::MIN, "frozen as it is loaded, the table leaves the vacuum nothing to rewrite")
             }
@@ -401,7 +431,7 @@ impl Planner<'_> {
     /// 1.12 s without a worker, 1.07 s with the server's defaults.
     fn index_build(&self) -> IndexBuild {
         let allowed = self.site.memory.map_or(self.server.shared_buffers / 2, |memory| memory / 8);
-        let wanted = self.rows().saturating_mul(SORT_BYTES_PER_ROW).min(allowed);
+        let wanted = self.rows().saturating_mul(SORT_MEMORY_BYTES).min(allowed);
         IndexBuild {
             maintenance_work_mem: wanted.max(self.server.maintenance_work_mem),
             parallel_workers: self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
@@ -443,8 +473,7 @@ impl Planner<'_> {
         if !self.is_logged() {
             return 0;
         }
-        let keys_first = !self.request.steps.order(InitStep::Generate, InitStep::PrimaryKeys);
-        let index = match (keys_first && index > 0, self.server.skips_wal()) {
+        let index = match (self.has_keys_early(), self.server.skips_wal()) {
             (true, _) => rows * PER_KEY,
             (false, true) => 0,
             (false, false) => index * 9 / 10,
@@ -474,8 +503,8 @@ impl Planner<'_> {
 
 /// Temporary files of the index build, bytes.
 fn temporary(rows: u64, build: IndexBuild) -> u64 {
-    let fits = rows * SORT_BYTES_PER_ROW <= build.maintenance_work_mem;
-    if fits { 0 } else { rows * TAPE_BYTES_PER_ROW }
+    let tape = rows * SORT_TAPE_BYTES;
+    if tape <= build.tape_in_memory() { 0 } else { tape }
 }
 
 /// Which rows were asked for, beside `present` ones over `scale` branches.

@@ -96,9 +96,7 @@ impl Calculation {
 impl Layout {
     /// Of the request's tables, once all its steps are done.
     pub(super) fn of(request: &Request, geometry: Geometry) -> Self {
-        // Of tables that are there already the request says what index they have.
-        let indexed =
-            request.steps.include(InitStep::PrimaryKeys) || !request.steps.include(InitStep::Create);
+        let indexed = request.steps.include(InitStep::PrimaryKeys);
         Self {
             subject: request.subject.clone(),
             geometry,

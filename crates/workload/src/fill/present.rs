@@ -1,35 +1,41 @@
 //! What is there already, where steps work on existing tables.
 
 use super::error::FillError;
-use super::request::{IndexKind, InitStep, Persistence, Request, Subject};
+use super::request::{Persistence, Request, Subject};
 use super::survey::ask;
 use super::tables::{Tables, key};
 use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
 
-/// The request with the persistence, the fillfactor and, unless it is to be built, the index that the
-/// bulk table has.
+/// What follows from the bulk table that is there, rather than from the request.
+#[derive(Clone, Debug, Default)]
+pub struct Present {
+    /// Whether its ids are bigint.
+    pub wide_ids: bool,
+    /// Whether it has a B-tree: keys then grow with the rows.
+    pub indexed: bool,
+    /// Tablespace of that; none: the database's own.
+    pub index_tablespace: Option<String>,
+}
+
+/// The request with the persistence, fillfactor and tablespace that the bulk table has.
 pub(super) async fn adjusted(
     connection: &Connection,
     request: &Request,
     schema: &str,
     bulk: &str,
-) -> Result<Request, FillError> {
+) -> Result<(Request, Present), FillError> {
     let row = ask(connection, include_str!("../sql/present.sql"), &[&schema, &bulk]).await?;
     let unlogged: bool = row.get("unlogged");
     let fillfactor: i32 = row.get("fillfactor");
-    let index = match (row.get("has_primary_key"), row.get("has_brin")) {
-        (true, _) => IndexKind::Btree,
-        (false, true) => IndexKind::Brin,
-        (false, false) => IndexKind::None,
-    };
-    let is_built = request.steps.include(InitStep::PrimaryKeys);
-    Ok(Request {
+    let request = Request {
         persistence: if unlogged { Persistence::Unlogged } else { Persistence::Logged },
         fillfactor: u8::try_from(fillfactor).unwrap_or(100),
-        index: if is_built { request.index } else { index },
+        tablespace: row.get("tablespace"),
         ..request.clone()
-    })
+    };
+    let (wide_ids, indexed) = (row.get("wide_ids"), row.get("indexed"));
+    Ok((request, Present { wide_ids, indexed, index_tablespace: row.get("index_tablespace") }))
 }
 
 /// Rows of the bulk table by its largest id, and of pgbench_branches. Without an index on the id the
@@ -43,7 +49,8 @@ pub(super) async fn rows(
     schema: &str,
     tables: &Tables,
 ) -> Result<(u64, u64), FillError> {
-    if !request.steps.include(InitStep::Generate) || request.subject == Subject::Series {
+    use super::request::InitStep::Generate;
+    if !request.steps.include(Generate) || request.subject == Subject::Series {
         return Ok((0, 0));
     }
     let bulk = qualified(schema, &tables.bulk.name);

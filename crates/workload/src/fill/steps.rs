@@ -1,6 +1,7 @@
 //! The steps, one after the other, as the plan says.
 
 use std::convert::Infallible;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -9,8 +10,10 @@ use measure::Series;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rowgen::{Constants, Table};
+use tokio::sync::watch;
 
 use super::Observer;
+use super::ballast::Ballast;
 use super::compression::Compression;
 use super::copy::{Copy, Rows};
 use super::ddl::{self, FOREIGN_KEYS};
@@ -46,6 +49,9 @@ pub(super) struct Filler<'a> {
     pub(super) prober: tokio::sync::Mutex<Option<Prober>>,
     pub(super) generated: Mutex<Generated>,
     pub(super) own_checkpoints: AtomicU64,
+    /// Where a full disk may be met.
+    pub(super) ballast: Option<Ballast>,
+    stop: watch::Sender<bool>,
 }
 
 /// What the step `generate` came to, beside its rows.
@@ -55,6 +61,8 @@ pub(super) struct Generated {
     pub rate: Option<Series>,
     /// Why it ended.
     pub stop: Option<StopReason>,
+    /// Rows that are missing between others.
+    pub gaps: Vec<Range<u64>>,
     /// What probes found, size by size.
     pub probes: Vec<ProbePoint>,
 }
@@ -65,19 +73,39 @@ impl<'a> Filler<'a> {
         plan: &'a Plan,
         governor: Option<Governor<'a>>,
         prober: Option<Prober>,
+        ballast: bool,
         observer: &'a dyn Observer,
     ) -> Self {
+        let tables = Tables::of(plan);
+        let ballast = ballast.then(|| Ballast::of(plan, &tables.bulk.name));
         Self {
             governor,
+            ballast,
             prober: tokio::sync::Mutex::new(prober),
             generated: Mutex::default(),
             plan,
-            tables: Tables::of(plan),
+            tables,
             sessions: Sessions::new(target),
             progress: Progress::new(plan),
             observer,
             own_checkpoints: AtomicU64::new(0),
+            stop: watch::Sender::new(false),
         }
+    }
+
+    /// Lets no chunk begin any more.
+    pub(super) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Resolves once it is.
+    pub(super) async fn stopped(&self) {
+        // The sender is ours.
+        let _ = self.stop.subscribe().wait_for(|stopped| *stopped).await;
     }
 
     /// The step that is being done, or failed.
@@ -115,6 +143,11 @@ impl<'a> Filler<'a> {
         if let Some(ledger) = &self.plan.stale_ledger {
             session.run(&format!("DROP TABLE {}", qualified(&self.plan.schema, ledger))).await?;
         }
+        let again = self.plan.unfinished.is_some();
+        if again || self.plan.stale_ledger.is_some() {
+            // A run that was killed may have left it.
+            session.run(&Ballast::of(self.plan, &self.tables.bulk.name).remove()).await?;
+        }
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let wal_before = wal_position(&session).await?;
         // Asking for sizes waits for others' locks: not before a drop, which says that it waits.
@@ -122,7 +155,6 @@ impl<'a> Filler<'a> {
         let cpu_before = cpu_time();
         let mut loaded = 0;
         let mut client_cpu = Duration::ZERO;
-        let again = self.plan.unfinished.is_some();
         for step in self.plan.steps.iter() {
             if again && matches!(step, InitStep::Drop | InitStep::Create) {
                 continue;
@@ -146,12 +178,14 @@ impl<'a> Filler<'a> {
         }
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
-        let Generated { rate, stop, probes } = std::mem::take(&mut *self.generated());
+        let Generated { rate, stop, gaps, probes } = std::mem::take(&mut *self.generated());
         Ok(Outcome {
             rate,
             stop: stop.unwrap_or(StopReason::Complete),
+            gaps,
             probes,
             events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
+            free: self.governor.as_ref().and_then(Governor::free),
             compression: self.compression(&session).await,
             steps: clock.steps,
             rows: loaded,

@@ -8,9 +8,10 @@ use tokio_postgres::types::ToSql;
 
 use super::error::FillError;
 use super::limits::{Sight, SpaceRule, WalFacts};
-use super::plan::Plan;
+use super::plan::{Plan, Prediction};
 use super::planner::{Found, Site};
-use super::request::{InitStep, Request, Subject};
+use super::predict::Sizes;
+use super::request::{Amount, InitStep, Request, Subject};
 use super::tables::Tables;
 use super::{ledger, own_table, present};
 use crate::connect::{Connection, Transport};
@@ -84,8 +85,8 @@ impl Survey {
     pub async fn sight(&self, connection: &Connection, plan: &Plan) -> Result<Option<Sight>, FillError> {
         let Some(directory) = &self.data_directory else { return Ok(None) };
         let look = async {
-            let tablespace = plan.tablespace.as_deref();
-            let Some(volumes) = Volumes::of(&connection.client, directory, tablespace).await? else {
+            let (tables, indexes) = (plan.tablespace.as_deref(), plan.index_tablespace.as_deref());
+            let Some(volumes) = Volumes::of(&connection.client, directory, tables, indexes).await? else {
                 return Ok(None);
             };
             let facts = WalFacts::ask(&connection.client).await?;
@@ -112,15 +113,17 @@ impl Survey {
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }
-        if let Subject::Table(own) = &request.subject {
-            return own_table::plan(self, connection, request, own, resume).await;
-        }
-        for tablespace in request.tablespace.iter().chain(&request.index_tablespace) {
-            present::refuse_tablespace(connection, tablespace).await?;
-        }
-        let (request, found) = find(connection, request, resume).await?;
-        let plan = Plan::new(&request, &self.server, self.site, found)?;
-        if let Some(disk) = &self.environment.data_volume {
+        let plan = if let Subject::Table(own) = &request.subject {
+            own_table::plan(self, connection, request, own, resume).await?
+        } else {
+            for tablespace in request.tablespace.iter().chain(&request.index_tablespace) {
+                present::refuse_tablespace(connection, tablespace).await?;
+            }
+            let (request, found) = find(connection, request, resume).await?;
+            Plan::new(&request, &self.server, self.site, found)?
+        };
+        // Of an interrupted fill some is there already, and has its space.
+        if let Some(disk) = self.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none()) {
             refuse_too_little(disk, &plan)?;
         }
         Ok(plan)
@@ -154,7 +157,15 @@ fn is_loopback(transport: &Transport) -> bool {
 }
 
 fn refuse_too_little(disk: &Disk, plan: &Plan) -> Result<(), FillError> {
-    let predicted = plan.predicted;
+    // A table that grows until it has its size is predicted chunk by chunk.
+    let predicted = match plan.request.amount {
+        Amount::Size(size) if plan.until_size.is_some() => Prediction {
+            sizes: Sizes { heap: size, index: 0 },
+            wal: if plan.predicted.wal > 0 { size } else { 0 },
+            temporary: 0,
+        },
+        _ => plan.predicted,
+    };
     // Dropped tables are truncated at the commit of the drop, so their space comes back in time.
     let free = disk.free + plan.dropped_bytes;
     if predicted.peak() <= free {
@@ -182,30 +193,20 @@ async fn find(
     let ledger = ledger::name(&tables.bulk.name);
     let query = include_str!("../sql/schema.sql");
     let row = ask(connection, query, &[&request.schema, &relations, &ledger]).await?;
-    let role: String = row.get("role");
-    let Some(schema) = row.get::<_, Option<String>>("schema") else {
-        return Err(FillError::NoSchema);
-    };
-    let schema_exists: bool = row.get("schema_exists");
-    if !schema_exists && !row.get::<_, bool>("may_create_schema") {
-        let database = row.get("database");
-        return Err(FillError::CreateSchemaPrivilege { role, schema, database });
-    }
-    if schema_exists && !row.get::<_, bool>("may_create_tables") {
-        return Err(FillError::SchemaPrivilege { role, schema });
-    }
+    let (schema, schema_exists) = usable_schema(&row)?;
     let mut taken: Vec<String> = row.get("taken");
     let missing: Vec<String> = tables.all().map(|table| table.name.clone()).collect();
     let missing: Vec<String> = missing.into_iter().filter(|name| !taken.contains(name)).collect();
     let creates = request.steps.include(InitStep::Create);
     let drops = request.steps.include(InitStep::Drop);
-    let request = if creates || !missing.is_empty() {
-        request.clone()
+    let (request, present) = if creates || !missing.is_empty() {
+        (request.clone(), None)
     } else {
-        present::adjusted(connection, request, &schema, &tables.bulk.name).await?
+        let (request, present) = present::adjusted(connection, request, &schema, &tables.bulk.name).await?;
+        (request, Some(present))
     };
     let bytes = u64::try_from(row.get::<_, i64>("taken_bytes")).unwrap_or_default();
-    let mut found = Found { schema, schema_exists, bytes, ..Found::default() };
+    let mut found = Found { schema, schema_exists, bytes, present, ..Found::default() };
     if row.get::<_, bool>("ledger_exists") {
         let comment: Option<String> = row.get("ledger_comment");
         let unfinished =
@@ -238,6 +239,33 @@ async fn find(
     }
     found.tables.append(&mut taken);
     Ok((request, found))
+}
+
+/// Whether the schema for new tables exists; refuses one that the role may not create or use.
+pub(super) async fn schema_for_tables(
+    connection: &Connection,
+    schema: Option<&str>,
+) -> Result<bool, FillError> {
+    let none: Vec<String> = Vec::new();
+    let row = ask(connection, include_str!("../sql/schema.sql"), &[&schema, &none, &""]).await?;
+    usable_schema(&row).map(|(_, exists)| exists)
+}
+
+/// The schema's name and whether it exists, from `schema.sql`.
+fn usable_schema(row: &Row) -> Result<(String, bool), FillError> {
+    let role: String = row.get("role");
+    let Some(schema) = row.get::<_, Option<String>>("schema") else {
+        return Err(FillError::NoSchema);
+    };
+    let exists: bool = row.get("schema_exists");
+    if !exists && !row.get::<_, bool>("may_create_schema") {
+        let database = row.get("database");
+        return Err(FillError::CreateSchemaPrivilege { role, schema, database });
+    }
+    if exists && !row.get::<_, bool>("may_create_tables") {
+        return Err(FillError::SchemaPrivilege { role, schema });
+    }
+    Ok((schema, exists))
 }
 
 /// One row of a query about the server.

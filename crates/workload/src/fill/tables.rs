@@ -38,7 +38,17 @@ impl Tables {
             return Self { small: Vec::new(), bulk: rows.table.clone() };
         }
         let rows = plan.chunking.rows.map_or(u64::MAX, |rows| plan.chunking.first_row + rows);
-        Self::new(&plan.subject, rows, plan.scale, plan.payload)
+        Self::new(&plan.subject, rows, plan.scale, plan.payload).with_ids(plan.wide_ids)
+    }
+
+    /// With ids of the type that the tables which are there have, if they are; else as pgbench chooses.
+    fn with_ids(mut self, wide: Option<bool>) -> Self {
+        let Some(wide) = wide else { return self };
+        let tables = self.small.iter_mut().chain([&mut self.bulk]);
+        for column in tables.flat_map(|table| &mut table.columns).filter(|column| column.name == "aid") {
+            column.kind = if wide { Kind::Int8 } else { Kind::Int4 };
+        }
+        self
     }
 
     /// All of them; the bulk last.

@@ -124,7 +124,7 @@ impl Database {
     pub(crate) async fn fill_wish(&self, table: &str, wish: &Wish) -> Result<Described, CatalogError> {
         let info = TableInfo::read(self.client(), table, Scope::Idle).await?;
         let described = describe(self.client(), &info, wish, Scope::Idle).await?;
-        let warnings = verify(self.client(), &info, &described, Scope::Idle).await?;
+        let warnings = verify(self.client(), &info, &described, Scope::Idle).await?.warnings;
         assert_eq!(warnings, Vec::<String>::new());
         self.load(&info, &described).await;
         Ok(described)

@@ -5,7 +5,7 @@ use std::fmt;
 use measure::human::bytes;
 use serde::Serialize;
 
-use super::{Mark, Shortage};
+use super::{Mark, Shortage, VolumeRole};
 use crate::volume::Space;
 
 /// Something that happened.
@@ -16,6 +16,13 @@ pub struct Event {
     /// What it was.
     #[serde(flatten)]
     pub what: What,
+}
+
+impl From<&Event> for measure::Event {
+    fn from(event: &Event) -> Self {
+        let what = serde_json::to_value(&event.what).unwrap_or_default();
+        Self { at: event.at, text: event.what.to_string(), what }
+    }
 }
 
 /// What can happen. Volume and sizes are the tables'; `loaded` counts the heap bytes of this fill's
@@ -71,6 +78,13 @@ pub enum What {
         /// Seconds from the wait's begin until that chunk could begin.
         after: f64,
     },
+    /// No chunk begins any more.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// Bytes.
+        loaded: u64,
+    },
 }
 
 impl fmt::Display for What {
@@ -99,6 +113,7 @@ impl fmt::Display for What {
                 write!(f, "space came back after {after:.1} s")?;
                 gained.map_or(Ok(()), |gained| write!(f, ": {} more", bytes(gained)))
             }
+            Self::Stopped { reason, loaded } => write!(f, "{reason}, after {} of heap", bytes(*loaded)),
         }
     }
 }
@@ -115,23 +130,24 @@ pub enum StopReason {
     Complete,
     /// The next chunk would take what stays free.
     BrimReached {
-        /// Bytes free.
+        /// Which volume has no more room.
+        volume: VolumeRole,
+        /// Bytes free there.
         free: u64,
         /// Of those, bytes that stay free.
         kept: u64,
         /// What for.
         because: String,
+        /// What another chunk would take, with all that later steps still need, bytes.
+        needed: u64,
     },
     /// The server has no more room.
     DiskFull {
         /// How it said so.
         shortage: Shortage,
     },
-    /// Only as much is free as was asked for.
-    UntilFree {
-        /// Bytes free.
-        free: u64,
-    },
+    /// The table's ids are of type integer, and there are no more of them.
+    IdsUsedUp,
     /// The time is over.
     Duration {
         /// Asked for, seconds.
@@ -143,16 +159,16 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete => f.write_str("all rows are there"),
-            Self::BrimReached { free, kept, because } => {
+            Self::BrimReached { volume, free, kept, because, needed } => {
+                let (free, kept, needed) = (bytes(*free), bytes(*kept), bytes(*needed));
                 write!(
                     f,
-                    "filled to the brim: {} are free, {} of them kept {because}",
-                    bytes(*free),
-                    bytes(*kept)
+                    "no room for more on {volume}: {free} free, {kept} of them kept ({because}); another chunk and \
+                     later steps need {needed}"
                 )
             }
-            Self::DiskFull { shortage } => write!(f, "filled to the brim: {shortage}"),
-            Self::UntilFree { free } => write!(f, "{} are left free, as asked", bytes(*free)),
+            Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),
+            Self::IdsUsedUp => f.write_str("the table's ids are integers, and all of them are used"),
             Self::Duration { seconds } => write!(f, "{seconds} s are over"),
         }
     }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use super::event::{Event, StopReason};
 use super::headroom::{Headroom, SpaceRule};
 use super::ledger::{self, Ledger, No, Reading, Ticket};
+use super::places::Places;
 use super::refusal::{LimitsError, OutOfSpace};
-use super::{ChunkSpace, Limits, Shortage, SpaceLimit};
+use super::{ChunkSpace, Limits, Owed, Shortage, SpaceLimit};
 use crate::volume::{Volume, Volumes, wal_held};
 
 /// Between two readings of the volumes.
@@ -37,6 +38,15 @@ pub struct Sight {
     gauge: Gauge,
 }
 
+/// How far a fill is from its end, as far as that is a matter of space. Bytes of the tables' volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Free.
+    pub free: u64,
+    /// Of those, what chunks may still take, their keys included.
+    pub to_go: u64,
+}
+
 impl Sight {
     /// Of these volumes; `rule` says what has to stay free on them.
     pub fn new(volumes: &Volumes, rule: SpaceRule) -> Self {
@@ -46,6 +56,11 @@ impl Sight {
     /// What people must know before a fill begins, if anything.
     pub(super) fn warning(&self) -> Option<String> {
         self.rule.warning()
+    }
+
+    /// The tables' volume.
+    pub fn volume(&self) -> &Volume {
+        &self.gauge.heap
     }
 
     /// What stays free on the tables' volume as things stand: `--reserve` or the server's need,
@@ -73,15 +88,15 @@ struct State {
 }
 
 impl<'a> Governor<'a> {
-    /// Time counts from now. `sight` is none where the server's volumes cannot be seen; `chunk` is what
-    /// the chunks take.
+    /// Time counts from now. `sight` is none where the server's volumes cannot be seen; `owed` is what an
+    /// earlier run's chunks still need.
     ///
     /// # Errors
     /// If the limits cannot be kept: see [`LimitsError`].
     pub fn new(
         limits: Limits,
         sight: Option<Sight>,
-        chunk: ChunkSpace,
+        owed: Owed,
         tell: &'a Tell<'a>,
     ) -> Result<Self, LimitsError> {
         let (gauge, seen) = if let Some(Sight { rule, mut gauge }) = sight {
@@ -91,13 +106,40 @@ impl<'a> Governor<'a> {
             refuse_blind(&limits)?;
             (None, None)
         };
-        let ledger = Ledger::new(limits, seen);
-        ledger.refuse_full(chunk)?;
+        let ledger = Ledger::new(limits, seen, owed);
         let now = Instant::now();
         let state = State { ledger, gauge, read_at: now, told: 0 };
-        let governor = Self { began: now, state: Mutex::new(state), tell };
-        governor.tell_news(&mut governor.lock());
-        Ok(governor)
+        Ok(Self { began: now, state: Mutex::new(state), tell })
+    }
+
+    /// Rows begin to come: what was done before, tables dropped for example, is looked at now.
+    ///
+    /// # Errors
+    /// If the volume cannot be read.
+    pub fn begin(&self) -> Result<(), OutOfSpace> {
+        let mut state = self.lock();
+        if let Some(gauge) = &mut state.gauge {
+            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+            state.read_at = Instant::now();
+            state.ledger.begin(self.now(), reading);
+        }
+        self.tell_news(&mut state);
+        Ok(())
+    }
+
+    /// Refuses a fill that has no room even for one chunk, unless it may wait for some. `freed` bytes of
+    /// the tables' volume come back before it begins.
+    ///
+    /// # Errors
+    /// [`LimitsError::NoRoom`].
+    pub fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
+        self.lock().ledger.refuse_full(chunk, freed)
+    }
+
+    /// So many bytes beside the tables can be given up for the checkpoints' own files: as many less
+    /// have to stay free.
+    pub fn hold_ballast(&self, bytes: u64) {
+        self.lock().ledger.hold_ballast(bytes);
     }
 
     /// Waits, if need be, until a chunk may begin, or it is clear that none may.
@@ -155,17 +197,25 @@ impl<'a> Governor<'a> {
     }
 
     /// Looks at the volumes all the time, so that marks are told when they are crossed and not only
-    /// when the next chunk begins.
-    pub async fn watch(&self) -> Infallible {
+    /// when the next chunk begins. `seen` is told each time how far the brim is, where that can be seen.
+    pub async fn watch(&self, seen: impl Fn(Outlook)) -> Infallible {
         loop {
-            {
+            let outlook = {
                 let mut state = self.lock();
                 // Where this matters, the next chunk meets it too.
                 let _ = self.refresh(&mut state);
                 self.tell_news(&mut state);
-            }
+                state.ledger.outlook()
+            };
+            outlook.map(&seen);
             tokio::time::sleep(READ_INTERVAL).await;
         }
+    }
+
+    /// Free on the tables' volume now, bytes; none where that cannot be seen.
+    pub fn free(&self) -> Option<u64> {
+        let space = self.lock().gauge.as_ref()?.heap.space();
+        space.ok().map(|space| space.free)
     }
 
     /// All that happened, oldest first.
@@ -219,26 +269,28 @@ fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
 /// Reads the volumes.
 struct Gauge {
     heap: Volume,
+    others: Vec<Volume>,
     pg_wal: Option<PathBuf>,
-    other_wal: Option<Volume>,
     held: Option<(Instant, u64)>,
 }
 
 impl Gauge {
     fn new(volumes: &Volumes) -> Self {
+        let (_, distinct) = Places::of(volumes);
         Self {
             heap: volumes.heap.clone(),
+            others: distinct.into_iter().skip(1).collect(),
             pg_wal: volumes.wal.as_ref().map(|volume| volume.directory().to_owned()),
-            other_wal: volumes.wal.clone().filter(|volume| !volume.is_same_as(&volumes.heap)),
             held: None,
         }
     }
 
     fn read(&mut self) -> io::Result<Reading> {
+        let others = self.others.iter().map(|volume| Ok(volume.space()?.free));
         Ok(Reading {
             heap: self.heap.space()?,
+            others: others.collect::<io::Result<_>>()?,
             wal_held: self.wal_held()?,
-            wal_free: self.other_wal.as_ref().map(Volume::space).transpose()?.map(|space| space.free),
         })
     }
 

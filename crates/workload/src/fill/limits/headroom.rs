@@ -12,6 +12,8 @@ use serde::Serialize;
 use tokio_postgres::{Client, Error};
 
 use super::ledger::Reading;
+use super::places::Places;
+use super::{ChunkSpace, Owed, VolumeRole};
 use crate::volume::Volumes;
 
 /// For what is no WAL: a checkpoint's files, commit status, catalogs.
@@ -117,9 +119,9 @@ fn removed_late(facts: &WalFacts, place: WalPlace) -> Growth {
         };
     }
     let most = match place {
-        WalPlace::Same => facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT,
+        WalPlace::Shared => facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT,
         // Nothing else takes from that volume: whether it suits max_wal_size was its owner's choice.
-        WalPlace::Other | WalPlace::Unseen => facts.max_wal_size,
+        WalPlace::Alone | WalPlace::Unseen => facts.max_wal_size,
     };
     let kept = facts.max_wal_size + facts.wal_keep_size;
     let (ceiling, because) = if kept > most {
@@ -143,69 +145,89 @@ fn removed_late(facts: &WalFacts, place: WalPlace) -> Growth {
     }
 }
 
-/// Where WAL is, as seen from the tables' volume.
+/// What shares the volume of WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WalPlace {
-    Same,
-    Other,
+enum WalPlace {
+    /// Something that the fill writes.
+    Shared,
+    /// Nothing.
+    Alone,
     Unseen,
 }
 
 /// What has to stay free on the volumes of a fill.
 #[derive(Clone, Debug)]
 pub struct SpaceRule {
-    data_here: bool,
-    place: WalPlace,
+    places: Places,
     growth: Growth,
     floor: u64,
+    ballast: u64,
 }
 
 impl SpaceRule {
     /// For these volumes and this use of WAL.
     pub fn new(volumes: &Volumes, facts: &WalFacts, wal: WalUse) -> Self {
-        let place = match &volumes.wal {
-            Some(volume) if volume.is_same_as(&volumes.heap) => WalPlace::Same,
-            Some(_) => WalPlace::Other,
+        Self::at(Places::of(volumes).0, facts, wal)
+    }
+
+    pub(super) fn at(places: Places, facts: &WalFacts, wal: WalUse) -> Self {
+        let place = match places.wal {
             None => WalPlace::Unseen,
+            wal if [Some(Places::TABLES), Some(places.keys), places.sort].contains(&wal) => WalPlace::Shared,
+            Some(_) => WalPlace::Alone,
         };
-        Self::on(volumes.data.is_same_as(&volumes.heap), place, facts, wal)
+        Self { places, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS, ballast: 0 }
     }
 
-    pub(super) fn on(data_here: bool, place: WalPlace, facts: &WalFacts, wal: WalUse) -> Self {
-        Self { data_here, place, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS }
+    /// So many bytes beside the tables are as good as free for the checkpoints' own files.
+    pub(super) fn hold_ballast(&mut self, bytes: u64) {
+        self.ballast = bytes;
     }
 
-    /// What stays free on the tables' volume.
-    pub fn on_heap_volume(&self, reading: &Reading) -> Headroom {
-        let data = if self.data_here { DATA_MARGIN } else { 0 };
-        match (self.place == WalPlace::Same).then(|| self.for_wal(reading.wal_held)) {
-            Some(wal) => Headroom { bytes: wal.bytes + data, because: wal.because },
-            None if self.data_here => {
-                Headroom { bytes: data, because: "for the checkpoints' own files".to_owned() }
-            }
-            None => Headroom { bytes: 0, because: "neither WAL nor data directory is there".to_owned() },
+    /// What stays free on the volume of this number.
+    pub(super) fn on_volume(&self, number: usize, reading: &Reading) -> Headroom {
+        let ballast = if number == Places::TABLES { self.ballast } else { 0 };
+        let data = if self.places.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
+        if self.places.wal == Some(number) {
+            let wal = self.for_wal(reading.wal_held);
+            return Headroom { bytes: wal.bytes + data, because: wal.because };
         }
+        let because = if self.places.data == number {
+            "for the checkpoints' own files"
+        } else {
+            "no WAL, no data directory"
+        };
+        Headroom { bytes: data, because: because.to_owned() }
     }
 
-    /// What stays free on a volume that holds WAL and no tables.
-    pub fn on_wal_volume(&self, reading: &Reading) -> Headroom {
-        self.for_wal(reading.wal_held)
+    /// What so much needs on the volume of this number; `owed` is what finished chunks still need.
+    pub(super) fn needed(&self, number: usize, wanted: ChunkSpace, owed: Owed) -> u64 {
+        let places = &self.places;
+        let on = |place: usize, bytes: u64| if place == number { bytes } else { 0 };
+        let later = owed.and(wanted.later);
+        // Where WAL is removed in time, what stays free for it is enough.
+        let adds_up = !matches!(self.growth, Growth::UpTo { .. });
+        let wal = places.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
+        on(Places::TABLES, wanted.heap)
+            + on(places.keys, wanted.keys + later.keys)
+            + places.sort.map_or(0, |sort| on(sort, later.sort_on_disk()))
+            + wal
     }
 
-    /// Whether a chunk's WAL is free space that is gone afterwards, rather than part of what stays free
-    /// for WAL anyway.
-    pub(super) fn wal_adds_up(&self) -> bool {
-        !matches!(self.growth, Growth::UpTo { .. })
-    }
-
-    /// Whether WAL takes from the tables' volume.
-    pub(super) fn wal_is_here(&self) -> bool {
-        self.place == WalPlace::Same
+    /// What is on the volume of this number.
+    pub(super) fn role(&self, number: usize) -> VolumeRole {
+        match number {
+            Places::TABLES => VolumeRole::Heap,
+            _ if self.places.wal == Some(number) => VolumeRole::Wal,
+            _ if self.places.keys == number => VolumeRole::Keys,
+            _ if self.places.data == number => VolumeRole::Data,
+            _ => VolumeRole::Temporary,
+        }
     }
 
     /// What people must know before the fill begins, if anything.
     pub(super) fn warning(&self) -> Option<String> {
-        if self.place == WalPlace::Unseen {
+        if self.places.wal.is_none() {
             return Some(unseen_warning("pg_wal"));
         }
         match &self.growth {
@@ -250,16 +272,18 @@ mod tests {
 
     const MB: u64 = 1_000_000;
 
+    const WAL: ChunkSpace = ChunkSpace { wal: MB, ..ChunkSpace::NONE };
+
     fn facts() -> WalFacts {
         WalFacts { segment_size: 16 * MB, max_wal_size: 1000 * MB, ..WalFacts::default() }
     }
 
     fn reading(wal_held: u64) -> Reading {
-        Reading { heap: Space { size: 0, used: 0, free: 0 }, wal_held, wal_free: None }
+        Reading { heap: Space { size: 0, used: 0, free: 0 }, others: Vec::new(), wal_held }
     }
 
     fn here(facts: &WalFacts, wal: WalUse, held: u64) -> Headroom {
-        SpaceRule::on(true, WalPlace::Same, facts, wal).on_heap_volume(&reading(held))
+        SpaceRule::at(Places::TOGETHER, facts, wal).on_volume(0, &reading(held))
     }
 
     #[test]
@@ -281,11 +305,11 @@ mod tests {
 
     #[test]
     fn a_known_amount_of_wal_that_fits_is_counted_chunk_by_chunk() {
-        let rule = |total| SpaceRule::on(true, WalPlace::Same, &facts(), WalUse::Total(total));
-        assert_eq!(rule(900 * MB).on_heap_volume(&reading(0)).bytes, 64 * MB + DATA_MARGIN);
-        assert!(rule(900 * MB).wal_adds_up());
-        assert_eq!(rule(2000 * MB).on_heap_volume(&reading(0)).bytes, 1300 * MB + DATA_MARGIN);
-        assert!(!rule(2000 * MB).wal_adds_up());
+        let rule = |total| SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Total(total));
+        assert_eq!(rule(900 * MB).on_volume(0, &reading(0)).bytes, 64 * MB + DATA_MARGIN);
+        assert_eq!(rule(900 * MB).needed(0, WAL, Owed::default()), MB);
+        assert_eq!(rule(2000 * MB).on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN);
+        assert_eq!(rule(2000 * MB).needed(0, WAL, Owed::default()), 0);
     }
 
     #[test]
@@ -306,10 +330,29 @@ mod tests {
 
     #[test]
     fn wal_may_have_all_of_its_own_volume() {
-        let rule = SpaceRule::on(true, WalPlace::Other, &facts(), WalUse::Full);
-        assert_eq!(rule.on_wal_volume(&reading(300 * MB)).bytes, 700 * MB);
-        assert_eq!(rule.on_wal_volume(&reading(1000 * MB)).bytes, 64 * MB, "it recycles its segments now");
-        assert_eq!(rule.on_heap_volume(&reading(300 * MB)).bytes, DATA_MARGIN);
+        let rule = SpaceRule::at(Places { wal: Some(1), ..Places::TOGETHER }, &facts(), WalUse::Full);
+        assert_eq!(rule.on_volume(1, &reading(300 * MB)).bytes, 700 * MB);
+        assert_eq!(rule.on_volume(1, &reading(1000 * MB)).bytes, 64 * MB, "it recycles its segments now");
+        assert_eq!(rule.on_volume(0, &reading(300 * MB)).bytes, DATA_MARGIN);
+        let shared = Places { data: 1, wal: Some(1), keys: 1, sort: Some(1) };
+        let rule = SpaceRule::at(shared, &facts(), WalUse::Full);
+        assert_eq!(rule.on_volume(1, &reading(300 * MB)).bytes, 1000 * MB + DATA_MARGIN);
+    }
+
+    #[test]
+    fn each_volume_needs_what_goes_there() {
+        let later = Owed { keys: 10, sort: 100, sort_memory: 99, wal: 1000 };
+        let chunk = ChunkSpace { heap: 1, keys: 2, wal: 3, later };
+        let places = Places { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
+        let rule = SpaceRule::at(places, &facts(), WalUse::Little);
+        let needed = |number| rule.needed(number, chunk, Owed::default());
+        assert_eq!([0, 1, 2, 3].map(needed), [1, 1003, 12, 100]);
+        let together = SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Full);
+        assert_eq!(together.needed(0, chunk, later), 1 + 2 + 2 * 10 + 2 * 100, "WAL has its share already");
+        let in_memory = Owed { sort_memory: 100, ..later };
+        let chunk = ChunkSpace { later: in_memory, ..chunk };
+        assert_eq!(rule.needed(3, chunk, Owed::default()), 0);
+        assert_eq!(rule.needed(3, chunk, in_memory), 200);
     }
 
     #[test]
@@ -318,24 +361,26 @@ mod tests {
             WalFacts { idle_slots: vec!["standby".to_owned()], ..facts() },
             WalFacts { archiving_fails: true, ..facts() },
         ] {
-            let rule = SpaceRule::on(true, WalPlace::Same, &facts, WalUse::Full);
-            assert!(rule.wal_adds_up());
+            let rule = SpaceRule::at(Places::TOGETHER, &facts, WalUse::Full);
+            assert_eq!(rule.needed(0, WAL, Owed::default()), MB);
             assert!(rule.warning().is_some_and(|text| text.contains("will stay")));
         }
-        let bounded = SpaceRule::on(true, WalPlace::Same, &facts(), WalUse::Full);
-        assert!(!bounded.wal_adds_up());
+        let bounded = SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Full);
+        assert_eq!(bounded.needed(0, WAL, Owed::default()), 0);
         assert_eq!(bounded.warning(), None);
     }
 
     #[test]
     fn only_what_is_on_the_tables_volume_needs_room_there() {
-        let on = |data_here, place| {
-            SpaceRule::on(data_here, place, &facts(), WalUse::Little).on_heap_volume(&reading(0)).bytes
+        let on = |data, wal| {
+            let places = Places { data, wal: Some(wal), ..Places::TOGETHER };
+            SpaceRule::at(places, &facts(), WalUse::Little).on_volume(0, &reading(0)).bytes
         };
-        assert_eq!(on(false, WalPlace::Other), 0);
-        assert_eq!(on(true, WalPlace::Other), DATA_MARGIN);
-        assert_eq!(on(false, WalPlace::Same), 64 * MB);
-        let unseen = SpaceRule::on(true, WalPlace::Unseen, &facts(), WalUse::Little);
+        assert_eq!(on(1, 1), 0);
+        assert_eq!(on(0, 1), DATA_MARGIN);
+        assert_eq!(on(1, 0), 64 * MB);
+        let places = Places { wal: None, ..Places::TOGETHER };
+        let unseen = SpaceRule::at(places, &facts(), WalUse::Little);
         assert!(unseen.warning().is_some_and(|text| text.contains("PANIC") && text.contains("unlogged")));
     }
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use super::event::{Event, StopReason, What};
 use super::headroom::{Headroom, SpaceRule};
+use super::places::Places;
 use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
-use super::{ChunkSpace, Limits, Mark, Percent, Shortage, SpaceLimit};
+use super::{ChunkSpace, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
 use crate::volume::Space;
 
 /// Between two looks at a volume that has no room.
@@ -22,10 +23,17 @@ const LONGEST_RETRY: Duration = Duration::from_secs(30);
 pub struct Reading {
     /// The tables' volume.
     pub heap: Space,
+    /// Free on the fill's other volumes, bytes.
+    pub others: Vec<u64>,
     /// Bytes that `pg_wal` takes; 0 where it cannot be seen.
     pub wal_held: u64,
-    /// Free where WAL is, if that is another volume, bytes.
-    pub wal_free: Option<u64>,
+}
+
+impl Reading {
+    /// Free on each volume by its number.
+    fn free(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::once(self.heap.free).chain(self.others.iter().copied())
+    }
 }
 
 /// A chunk that may run. Handed back when it ended, one way or another.
@@ -79,48 +87,66 @@ pub(super) struct Ledger {
     sight: Option<(SpaceRule, Reading)>,
     running: BTreeMap<u64, ChunkSpace>,
     unseen: Vec<Ticket>,
-    owed: u64,
+    owed: Owed,
     loaded: u64,
     next_ticket: u64,
     marks: Vec<Mark>,
     told_size: u64,
     wait: Option<Wait>,
     full: Option<Shortage>,
+    stopped: bool,
     events: Vec<Event>,
 }
 
 impl Ledger {
-    /// `sight` is the first reading, and what has to stay free; none where nothing can be seen.
-    pub(super) fn new(limits: Limits, sight: Option<(SpaceRule, Reading)>) -> Self {
-        let mut ledger = Self {
+    /// `sight` is the first reading, and what has to stay free; none where nothing can be seen. `owed` is
+    /// what an earlier run's chunks still need.
+    pub(super) fn new(limits: Limits, sight: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
+        Self {
             marks: limits.marks.clone(),
             limits,
             told_size: sight.as_ref().map_or(0, |(_, reading)| reading.heap.size),
             sight,
             running: BTreeMap::new(),
             unseen: Vec::new(),
-            owed: 0,
+            owed,
             loaded: 0,
             next_ticket: 0,
             wait: None,
             full: None,
+            stopped: false,
             events: Vec::new(),
-        };
-        for (mark, space) in ledger.crossed() {
-            ledger.tell(Duration::ZERO, What::MarkPassedBefore { mark, space });
         }
-        ledger
     }
 
+    /// Rows begin to come; `reading` is made after all that was done before.
+    pub(super) fn begin(&mut self, now: Duration, reading: Reading) {
+        let Some((_, current)) = &mut self.sight else { return };
+        self.told_size = reading.heap.size;
+        *current = reading;
+        for (mark, space) in self.crossed() {
+            self.tell(now, What::MarkPassedBefore { mark, space });
+        }
+    }
+
+    /// `freed` bytes of the tables' volume come back before the first chunk.
+    ///
     /// # Errors
     /// If there is no room even for this one, and waiting for some was not asked for.
-    pub(super) fn refuse_full(&self, chunk: ChunkSpace) -> Result<(), LimitsError> {
-        match self.lack(chunk) {
+    pub(super) fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
+        match self.lack(chunk, freed) {
             Some(Lack { volume, needed, free, kept }) if self.limits.wait_for_space.is_none() => {
                 let Headroom { bytes: kept, because } = kept;
                 Err(LimitsError::NoRoom { volume, needed, free, kept, because })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// See [`SpaceRule::hold_ballast`].
+    pub(super) fn hold_ballast(&mut self, bytes: u64) {
+        if let Some((rule, _)) = &mut self.sight {
+            rule.hold_ballast(bytes);
         }
     }
 
@@ -145,17 +171,17 @@ impl Ledger {
     /// May this chunk begin?
     pub(super) fn admit(&mut self, now: Duration, chunk: ChunkSpace) -> Result<Ticket, No> {
         if let Some(limit) = self.limits.duration.filter(|limit| now >= *limit) {
-            return Err(No::Stop(StopReason::Duration { seconds: limit.as_secs_f64() }));
+            return Err(self.stop(now, StopReason::Duration { seconds: limit.as_secs_f64() }));
         }
         if let Some(shortage) = self.full {
-            return Err(No::Stop(StopReason::DiskFull { shortage }));
+            return Err(self.stop(now, StopReason::DiskFull { shortage }));
         }
         let unseen = self.unseen.iter().map(|ticket| ticket.chunk);
-        let pending = self.running.values().copied().chain(unseen).fold(ChunkSpace::default(), sum);
-        if self.lack(sum(pending, chunk)).is_none() {
+        let pending = self.running.values().copied().chain(unseen).fold(ChunkSpace::NONE, ChunkSpace::and);
+        if self.lack(pending.and(chunk), 0).is_none() {
             return Ok(self.grant(now, chunk));
         }
-        Err(match self.lack(chunk) {
+        Err(match self.lack(chunk, 0) {
             // Others are in the way; when they have ended, it can be seen what they took.
             None => No::Wait(LOOK_AGAIN),
             Some(lack) => self.no_room(now, lack),
@@ -165,7 +191,7 @@ impl Ledger {
     /// The chunk is committed.
     pub(super) fn done(&mut self, now: Duration, ticket: Ticket) {
         self.loaded += ticket.chunk.heap;
-        self.owed += ticket.chunk.later;
+        self.owed = self.owed.and(ticket.chunk.later);
         if let Some(wait) = self.wait.take_if(|wait| ticket.number >= wait.first_ticket) {
             let gained = ticket.free.zip(wait.free).map(|(now, then)| now.saturating_sub(then));
             let after = ticket.granted_at.saturating_sub(wait.since).as_secs_f64();
@@ -189,10 +215,19 @@ impl Ledger {
         match self.limits.space {
             SpaceLimit::Brim { .. } => {
                 self.full = Some(shortage);
-                No::Stop(StopReason::DiskFull { shortage })
+                self.stop(now, StopReason::DiskFull { shortage })
             }
             SpaceLimit::MustFit | SpaceLimit::UntilFree(_) => No::Fail(OutOfSpace::Reported(shortage)),
         }
+    }
+
+    /// How far the brim is; none where nothing can be seen.
+    pub(super) fn outlook(&self) -> Option<Outlook> {
+        let (rule, reading) = self.sight.as_ref()?;
+        let free = reading.heap.free;
+        let owed = rule.needed(Places::TABLES, ChunkSpace::NONE, self.owed);
+        let kept = kept(&self.limits, rule, reading).bytes;
+        Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
     }
 
     /// All that was told so far, oldest first.
@@ -218,44 +253,47 @@ impl Ledger {
         self.sight.as_ref().map(|(_, reading)| reading.heap.free)
     }
 
-    /// What is missing for `wanted` on the volumes as last seen.
-    fn lack(&self, wanted: ChunkSpace) -> Option<Lack> {
+    /// What is missing for `wanted` on the volumes as last seen, and `freed` bytes more on the tables'.
+    fn lack(&self, wanted: ChunkSpace, freed: u64) -> Option<Lack> {
         let (rule, reading) = self.sight.as_ref()?;
-        let wal = if rule.wal_adds_up() { wanted.wal } else { 0 };
-        let here = if rule.wal_is_here() { wal } else { 0 };
-        let on_heap = Lack {
-            volume: VolumeRole::Heap,
-            needed: wanted.heap + wanted.later + self.owed + here,
-            free: reading.heap.free,
-            kept: kept(&self.limits, rule, reading),
-        };
-        let on_wal = reading.wal_free.map(|free| Lack {
-            volume: VolumeRole::Wal,
-            needed: wal,
-            free,
-            kept: rule.on_wal_volume(reading),
+        let lacks = reading.free().enumerate().map(|(number, free)| Lack {
+            volume: rule.role(number),
+            needed: rule.needed(number, wanted, self.owed),
+            free: if number == Places::TABLES { free.saturating_add(freed) } else { free },
+            kept: match number {
+                Places::TABLES => kept(&self.limits, rule, reading),
+                _ => rule.on_volume(number, reading),
+            },
         });
-        [Some(on_heap), on_wal]
-            .into_iter()
-            .flatten()
-            .find(|lack| lack.free < lack.kept.bytes.saturating_add(lack.needed))
+        lacks.into_iter().find(|lack| lack.free < lack.kept.bytes.saturating_add(lack.needed))
     }
 
     fn no_room(&mut self, now: Duration, lack: Lack) -> No {
         let Lack { volume, needed, free, kept } = lack;
+        let Headroom { bytes: kept, because } = kept;
         if matches!(self.limits.space, SpaceLimit::UntilFree(_)) && volume == VolumeRole::Heap {
-            return No::Stop(StopReason::UntilFree { free });
+            return self.stop(now, StopReason::BrimReached { volume, free, kept, because, needed });
         }
         if let Some(waited) = self.keep_waiting(now, None) {
             return No::Wait(LOOK_AGAIN.min(waited.left));
         }
-        let Headroom { bytes: kept, because } = kept;
         match self.limits.space {
-            SpaceLimit::Brim { .. } => No::Stop(StopReason::BrimReached { free, kept, because }),
+            SpaceLimit::Brim { .. } => {
+                self.stop(now, StopReason::BrimReached { volume, free, kept, because, needed })
+            }
             SpaceLimit::MustFit | SpaceLimit::UntilFree(_) => {
                 No::Fail(OutOfSpace::NoRoom { volume, needed, free, kept, because })
             }
         }
+    }
+
+    /// The fill is done; the first reason is told.
+    fn stop(&mut self, now: Duration, reason: StopReason) -> No {
+        if !self.stopped {
+            self.stopped = true;
+            self.tell(now, What::Stopped { reason: reason.clone(), loaded: self.loaded });
+        }
+        No::Stop(reason)
     }
 
     /// None if waiting was not asked for, or long enough.
@@ -300,13 +338,9 @@ struct Waited {
 
 /// What stays free on the tables' volume: what was asked for or what the server needs, whichever is more.
 pub(super) fn kept(limits: &Limits, rule: &SpaceRule, reading: &Reading) -> Headroom {
-    let needed = rule.on_heap_volume(reading);
+    let needed = rule.on_volume(Places::TABLES, reading);
     let asked = limits.asked_free();
     if asked > needed.bytes { Headroom { bytes: asked, because: "as asked".to_owned() } } else { needed }
-}
-
-fn sum(a: ChunkSpace, b: ChunkSpace) -> ChunkSpace {
-    ChunkSpace { heap: a.heap + b.heap, wal: a.wal + b.wal, later: a.later + b.later }
 }
 
 /// Bytes free when so much is used.

@@ -3,22 +3,26 @@
 use proptest::prelude::*;
 
 use super::super::WalUse;
-use super::super::headroom::{WalFacts, WalPlace};
+use super::super::headroom::WalFacts;
+use super::super::places::Places;
 use super::*;
 
 const MB: u64 = 1_000_000;
 
 /// Tables alone on their volume: nothing but what is asked for stays free.
 fn alone() -> SpaceRule {
-    SpaceRule::on(false, WalPlace::Other, &WalFacts::default(), WalUse::Little)
+    let elsewhere = Places { data: 1, wal: Some(1), ..Places::TOGETHER };
+    SpaceRule::at(elsewhere, &WalFacts::default(), WalUse::Little)
 }
 
 fn reading(size: u64, free: u64) -> Reading {
-    Reading { heap: Space { size, used: size - free, free }, wal_held: 0, wal_free: None }
+    Reading { heap: Space { size, used: size - free, free }, others: Vec::new(), wal_held: 0 }
 }
 
 fn ledger(limits: Limits, free: u64) -> Ledger {
-    Ledger::new(limits, Some((alone(), reading(1000 * MB, free))))
+    let mut ledger = Ledger::new(limits, Some((alone(), reading(1000 * MB, free))), Owed::NONE);
+    ledger.begin(START, reading(1000 * MB, free));
+    ledger
 }
 
 fn brim(reserve: u64) -> Limits {
@@ -46,7 +50,8 @@ fn chunks_that_run_count() {
     assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "not seen yet");
     ledger.observe(START, reading(1000 * MB, 130 * MB));
     let free = 130 * MB;
-    let reached = StopReason::BrimReached { free, kept: 100 * MB, because: "as asked".to_owned() };
+    let (volume, because) = (VolumeRole::Heap, "as asked".to_owned());
+    let reached = StopReason::BrimReached { volume, free, kept: 100 * MB, because, needed: 40 * MB };
     assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Stop(reached)));
     assert!(ledger.admit(START, heap(30 * MB)).is_ok(), "a smaller one fits");
 }
@@ -56,9 +61,10 @@ fn what_fits_nowhere_is_refused_at_once() {
     let mut ledger = ledger(brim(0), 50 * MB);
     let _running = ledger.admit(START, heap(40 * MB)).unwrap();
     assert!(matches!(ledger.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
-    assert!(matches!(ledger.refuse_full(heap(51 * MB)), Err(LimitsError::NoRoom { .. })));
+    assert!(matches!(ledger.refuse_full(heap(51 * MB), 0), Err(LimitsError::NoRoom { .. })));
+    assert!(ledger.refuse_full(heap(51 * MB), MB).is_ok(), "what is dropped makes room");
     let all = self::ledger(brim(u64::MAX), 50 * MB);
-    assert!(matches!(all.refuse_full(heap(MB)), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
+    assert!(matches!(all.refuse_full(heap(MB), 0), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
 }
 
 #[test]
@@ -67,15 +73,16 @@ fn a_lack_of_space_means_what_was_asked_for() {
     assert!(matches!(must_fit.admit(START, heap(60 * MB)), Err(No::Fail(OutOfSpace::NoRoom { .. }))));
     let until_free = Limits { space: SpaceLimit::UntilFree(20 * MB), ..Limits::default() };
     let mut until_free = ledger(until_free, 50 * MB);
-    let reached = StopReason::UntilFree { free: 50 * MB };
-    assert_eq!(until_free.admit(START, heap(40 * MB)), Err(No::Stop(reached)));
+    let stop = until_free.admit(START, heap(40 * MB));
+    assert!(matches!(stop, Err(No::Stop(StopReason::BrimReached { kept, .. })) if kept == 20 * MB));
     assert!(until_free.admit(START, heap(30 * MB)).is_ok());
 }
 
 #[test]
 fn room_for_later_steps_stays() {
     let mut ledger = ledger(brim(0), 100 * MB);
-    let chunk = ChunkSpace { heap: 40 * MB, wal: 0, later: 10 * MB };
+    let later = Owed { keys: 10 * MB, ..Owed::NONE };
+    let chunk = ChunkSpace { later, ..heap(40 * MB) };
     let ticket = ledger.admit(START, chunk).unwrap();
     ledger.done(START, ticket);
     ledger.observe(START, reading(1000 * MB, 60 * MB));
@@ -84,26 +91,32 @@ fn room_for_later_steps_stays() {
     ledger.observe(START, reading(1000 * MB, 60 * MB));
     assert!(ledger.admit(START, heap(51 * MB)).is_err(), "10 MB are owed to the first");
     assert!(ledger.admit(START, heap(50 * MB)).is_ok());
+
+    let before = Ledger::new(brim(0), Some((alone(), reading(1000 * MB, 60 * MB))), later.times(3));
+    assert!(before.refuse_full(heap(31 * MB), 0).is_err(), "30 MB are owed to an earlier run");
+    assert!(before.refuse_full(heap(30 * MB), 0).is_ok());
 }
 
 #[test]
 fn wal_on_its_own_volume_needs_room_there() {
     let facts = WalFacts { segment_size: MB, max_wal_size: 100 * MB, ..WalFacts::default() };
-    let rule = SpaceRule::on(true, WalPlace::Other, &facts, WalUse::Full);
-    let seen =
-        |wal_held, wal_free| Reading { wal_held, wal_free: Some(wal_free), ..reading(1000 * MB, 900 * MB) };
-    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))));
-    let chunk = ChunkSpace { heap: MB, wal: 50 * MB, later: 0 };
+    let places = Places { wal: Some(1), ..Places::TOGETHER };
+    let rule = SpaceRule::at(places, &facts, WalUse::Full);
+    let seen = |wal_held, free| Reading { wal_held, others: vec![free], ..reading(1000 * MB, 900 * MB) };
+    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
+    let chunk = ChunkSpace { wal: 50 * MB, ..heap(MB) };
     let ticket = ledger.admit(START, chunk).unwrap();
     ledger.done(START, ticket);
     ledger.observe(START, seen(50 * MB, 49 * MB));
+    let stop = ledger.admit(START, chunk);
+    let at_wal = |kept, volume| kept == 50 * MB && volume == VolumeRole::Wal;
     assert!(
-        matches!(ledger.admit(START, chunk), Err(No::Stop(StopReason::BrimReached { kept, .. })) if kept == 50 * MB)
+        matches!(stop, Err(No::Stop(StopReason::BrimReached { kept, volume, .. })) if at_wal(kept, volume))
     );
 
     let stays = WalFacts { archiving_fails: true, ..facts };
-    let rule = SpaceRule::on(true, WalPlace::Other, &stays, WalUse::Full);
-    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))));
+    let rule = SpaceRule::at(places, &stays, WalUse::Full);
+    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
     let _running = ledger.admit(START, chunk).unwrap();
     assert_eq!(ledger.admit(START, chunk), Err(No::Wait(LOOK_AGAIN)));
 }
@@ -121,7 +134,7 @@ fn time_ends_it_while_it_waits_too() {
 fn a_wait_ends_with_space_or_with_its_time() {
     let limits = Limits { wait_for_space: Some(seconds(10)), ..brim(0) };
     let mut ledger = ledger(limits, 50 * MB);
-    assert!(ledger.refuse_full(heap(60 * MB)).is_ok());
+    assert!(ledger.refuse_full(heap(60 * MB), 0).is_ok());
     let before = ledger.admit(seconds(1), heap(40 * MB)).unwrap();
     assert_eq!(ledger.admit(seconds(2), heap(60 * MB)), Err(No::Wait(LOOK_AGAIN)));
     ledger.done(seconds(3), before);
@@ -131,8 +144,8 @@ fn a_wait_ends_with_space_or_with_its_time() {
     ledger.observe(seconds(11), reading(1200 * MB, 50 * MB));
     assert!(matches!(ledger.admit(seconds(20), heap(60 * MB)), Err(No::Wait(_))), "another wait");
     assert!(matches!(ledger.admit(seconds(29), heap(60 * MB)), Err(No::Wait(_))));
-    let stop = ledger.admit(seconds(30), heap(60 * MB));
-    assert!(matches!(stop, Err(No::Stop(StopReason::BrimReached { .. }))));
+    let Err(No::Stop(reason)) = ledger.admit(seconds(30), heap(60 * MB)) else { panic!("it waits on") };
+    assert!(matches!(reason, StopReason::BrimReached { .. }));
     let what: Vec<What> = ledger.events().iter().map(|event| event.what.clone()).collect();
     let waiting =
         |free, loaded| What::WaitingForSpace { shortage: None, free: Some(free), up_to: 10.0, loaded };
@@ -144,6 +157,7 @@ fn a_wait_ends_with_space_or_with_its_time() {
             // What was running before the wait says nothing about space.
             What::SpaceCameBack { gained: Some(160 * MB), after: 7.0 },
             waiting(50 * MB, 100 * MB),
+            What::Stopped { reason, loaded: 100 * MB },
         ]
     );
 }
@@ -151,7 +165,7 @@ fn a_wait_ends_with_space_or_with_its_time() {
 #[test]
 fn unseen_shortage_is_tried_again_ever_more_slowly() {
     let limits = Limits { wait_for_space: Some(seconds(200)), ..brim(0) };
-    let mut ledger = Ledger::new(limits, None);
+    let mut ledger = Ledger::new(limits, None, Owed::NONE);
     let mut now = START;
     let mut pauses = Vec::new();
     let end = loop {
@@ -168,16 +182,16 @@ fn unseen_shortage_is_tried_again_ever_more_slowly() {
     assert_eq!(now, seconds(200));
     assert!(pauses[..pauses.len() - 1].is_sorted(), "{pauses:?}");
     assert_eq!((pauses[0], pauses.iter().max()), (SHORTEST_RETRY, Some(&LONGEST_RETRY)));
-    assert_eq!(ledger.events().len(), 1, "one wait: {:?}", ledger.events());
     assert!(
         matches!(ledger.admit(now, heap(MB)), Err(No::Stop(StopReason::DiskFull { .. }))),
         "for all streams"
     );
+    assert_eq!(ledger.events().len(), 2, "one wait, one end: {:?}", ledger.events());
 }
 
 #[test]
 fn without_brim_a_full_disk_is_a_failure() {
-    let mut ledger = Ledger::new(Limits::default(), None);
+    let mut ledger = Ledger::new(Limits::default(), None, Owed::NONE);
     let ticket = ledger.admit(START, heap(MB)).unwrap();
     let failed = OutOfSpace::Reported(Shortage::Quota);
     assert_eq!(ledger.short(START, ticket, Shortage::Quota), No::Fail(failed));
@@ -226,8 +240,9 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let chunk =
-        (0..64 * MB, 0..64 * MB, 0..8 * MB).prop_map(|(heap, wal, later)| ChunkSpace { heap, wal, later });
+    let chunk = (0..64 * MB, 0..64 * MB, 0..8 * MB, 0..8 * MB).prop_map(|(heap, wal, keys, sort)| {
+        ChunkSpace { heap, wal, keys: 0, later: Owed { keys, sort, sort_memory: 0, wal: 0 } }
+    });
     prop_oneof![
         4 => chunk.prop_map(Step::Ask),
         3 => (any::<prop::sample::Index>(), 0..=100_u64).prop_map(|(which, percent)| Step::Write(which, percent)),
@@ -249,16 +264,18 @@ proptest! {
         percents in prop::collection::vec(1..=99_u8, 0..5),
     ) {
         let facts = WalFacts { segment_size: MB, archiving_fails: true, ..WalFacts::default() };
-        let rule = SpaceRule::on(true, WalPlace::Same, &facts, WalUse::Full);
+        let rule = SpaceRule::at(Places::TOGETHER, &facts, WalUse::Full);
         let mut marks: Vec<Mark> = percents.iter().filter_map(|p| Percent::new(*p)).map(Mark::Used).collect();
         marks.sort_unstable();
         marks.dedup();
         let (mut size, mut left) = (1000 * MB, free);
-        let kept = reserve.max(rule.on_heap_volume(&reading(size, left)).bytes);
+        let kept = reserve.max(rule.on_volume(0, &reading(size, left)).bytes);
         let limits = Limits { marks: marks.clone(), ..brim(reserve) };
-        let mut ledger = Ledger::new(limits, Some((rule, reading(size, left))));
+        let mut ledger = Ledger::new(limits, Some((rule, reading(size, left))), Owed::NONE);
+        ledger.begin(START, reading(size, left));
         let mut running: Vec<(Ticket, u64)> = Vec::new();
         let mut owed = 0;
+        let later = |ticket: &Ticket| ticket.chunk().later.keys + ticket.chunk().later.sort;
         let mut began = false;
         for (at, step) in (1..).zip(steps) {
             let now = seconds(at);
@@ -277,7 +294,7 @@ proptest! {
                 Step::Done(which) if count > 0 => {
                     let (ticket, to_come) = running.swap_remove(which.index(count));
                     left -= to_come;
-                    owed += ticket.chunk().later;
+                    owed += later(&ticket);
                     ledger.done(now, ticket);
                 }
                 Step::Fail(which) if count > 0 => {
@@ -291,7 +308,7 @@ proptest! {
                     left += by;
                 }
             }
-            let to_come: u64 = running.iter().map(|(ticket, to_come)| to_come + ticket.chunk().later).sum();
+            let to_come: u64 = running.iter().map(|(ticket, to_come)| to_come + later(ticket)).sum();
             prop_assert!(!began || left >= kept + to_come + owed, "{left} < {kept} + {to_come} + {owed}");
         }
         prop_assert!(ledger.events().is_sorted_by(|a, b| a.at <= b.at));

@@ -8,13 +8,14 @@ mod event;
 mod governor;
 mod headroom;
 mod ledger;
+mod places;
 mod refusal;
 mod shortage;
 
 use std::time::Duration;
 
 pub use event::{Event, StopReason, What};
-pub use governor::{Admission, Governor, Sight, Tell};
+pub use governor::{Admission, Governor, Outlook, Sight, Tell};
 pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
 pub use ledger::{Reading, Ticket};
 pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
@@ -59,6 +60,11 @@ impl Limits {
     /// Whether the fill ends by these limits rather than by an amount.
     pub fn is_open_ended(&self) -> bool {
         self.space != SpaceLimit::MustFit || self.duration.is_some()
+    }
+
+    /// Whether the server may come to report a full disk, and the fill to go on or end well.
+    pub fn may_meet_full_disk(&self) -> bool {
+        matches!(self.space, SpaceLimit::Brim { .. }) || self.wait_for_space.is_some()
     }
 
     /// What people must know before a fill with these limits begins, if anything. `sight` as for
@@ -116,10 +122,66 @@ impl std::fmt::Display for Mark {
 pub struct ChunkSpace {
     /// Blocks that its rows add to the heap.
     pub heap: u64,
+    /// What keys that are there already grow by.
+    pub keys: u64,
     /// WAL that it writes.
     pub wal: u64,
-    /// What later steps take for its rows on the same volume: keys, maps.
-    pub later: u64,
+    /// What later steps take for its rows.
+    pub later: Owed,
+}
+
+impl ChunkSpace {
+    const NONE: Self = Self { heap: 0, keys: 0, wal: 0, later: Owed::NONE };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            heap: self.heap + other.heap,
+            keys: self.keys + other.keys,
+            wal: self.wal + other.wal,
+            later: self.later.and(other.later),
+        }
+    }
+}
+
+/// What steps after the load take for rows that are loaded, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Owed {
+    /// Keys.
+    pub keys: u64,
+    /// What is sorted to build them.
+    pub sort: u64,
+    /// If it is no more than this, it is sorted in memory; else in temporary files.
+    pub sort_memory: u64,
+    /// WAL.
+    pub wal: u64,
+}
+
+impl Owed {
+    const NONE: Self = Self { keys: 0, sort: 0, sort_memory: 0, wal: 0 };
+
+    /// For so many chunks.
+    #[must_use]
+    pub fn times(self, chunks: u64) -> Self {
+        Self {
+            keys: self.keys * chunks,
+            sort: self.sort * chunks,
+            sort_memory: self.sort_memory,
+            wal: self.wal * chunks,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            keys: self.keys + other.keys,
+            sort: self.sort + other.sort,
+            sort_memory: self.sort_memory.max(other.sort_memory),
+            wal: self.wal + other.wal,
+        }
+    }
+
+    fn sort_on_disk(self) -> u64 {
+        if self.sort <= self.sort_memory { 0 } else { self.sort }
+    }
 }
 
 #[expect(clippy::ref_option, reason = "serde's signature")]

@@ -1,6 +1,7 @@
 //! Limits that cannot be kept, and fills that ran out of space when they should not.
 
 use measure::human::bytes;
+use serde::Serialize;
 use thiserror::Error;
 
 use super::Shortage;
@@ -23,7 +24,7 @@ pub enum LimitsError {
     },
     /// Not even one chunk.
     #[error(
-        "no room for a single chunk ({}): {} are free on {volume}, {} of which stay free {because}. \
+        "no room for a single chunk ({}): {} are free on {volume}, {} of which stay free ({because}). \
          Free some, or see to it that less has to stay free: --reserve, --until-free, max_wal_size, --unlogged", bytes(*needed), bytes(*free), bytes(*kept)
     )]
     NoRoom {
@@ -51,12 +52,19 @@ impl LimitsError {
 }
 
 /// Which of the volumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum VolumeRole {
-    /// The tables'.
+    /// The tables', whatever else is there.
     Heap,
     /// That of WAL, if it is another.
     Wal,
+    /// That of keys, if it is another.
+    Keys,
+    /// That of the data directory, if it is another.
+    Data,
+    /// That of temporary files, if it is another.
+    Temporary,
 }
 
 impl std::fmt::Display for VolumeRole {
@@ -64,6 +72,9 @@ impl std::fmt::Display for VolumeRole {
         f.write_str(match self {
             Self::Heap => "the tables' volume",
             Self::Wal => "the WAL's volume",
+            Self::Keys => "the keys' volume",
+            Self::Data => "the data directory's volume",
+            Self::Temporary => "the temporary files' volume",
         })
     }
 }
@@ -74,7 +85,7 @@ impl std::fmt::Display for VolumeRole {
 pub enum OutOfSpace {
     /// Seen before the server did.
     #[error(
-        "no room for the next chunk ({}): {} are free on {volume}, {} of which stay free {because}. Free some, \
+        "no room for the next chunk ({}): {} are free on {volume}, {} of which stay free ({because}). Free some, \
          ask for less, let --wait-for-space wait, or give --brim to stop there", bytes(*needed), bytes(*free), bytes(*kept)
     )]
     NoRoom {

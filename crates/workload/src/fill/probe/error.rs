@@ -22,6 +22,17 @@ pub enum ProbeError {
         /// Its key column.
         key: String,
     },
+    /// There is nothing to look rows up by.
+    #[error(
+        "--probe {probe} looks rows up by a key, and {table} has no primary key or unique column that is a single \
+         integer ascending by one: give --probe scan, or a query of your own"
+    )]
+    NoKey {
+        /// The kind's name.
+        probe: &'static str,
+        /// The table, quoted.
+        table: String,
+    },
     /// A probe must leave alone what is measured.
     #[error("the probe's query writes or locks rows (its plan has a {node} node): give one that only reads")]
     Writes {

@@ -1,0 +1,71 @@
+//! Fills that are killed in the middle.
+
+use std::time::Instant;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{DEADLINE, Rig, Running, connect};
+
+/// A repeatable sequence, so that a failure can be repeated: Knuth's MMIX generator.
+pub struct Chance(pub u64);
+
+impl Chance {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What is killed.
+#[derive(Clone, Copy, Debug)]
+pub enum Victim {
+    Pgrig,
+    Postmaster,
+    Backend,
+}
+
+/// Chunks that the ledger has, however the fill goes on meanwhile; none before there is one.
+pub fn chunks_done(rig: &Rig, url: &str, ledger: &str) -> Option<i64> {
+    rig.block_on(async {
+        let client = connect(url).await.ok()?;
+        let row = client.query_one(&format!("SELECT count(*) FROM {ledger}"), &[]).await.ok()?;
+        Some(row.get(0))
+    })
+}
+
+impl Victim {
+    pub fn any(chance: &mut Chance) -> Self {
+        [Self::Pgrig, Self::Postmaster, Self::Backend][chance.below(3) as usize]
+    }
+}
+
+/// Kills the victim once pgrig, just started, has recorded `chunks` more chunks. Returns whether the fill
+/// was over before that.
+pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Victim, chunks: i64) -> bool {
+    let before = chunks_done(rig, url, ledger).unwrap_or(0);
+    let started = Instant::now();
+    while chunks_done(rig, url, ledger).is_none_or(|done| done < before + chunks) {
+        assert!(started.elapsed() < DEADLINE, "no chunks come in");
+        if pgrig.has_ended() {
+            return pgrig.end().code == Some(0);
+        }
+    }
+    match victim {
+        Victim::Pgrig => pgrig.signal(Signal::SIGKILL),
+        Victim::Postmaster => {
+            let pid = rig.status()["pid"].as_i64().unwrap();
+            kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+        }
+        Victim::Backend => rig.block_on(async {
+            let client = connect(url).await.unwrap();
+            let loading = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY%' LIMIT 1";
+            if let Some(row) = client.query_opt(loading, &[]).await.unwrap() {
+                // It may have ended meanwhile.
+                let _ = kill(Pid::from_raw(row.get(0)), Signal::SIGKILL);
+            }
+        }),
+    }
+    let ran = pgrig.end();
+    ran.code == Some(0)
+}

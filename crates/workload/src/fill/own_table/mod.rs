@@ -1,0 +1,240 @@
+//! A table of the user's: described by its catalog, loaded by COPY chunk by chunk, until it has the
+//! rows or the size that was asked for.
+
+mod key;
+mod rules;
+mod width;
+
+use rowgen::{ColumnSpec, Format};
+use tokio_postgres::Client;
+
+use super::ddl;
+use super::error::FillError;
+use super::ledger::{self, Unfinished};
+use super::plan::{Plan, Rows};
+use super::present;
+use super::request::{Amount, InitStep, OwnTable, Request};
+use super::survey::{Survey, ask, schema_for_tables};
+use crate::catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
+use crate::connect::Connection;
+use crate::quote::{identifier, qualified};
+
+/// A table, seen.
+struct Seen {
+    info: TableInfo,
+    rows: Rows,
+    first_row: u64,
+    /// Whether the role may VACUUM it.
+    may_vacuum: bool,
+    /// How many indexes it has.
+    indexes: u64,
+    /// What table and indexes shall take in the end, bytes, if a size was asked for.
+    until_size: Option<u64>,
+    /// Whether --schema has to be created first.
+    create_schema: bool,
+    /// The ledger of a fill that will not be completed.
+    stale_ledger: Option<String>,
+}
+
+/// Plans the fill of a table of the user's. Nothing is changed: what --ddl makes is rolled back.
+pub(super) async fn plan(
+    survey: &Survey,
+    connection: &Connection,
+    request: &Request,
+    own: &OwnTable,
+    resume: bool,
+) -> Result<Plan, FillError> {
+    let specs: Vec<ColumnSpec> = own.columns.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let name = own.name.as_deref().map(|name| in_schema(request.schema.as_deref(), name));
+    let look = Look { survey, connection, request, own, specs };
+    let there = match &name {
+        Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
+        None => None,
+    };
+    match (there, &own.ddl) {
+        (Some(info), _) => look.existing(info, resume).await,
+        (None, Some(ddl)) => look.created(ddl, name.as_deref()).await,
+        (None, None) => unreachable!("refused: neither name nor DDL"),
+    }
+}
+
+/// The name within --schema, if that is given and the name has none of its own.
+fn in_schema(schema: Option<&str>, name: &str) -> String {
+    match schema {
+        Some(schema) if !name.contains('.') => format!("{}.{name}", identifier(schema)),
+        _ => name.to_owned(),
+    }
+}
+
+/// The table, if it is there; that it is not is an error only if nothing creates it.
+async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Option<TableInfo>, FillError> {
+    match TableInfo::read(client, name, Scope::Idle).await {
+        Ok(info) => Ok(Some(info)),
+        Err(CatalogError::NoTable { .. }) if may_be_missing => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A look at a table with a fill in mind.
+struct Look<'a> {
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a Request,
+    own: &'a OwnTable,
+    specs: Vec<ColumnSpec>,
+}
+
+impl Look<'_> {
+    /// Plans for the table that the user's SQL creates.
+    async fn created(&self, sql: &str, name: Option<&str>) -> Result<Plan, FillError> {
+        let create_schema = match &self.request.schema {
+            Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?,
+            None => false,
+        };
+        self.run("BEGIN").await?;
+        let made = self.made(sql, name, create_schema).await;
+        self.run("ROLLBACK").await?;
+        let (request, seen) = made?;
+        rules::plan(self.survey, &request, seen, None)
+    }
+
+    /// Looks at the table within the transaction that creates it.
+    async fn made(
+        &self,
+        sql: &str,
+        name: Option<&str>,
+        create_schema: bool,
+    ) -> Result<(Request, Seen), FillError> {
+        let connection = self.connection;
+        let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
+        if let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await {
+            let said = connection.explain(error).await.to_string();
+            return Err(FillError::Ddl { problem: format!("{said}. Nothing was changed") });
+        }
+        let created: Vec<String> =
+            ask(connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0);
+        let name = match (name, created.as_slice()) {
+            (Some(name), _) => name,
+            (None, [only]) => only,
+            (None, []) => {
+                return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
+            }
+            (None, several) => {
+                let problem =
+                    format!("it creates {}: say which to fill with --table NAME", several.join(", "));
+                return Err(FillError::Ddl { problem });
+            }
+        };
+        let info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
+        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let seen = Seen { create_schema, ..self.look(info, Scope::Transaction).await? };
+        Ok((request, seen))
+    }
+
+    /// Plans for a table that is there: a fill begun before, or one that finds or leaves it empty.
+    async fn existing(&self, info: TableInfo, resume: bool) -> Result<Plan, FillError> {
+        let connection = self.connection;
+        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let ledger = ledger::name(&info.name);
+        let row = ask(connection, include_str!("../../sql/ledger.sql"), &[&info.schema, &ledger]).await?;
+        let has_ledger = row.get::<_, bool>("ledger_exists");
+        if has_ledger && resume {
+            let comment: Option<String> = row.get("ledger_comment");
+            return self.unfinished(info, &request, comment.as_deref()).await;
+        }
+        if request.steps.include(InitStep::Create) {
+            let problem =
+                format!("{} exists already: leave out --ddl to fill it as it is", info.display_name());
+            return Err(FillError::Ddl { problem });
+        }
+        let table = qualified(&info.schema, &info.name);
+        let has_rows = format!("SELECT EXISTS (SELECT FROM {table})");
+        if !request.append && info.may_select && ask(connection, &has_rows, &[]).await?.get(0) {
+            return Err(FillError::OwnTableHasRows { table: info.display_name() });
+        }
+        let stale_ledger = has_ledger.then_some(ledger);
+        let seen = Seen { stale_ledger, ..self.look(info, Scope::Idle).await? };
+        rules::plan(self.survey, &request, seen, None)
+    }
+
+    /// Plans the rest of a fill that was begun by the same request.
+    async fn unfinished(
+        &self,
+        info: TableInfo,
+        request: &Request,
+        comment: Option<&str>,
+    ) -> Result<Plan, FillError> {
+        let read = ledger::read(&self.connection.client, &info.schema, &info.name, comment).await;
+        let begun = match read {
+            Ok(begun) => begun.filter(|begun| begun.charter.request == *request),
+            Err(error) => return Err(self.connection.explain(error).await.into()),
+        };
+        let described = |begun: Unfinished| Some((begun.charter.described.clone()?, begun));
+        let Some((table, begun)) = begun.and_then(described) else {
+            return Err(FillError::Unfinished { schema: info.schema, may_forget: true });
+        };
+        let first_row = begun.charter.first_row;
+        let key = key::row_key(self.connection, &info, &table, first_row, begun.rows).await?;
+        let binary = begun.charter.binary;
+        let width = width::of_row(&table, None);
+        let rows = Rows { table, binary, width, key, most: None, warnings: Vec::new() };
+        let seen = Seen { until_size: begun.charter.until_size, ..self.seen(info, rows, first_row).await? };
+        rules::plan(self.survey, request, seen, Some(begun))
+    }
+
+    /// Describes the rows, and has the server judge a sample.
+    async fn look(&self, info: TableInfo, scope: Scope) -> Result<Seen, FillError> {
+        let client = &self.connection.client;
+        let rows = match self.request.amount {
+            Amount::Rows(rows) => Some(rows),
+            _ => None,
+        };
+        let wish = Wish { columns: self.specs.clone(), rows, seed: self.own.seed, ..Wish::default() };
+        let described = describe(client, &info, &wish, scope).await?;
+        let verified = verify(client, &info, &described, scope).await?;
+        let binary = described.supports(Format::Binary);
+        let Described { table, first_row, most_rows, mut warnings, .. } = described;
+        warnings.extend(verified.warnings);
+        let width = width::of_row(&table, verified.bytes_per_row);
+        let most = most_rows.map(|most| (most.rows, most.why));
+        let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
+        self.seen(info, Rows { table, binary, width, key, most, warnings }, first_row).await
+    }
+
+    /// Asks for what the constraints do not tell.
+    async fn seen(&self, info: TableInfo, rows: Rows, first_row: u64) -> Result<Seen, FillError> {
+        let row = ask(self.connection, include_str!("../../sql/own_table.sql"), &[&info.oid]).await?;
+        if !row.get::<_, bool>("may_create_tables") {
+            return Err(FillError::LedgerPrivilege { role: row.get("role"), schema: row.get("schema") });
+        }
+        Ok(Seen {
+            until_size: self.until_size(&info).await?,
+            info,
+            rows,
+            first_row,
+            may_vacuum: row.get("may_vacuum"),
+            indexes: u64::try_from(row.get::<_, i64>("indexes")).unwrap_or_default(),
+            create_schema: false,
+            stale_ledger: None,
+        })
+    }
+
+    /// What table and indexes shall take in the end, bytes, if a size is asked for.
+    async fn until_size(&self, info: &TableInfo) -> Result<Option<u64>, FillError> {
+        let Amount::Size(size) = self.request.amount else { return Ok(None) };
+        if !self.request.append {
+            return Ok(Some(size));
+        }
+        let names = vec![&info.name];
+        let row = ask(self.connection, include_str!("../../sql/sizes.sql"), &[&info.schema, &names]).await?;
+        let present = row.get::<_, i64>("heap") + row.get::<_, i64>("index");
+        Ok(Some(size + u64::try_from(present).unwrap_or_default()))
+    }
+
+    async fn run(&self, sql: &str) -> Result<(), FillError> {
+        match self.connection.client.batch_execute(sql).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! From what was seen of the user's table to a plan.
+
+use std::num::NonZeroU16;
+
+use super::Seen;
+use crate::fill::chunks::{Chunking, Spread};
+use crate::fill::error::FillError;
+use crate::fill::ledger::Unfinished;
+use crate::fill::plan::{Method, Plan, Prediction, Rows};
+use crate::fill::predict::Sizes;
+use crate::fill::request::{Amount, CopyFormat, InitStep, Persistence, Request};
+use crate::fill::survey::Survey;
+
+/// Bytes of table and indexes that a chunk fills at most.
+const LARGE_CHUNK: u64 = 16 << 20;
+/// Chunks that a size is reached in at least: the last one is cut to measure by what rows took before.
+const CHUNKS: u64 = 40;
+/// What an entry of an index takes with its share of the page, bytes, roughly: a key of 8 to 16 bytes
+/// with header and line pointer, on pages that are two thirds full.
+const INDEX_ENTRY: u64 = 40;
+/// Rows below which a further stream does not pay.
+const FEW_ROWS: u64 = 100_000;
+/// Streams that are chosen at most.
+const MOST_STREAMS: u16 = 8;
+
+/// The plan for the table that was seen; `unfinished` is what an interrupted run has done.
+pub(super) fn plan(
+    survey: &Survey,
+    request: &Request,
+    seen: Seen,
+    unfinished: Option<Unfinished>,
+) -> Result<Plan, FillError> {
+    let Seen { info, mut rows, first_row, may_vacuum, indexes, until_size, create_schema, stale_ledger } =
+        seen;
+    let row = rows.width + INDEX_ENTRY * indexes;
+    let (wanted, chunk_rows) = match &unfinished {
+        Some(begun) => (begun.charter.rows, begun.charter.chunk_rows),
+        None => (wanted(request, &rows, row, &info.display_name())?, (chunk_bytes(request) / row).max(1)),
+    };
+    let (format, format_reason) = format(survey, request, rows.binary)?;
+    let heap_rows = match (request.amount, wanted) {
+        (Amount::Rows(rows), _) => rows,
+        _ => chunk_rows,
+    };
+    let heap = heap_rows.saturating_mul(rows.width);
+    let sizes = Sizes { heap, index: heap_rows.saturating_mul(row).saturating_sub(heap) };
+    let logged = request.persistence == Persistence::Logged;
+    let mut steps = request.steps.clone();
+    if !may_vacuum && steps.include(InitStep::Vacuum) {
+        steps = steps.without(InitStep::Vacuum);
+        rows.warnings.push(format!(
+            "no vacuum, and so no statistics: {} belongs to another role than {}",
+            info.display_name(),
+            info.role
+        ));
+    }
+    Ok(Plan {
+        request: request.clone(),
+        geometry: survey.server.geometry,
+        major: survey.server.major(),
+        subject: request.subject.clone(),
+        schema: info.schema,
+        create_schema,
+        dropped: Vec::new(),
+        dropped_bytes: 0,
+        stale_ledger,
+        until_size,
+        reasons: vec![
+            "chunk by chunk: it is a table of your own".to_owned(),
+            format!("{} format: {format_reason}", format.name()),
+        ],
+        chunking: Chunking { first_row, rows: wanted, chunk_rows, spread: Spread::Table },
+        unfinished,
+        scale: 1,
+        scale_before: 0,
+        wide_ids: None,
+        persistence: request.persistence,
+        fillfactor: request.fillfactor,
+        partitions: None,
+        index: request.index,
+        tablespace: None,
+        index_tablespace: None,
+        autovacuum: true,
+        payload: request.payload,
+        method: Method::ChunkedCopy,
+        streams: request.streams.unwrap_or_else(|| streams(survey, wanted)),
+        copy_rows: chunk_rows,
+        write_behind: false,
+        flush_early: true,
+        vacuum: steps.include(InitStep::Vacuum).then_some("FREEZE, ANALYZE"),
+        steps,
+        format,
+        index_build: None,
+        predicted: Prediction { sizes, wal: if logged { sizes.total() } else { 0 }, temporary: 0 },
+        described: Some(rows),
+    })
+}
+
+/// Rows that are loaded at most. `row` is what one takes, about.
+fn wanted(request: &Request, rows: &Rows, row: u64, table: &str) -> Result<Option<u64>, FillError> {
+    match (request.amount, &rows.most) {
+        (Amount::Rows(wanted), _) => Ok(Some(wanted)),
+        // What a row takes is an estimate.
+        (Amount::Size(size), Some((most, why))) if most.saturating_mul(row) < size / 2 => {
+            Err(FillError::KeysTooFew {
+                table: table.to_owned(),
+                size,
+                most: *most,
+                about: most.saturating_mul(row),
+                why: why.clone(),
+            })
+        }
+        (_, most) => Ok(most.as_ref().map(|(most, _)| *most)),
+    }
+}
+
+fn chunk_bytes(request: &Request) -> u64 {
+    match (request.chunk, request.amount) {
+        (Some(bytes), _) => bytes,
+        (None, Amount::Size(size)) => (size / CHUNKS).min(LARGE_CHUNK),
+        (None, _) => LARGE_CHUNK,
+    }
+}
+
+fn format(survey: &Survey, request: &Request, binary: bool) -> Result<(CopyFormat, &'static str), FillError> {
+    Ok(match (request.format, binary) {
+        (Some(CopyFormat::Binary), false) => {
+            return Err(FillError::Combination(
+                "--format binary: not all of these columns can be sent so. Leave it out".to_owned(),
+            ));
+        }
+        (Some(format), _) => (format, "--format says so"),
+        (None, true) if !survey.is_remote() => (CopyFormat::Binary, "the server parses it fastest"),
+        (None, true) => (CopyFormat::Text, "fewer bytes cross the network than in binary"),
+        (None, false) => (CopyFormat::Text, "not all of these columns can be sent in binary"),
+    })
+}
+
+/// As many as there are cores; one where the rows are few.
+fn streams(survey: &Survey, rows: Option<u64>) -> NonZeroU16 {
+    let cores = survey.site.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2);
+    let few = rows.is_some_and(|rows| rows < FEW_ROWS);
+    NonZeroU16::new(if few { 1 } else { cores.min(MOST_STREAMS) }).unwrap_or(NonZeroU16::MIN)
+}

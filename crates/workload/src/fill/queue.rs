@@ -1,0 +1,80 @@
+//! Which chunk is loaded next.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+use super::chunks::Chunk;
+use super::plan::Plan;
+
+/// The chunks that are still to be loaded, in order, for several streams.
+pub(super) struct Queue<'a> {
+    plan: &'a Plan,
+    /// Number after the last chunk's.
+    end: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Number of the chunk that is looked at next.
+    next: u64,
+    given_back: BTreeSet<u64>,
+}
+
+impl<'a> Queue<'a> {
+    /// Those of the plan that no earlier run has loaded.
+    pub(super) fn of(plan: &'a Plan) -> Self {
+        let state = Mutex::new(State { next: 0, given_back: BTreeSet::new() });
+        Self { plan, end: plan.chunks(), state }
+    }
+
+    /// Whether nothing is left to be taken.
+    pub(super) fn is_empty(&self) -> bool {
+        let mut state = self.lock();
+        state.given_back.is_empty() && self.skip(&mut state).is_none()
+    }
+
+    /// The next chunk, cut to so many rows.
+    pub(super) fn take(&self, most: u64) -> Option<Chunk> {
+        let mut state = self.lock();
+        let mut chunk = if let Some(number) = state.given_back.pop_first() {
+            self.plan.chunking.chunk(number)
+        } else {
+            let chunk = self.skip(&mut state)?;
+            state.next += 1;
+            chunk
+        };
+        chunk.rows.end = chunk.rows.end.min(chunk.rows.start.saturating_add(most));
+        Some(chunk)
+    }
+
+    /// The chunk could not be loaded.
+    pub(super) fn give_back(&self, chunk: &Chunk) {
+        self.lock().given_back.insert(chunk.number);
+    }
+
+    /// Rows of chunks that were given back and are followed by some that were not.
+    pub(super) fn gaps(&self) -> Vec<Range<u64>> {
+        let state = self.lock();
+        let loaded = (0..state.next).rev().find(|number| !state.given_back.contains(number)).unwrap_or(0);
+        state.given_back.range(..loaded).map(|number| self.plan.chunking.chunk(*number).rows).collect()
+    }
+
+    /// The next chunk that has rows and is not loaded; earlier ones are passed over for good.
+    fn skip(&self, state: &mut State) -> Option<Chunk> {
+        let loaded =
+            |number: &u64| self.plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(number));
+        while state.next < self.end {
+            let chunk = self.plan.chunking.chunk(state.next);
+            if !loaded(&chunk.number) && !chunk.rows.is_empty() {
+                return Some(chunk);
+            }
+            state.next += 1;
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics holding this")
+    }
+}
