@@ -104,9 +104,6 @@ impl Filler<'_> {
         if let Some(prober) = &*self.prober.lock().await {
             prober.check(&session.connection.client).await?;
         }
-        if plan.method == Method::Reinsert {
-            work.seed(session).await?;
-        }
         if plan.method == Method::Explode {
             work.explode_loaded(session).await?;
         }
@@ -204,14 +201,6 @@ impl Loop<'_, '_> {
         filler.progress.commit_tables();
         filler.progress.commit_rows(rows);
         Ok(rows)
-    }
-
-    /// Each leaf's first chunk, which the others repeat.
-    async fn seed(&self, session: &Session) -> Result<(), ConnectError> {
-        for leaf in 0..u64::from(self.filler.plan.chunking.spread.leaves()) {
-            self.load(session, &self.filler.plan.chunking.chunk(leaf)).await?;
-        }
-        Ok(())
     }
 
     /// Takes chunks as long as there are any, and limits let it.

@@ -137,7 +137,7 @@ pub enum Method {
     ChunkedCopy,
     /// INSERT … SELECT generate_series, a transaction for each chunk.
     Server,
-    /// COPY of seed rows, then INSERT … SELECT from them, a transaction for each chunk.
+    /// COPY, a transaction for each chunk; into leaves by hash the same seed rows each time.
     Reinsert,
     /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
     Explode,
