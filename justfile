@@ -22,6 +22,11 @@ bench-fill *arguments:
     cargo build --release --locked
     python3 bench/fill.py {{arguments}}
 
+# The levels of the article: by hand and by pgrig fill; needs pgbench and psql. Arguments: see --help
+bench-ladder *arguments:
+    cargo build --release --locked
+    python3 bench/ladder.py {{arguments}}
+
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open

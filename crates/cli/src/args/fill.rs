@@ -305,8 +305,7 @@ pub(crate) const LEVELS: [(Level, &str); 7] = [
     (Level::Parallel, "--unlogged --streams 2 --data-only --fillfactor 10"),
     (
         Level::Bonus,
-        "--unlogged --streams 4 --data-only --fillfactor 10 --partitions 4 --partition-method hash \
-         --method reinsert",
+        "--unlogged --data-only --fillfactor 10 --partitions 4 --partition-method hash --method reinsert",
     ),
 ];
 

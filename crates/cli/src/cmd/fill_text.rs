@@ -152,7 +152,7 @@ fn method(plan: &Plan) -> String {
         Method::FrozenCopy => "a transaction for each leaf".to_owned(),
         Method::ChunkedCopy => chunk,
         Method::Server => format!("INSERT … SELECT generate_series, {chunk}"),
-        Method::Reinsert => format!("seed rows inserted again and again, {chunk}"),
+        Method::Reinsert => format!("seed rows again and again, {chunk}"),
         Method::Explode => format!("load densely, then VACUUM FULL at fillfactor {}", plan.fillfactor),
     };
     format!("{}: {how}", method_name(plan))

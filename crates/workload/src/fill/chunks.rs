@@ -57,8 +57,6 @@ pub struct Chunk {
     pub number: u64,
     /// Which leaf, from 0.
     pub leaf: u32,
-    /// Whether it is the leaf's first.
-    pub is_seed: bool,
     /// Row numbers. Of a leaf by hash only those that belong to it.
     pub rows: Range<u64>,
 }
@@ -91,7 +89,6 @@ impl Chunking {
         Chunk {
             number,
             leaf: u32::try_from(leaf).unwrap_or(u32::MAX),
-            is_seed: index == 0,
             rows: self.first_row + start..self.first_row + past,
         }
     }
@@ -150,7 +147,7 @@ mod tests {
         assert_eq!(chunking.count(), None);
         assert_eq!(
             chunking.chunk(4_000_001),
-            Chunk { number: 4_000_001, leaf: 1, is_seed: false, rows: 40_000_000..40_000_040 }
+            Chunk { number: 4_000_001, leaf: 1, rows: 40_000_000..40_000_040 }
         );
     }
 }

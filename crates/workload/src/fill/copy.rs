@@ -57,6 +57,11 @@ impl Rows {
         Self { range, partition, left }
     }
 
+    /// The first rows from `start` on that belong to the partition, so many of them.
+    pub(super) fn first(count: u64, start: u64, partition: Partition) -> Self {
+        Self { range: start..u64::MAX, partition: Some(partition), left: count }
+    }
+
     /// How many there are still.
     pub(super) fn left(&self) -> u64 {
         self.left

@@ -270,6 +270,9 @@ pub enum Cause {
     /// There is no room for the next chunk.
     #[error(transparent)]
     Space(#[from] OutOfSpace),
+    /// There is no room for the first chunk, even after tables were dropped.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
     /// A step other than loading found no room.
     #[error("{0}. Free some space there, or ask for less")]
     Full(ConnectError),

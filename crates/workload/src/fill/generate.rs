@@ -49,6 +49,9 @@ impl Filler<'_> {
     pub(super) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
         if let Some(governor) = &self.governor {
             governor.begin()?;
+            if !self.plan.may_be_full() {
+                governor.refuse_full(self.plan.chunk_space(), 0)?;
+            }
         }
         let meter = RateMeter::start("rows-sent", Unit::Rows);
         let watch = async {
@@ -100,9 +103,6 @@ impl Filler<'_> {
         }
         if let Some(prober) = &*self.prober.lock().await {
             prober.check(&session.connection.client).await?;
-        }
-        if plan.method == Method::Reinsert {
-            work.seed(session).await?;
         }
         if plan.method == Method::Explode {
             work.explode_loaded(session).await?;
@@ -201,14 +201,6 @@ impl Loop<'_, '_> {
         filler.progress.commit_tables();
         filler.progress.commit_rows(rows);
         Ok(rows)
-    }
-
-    /// Each leaf's first chunk, which the others repeat.
-    async fn seed(&self, session: &Session) -> Result<(), ConnectError> {
-        for leaf in 0..u64::from(self.filler.plan.chunking.spread.leaves()) {
-            self.load(session, &self.filler.plan.chunking.chunk(leaf)).await?;
-        }
-        Ok(())
     }
 
     /// Takes chunks as long as there are any, and limits let it.

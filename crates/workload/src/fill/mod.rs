@@ -115,10 +115,10 @@ pub async fn run(
     let ballast = in_chunks && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
     let governor =
         in_chunks.then(|| Governor::new(conduct.limits, conduct.sight, plan.owed(), &tell)).transpose()?;
-    // What an earlier run has loaded to the brim may still want its keys.
-    let only_keys = plan.rows().is_none() && plan.chunks_done() > 0;
-    if let Some(governor) = governor.as_ref().filter(|_| !only_keys) {
-        governor.refuse_full(plan.chunk_space(), plan.dropped_bytes)?;
+    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
+        // How much dropped tables will give back is only known afterwards.
+        let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
+        governor.refuse_full(plan.chunk_space(), freed)?;
     }
     let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);

@@ -137,7 +137,7 @@ pub enum Method {
     ChunkedCopy,
     /// INSERT … SELECT generate_series, a transaction for each chunk.
     Server,
-    /// COPY of seed rows, then INSERT … SELECT from them, a transaction for each chunk.
+    /// COPY, a transaction for each chunk; into leaves by hash the same seed rows each time.
     Reinsert,
     /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
     Explode,
@@ -274,6 +274,12 @@ impl Plan {
         let known = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
         let heap = u128::from(self.predicted.sizes.heap) * u128::from(rows) / u128::from(known);
         u64::try_from(heap).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it may be all right if there is no room for rows: those that an earlier run has loaded may
+    /// be all, and want their keys.
+    pub(super) fn may_be_full(&self) -> bool {
+        self.chunks_done() > 0
     }
 
     /// What later steps take for the rows of an interrupted run.

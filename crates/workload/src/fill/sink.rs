@@ -8,7 +8,7 @@ use super::plan::{Method, Plan};
 use super::predict::tuple;
 use super::request::{InitStep, Subject};
 use super::session::Session;
-use super::tables::{Tables, key, leaves};
+use super::tables::{Tables, leaves};
 use crate::connect::ConnectError;
 use crate::quote::{identifier, qualified};
 
@@ -28,7 +28,8 @@ impl<'a> Sink<'a> {
         // Rows are added to tables of somebody's: their defaults are not ours to change.
         let constants = if plan.includes(InitStep::Create) { Constants::Defaulted } else { Constants::Sent };
         let copy = Copy::new(&plan.schema, bulk, plan.format, constants, plan.method.is_frozen());
-        let layout = plan.method.is_frozen().then(|| tuple(bulk));
+        let repeats = plan.method == Method::Reinsert && plan.partitions.is_some();
+        let layout = (plan.method.is_frozen() || repeats).then(|| tuple(bulk));
         Self { plan, bulk, leaves: leaves(bulk, plan.partitions), copy, layout }
     }
 
@@ -88,13 +89,10 @@ impl<'a> Sink<'a> {
         chunk: &Chunk,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, ConnectError> {
-        let made_by_server = match self.plan.method {
-            Method::Server => Some(self.series(chunk)),
-            Method::Reinsert if !chunk.is_seed => Some(self.again(chunk)),
-            _ => None,
-        };
-        let Some(sql) = made_by_server else { return self.copy(session, chunk, sent).await };
-        let rows = session.execute(&sql).await?;
+        if self.plan.method != Method::Server {
+            return self.copy(session, chunk, sent).await;
+        }
+        let rows = session.execute(&self.series(chunk)).await?;
         sent(rows);
         Ok(rows)
     }
@@ -105,11 +103,7 @@ impl<'a> Sink<'a> {
         chunk: &Chunk,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, ConnectError> {
-        let partition = match self.plan.chunking.spread {
-            Spread::Hash { leaves } => Some(Partition { modulus: leaves, remainder: chunk.leaf }),
-            Spread::Table | Spread::Range { .. } => None,
-        };
-        let mut rows = Rows::new(chunk.rows.clone(), partition);
+        let mut rows = self.rows(chunk);
         let mut loaded = 0;
         while rows.left() > 0 {
             let most = self.copy_rows(rows.left());
@@ -120,6 +114,20 @@ impl<'a> Sink<'a> {
             }
         }
         Ok(loaded)
+    }
+
+    /// The chunk's rows. Re-inserted into a leaf by hash they are the leaf's seed rows, those of its first
+    /// chunk, once more; in a table or range ids go on from chunk to chunk.
+    fn rows(&self, chunk: &Chunk) -> Rows {
+        let Spread::Hash { leaves } = self.plan.chunking.spread else {
+            return Rows::new(chunk.rows.clone(), None);
+        };
+        let partition = Partition { modulus: leaves, remainder: chunk.leaf };
+        if self.plan.method == Method::Reinsert {
+            let share = (chunk.rows.end - chunk.rows.start).div_ceil(u64::from(leaves));
+            return Rows::first(share, self.plan.chunking.first_row, partition);
+        }
+        Rows::new(chunk.rows.clone(), Some(partition))
     }
 
     /// Rows that the next COPY loads, of so many that are left. A COPY leaves the blocks empty by which
@@ -146,27 +154,6 @@ impl<'a> Sink<'a> {
             Spread::Table | Spread::Range { .. } => String::new(),
         };
         self.insert(relation, "n", &format!("{series}{part}"))
-    }
-
-    /// The leaf's seed rows once more. In a table or range their ids go on from chunk to chunk; by
-    /// hash they cannot, or the rows would belong elsewhere.
-    fn again(&self, chunk: &Chunk) -> String {
-        let plan = self.plan;
-        let relation = self.relation(chunk);
-        let from = qualified(&plan.schema, relation);
-        let rows = chunk.rows.end - chunk.rows.start;
-        if let Spread::Hash { leaves } = plan.chunking.spread {
-            let share = rows.div_ceil(u64::from(leaves));
-            return format!("INSERT INTO {from} SELECT * FROM {from} LIMIT {share}");
-        }
-        let key = identifier(key(self.bulk).map_or("", |key| &key.name));
-        let leaf_start = match plan.chunking.spread {
-            Spread::Range { leaf_rows, .. } => u64::from(chunk.leaf) * leaf_rows,
-            Spread::Table | Spread::Hash { .. } => 0,
-        };
-        let shift = chunk.rows.start - plan.chunking.first_row - leaf_start;
-        let seeds = format!("(SELECT {key} + {shift} AS n FROM {from} LIMIT {rows}) seeds");
-        self.insert(relation, "n", &seeds)
     }
 
     /// Rows that follow from their ids in the column `n` of `from`.

@@ -217,10 +217,6 @@ impl<'a> Filler<'a> {
         if self.plan.flush_early {
             session.run("SET backend_flush_after = '2MB'").await?;
         }
-        if self.plan.method == Method::Reinsert {
-            // Scans have to begin where the seed rows are.
-            session.run("SET synchronize_seqscans = off").await?;
-        }
         Ok(session)
     }
 
