@@ -7,6 +7,7 @@ mod width;
 
 use rowgen::{ColumnSpec, Format};
 use tokio_postgres::Client;
+use tokio_postgres::error::ErrorPosition;
 
 use super::ddl;
 use super::error::FillError;
@@ -45,7 +46,12 @@ pub(super) async fn plan(
     resume: bool,
 ) -> Result<Plan, FillError> {
     let specs: Vec<ColumnSpec> = own.columns.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let name = own.name.as_deref().map(|name| in_schema(request.schema.as_deref(), name));
+    let name = match &own.name {
+        Some(name) => Some(in_schema(request.schema.as_deref(), name)),
+        // The table that --ddl creates is known only once it is there.
+        None if resume => begun(connection, request).await?,
+        None => None,
+    };
     let look = Look { survey, connection, request, own, specs };
     let there = match &name {
         Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
@@ -55,6 +61,14 @@ pub(super) async fn plan(
         (Some(info), _) => look.existing(info, resume).await,
         (None, Some(ddl)) => look.created(ddl, name.as_deref()).await,
         (None, None) => unreachable!("refused: neither name nor DDL"),
+    }
+}
+
+/// The table that an interrupted fill of the same request has created.
+async fn begun(connection: &Connection, request: &Request) -> Result<Option<String>, FillError> {
+    match ledger::table_begun(&connection.client, &request.subject).await {
+        Ok(name) => Ok(name),
+        Err(error) => Err(connection.explain(error).await.into()),
     }
 }
 
@@ -108,8 +122,9 @@ impl Look<'_> {
         let connection = self.connection;
         let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
         if let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await {
-            let said = connection.explain(error).await.to_string();
-            return Err(FillError::Ddl { problem: format!("{said}. Nothing was changed") });
+            let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+            let said = connection.explain(error).await;
+            return Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") });
         }
         let created: Vec<String> =
             ask(connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0);
@@ -237,4 +252,12 @@ impl Look<'_> {
             Err(error) => Err(self.connection.explain(error).await.into()),
         }
     }
+}
+
+/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
+/// statement has a position of its own.
+fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
+    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
+    let before = query.chars().take(usize::try_from(*position).ok()?);
+    Some(1 + before.filter(|character| *character == '\n').count())
 }
