@@ -68,6 +68,7 @@ impl Growth {
             self.row = grown as f64 / counted as f64;
         }
         let missing = self.goal.saturating_sub(size);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
         let left = ((missing as f64 / self.row) as u64).saturating_sub(self.running);
         if left >= self.chunk_rows {
             self.sure = (left / 2).min(self.loaded * FORESIGHT).saturating_sub(self.chunk_rows);
@@ -99,6 +100,7 @@ impl Growth {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes made up for tests")]
 mod tests {
     use proptest::prelude::*;
 
