@@ -4,7 +4,6 @@ mod common;
 
 use common::victims::{Chance, Victim, killed};
 use common::{Ran, Rig, Running, Server, observed};
-use serde_json::Value;
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";
@@ -326,7 +325,7 @@ fn probes_look_rows_up_by_their_key() {
     for probe in ["lookup", "batch"] {
         let document = rig.document(&format!("fill 20MB --append --table t --probe {probe}"));
         let series = document["trials"][0]["series"].as_array().unwrap();
-        let found = |name: String| series.iter().find(|series| series["name"] == Value::from(name.as_str()));
+        let found = |name: String| series.iter().find(|series| series["name"] == name.as_str());
         assert!(found(format!("probe-{probe}-p50")).is_some(), "{document:#}");
     }
     let ran = fill(&rig, "--table t --append --rows 1000 --probe lookup", &[]);

@@ -43,7 +43,7 @@ async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
     };
     row.get::<_, Option<u32>>("oid").ok_or_else(|| CatalogError::NoTable {
         name: name.to_owned(),
-        alike: alike(row.get("name"), row.get("names"), row.get("shown")),
+        alike: alike(row.get("name"), &row.get::<_, Vec<String>>("names"), row.get("shown")),
     })
 }
 
@@ -53,7 +53,7 @@ const ALIKE: f64 = 0.7;
 const MOST_ALIKE: usize = 5;
 
 /// Of the tables whose `names` are most like `name`, what is to be shown.
-fn alike(name: Option<String>, names: Vec<String>, shown: Vec<String>) -> Vec<String> {
+fn alike(name: Option<String>, names: &[String], shown: Vec<String>) -> Vec<String> {
     let name = name.unwrap_or_default().to_lowercase();
     let likeness = |other: &String| strsim::normalized_damerau_levenshtein(&name, &other.to_lowercase());
     let mut found: Vec<(f64, String)> = names.iter().map(likeness).zip(shown).collect();
