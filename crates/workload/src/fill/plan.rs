@@ -187,9 +187,13 @@ pub(super) const SORT_MEMORY_BYTES: u64 = 80;
 pub(super) const SORT_TAPE_BYTES: u64 = 24;
 
 impl IndexBuild {
-    /// What temporary files would take of as many rows as are sorted without any, bytes.
+    /// What temporary files would take of as many rows as are sorted without any, bytes. Parallel workers
+    /// hand over what they sorted in files, however little it is (`tuplesort_performsort`).
     pub(super) fn tape_in_memory(self) -> u64 {
-        self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES
+        match self.parallel_workers {
+            Some(0) => self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES,
+            Some(_) | None => 0,
+        }
     }
 }
 

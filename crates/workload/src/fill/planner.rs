@@ -434,7 +434,11 @@ impl Planner<'_> {
         let wanted = self.rows().saturating_mul(SORT_MEMORY_BYTES).min(allowed);
         IndexBuild {
             maintenance_work_mem: wanted.max(self.server.maintenance_work_mem),
-            parallel_workers: self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
+            parallel_workers: match self.target.rows {
+                // At the brim their files would take a sixth of what the table takes.
+                None => Some(0),
+                Some(_) => self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
+            },
         }
     }
 
@@ -503,7 +507,7 @@ impl Planner<'_> {
 
 /// Temporary files of the index build, bytes.
 fn temporary(rows: u64, build: IndexBuild) -> u64 {
-    let tape = rows * SORT_TAPE_BYTES;
+    let tape = rows.saturating_mul(SORT_TAPE_BYTES);
     if tape <= build.tape_in_memory() { 0 } else { tape }
 }
 
