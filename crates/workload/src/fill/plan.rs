@@ -85,7 +85,8 @@ pub struct Plan {
     /// Whether the checkpointer is kept writing while rows come in, so that two cores are at work.
     pub write_behind: bool,
     /// Whether loading sessions have the kernel start writing early (`backend_flush_after`), so that
-    /// the disk works while rows are made, not after.
+    /// the disk works while rows are made, not after. For unlogged tables, whose commit waits for no
+    /// disk, that only makes the load wait: 8 GB come at 470 MB/s so, at 600 otherwise.
     pub flush_early: bool,
     /// Options of VACUUM; none without that step.
     pub vacuum: Option<&'static str>,
