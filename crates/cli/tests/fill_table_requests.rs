@@ -55,7 +55,8 @@ fn ddl_creates_a_table_and_fills_it() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM apart.things"), 500);
     // A key to a table of before does not make that one new.
-    let ran = fill_new(&rig, "CREATE UNLOGGED TABLE parts (thing int NOT NULL REFERENCES things)", "--rows 100");
+    let ran =
+        fill_new(&rig, "CREATE UNLOGGED TABLE parts (thing int NOT NULL REFERENCES things)", "--rows 100");
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM parts JOIN things ON id = thing"), 100);
 }
@@ -139,8 +140,8 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
     );
     let before = relations(&server);
     for (arguments, said) in [
-        ("--table custmers --rows 1", "custmers"),
-        ("--table CUSTOMERS2 --rows 1", "CUSTOMERS2"),
+        ("--table custmers --rows 1", "did you mean public.customers?"),
+        ("--table item --rows 1", "create it first with --ddl FILE"),
         ("--table nowhere.customers --rows 1", "public.customers"),
         ("--table v --rows 1", "public.v is a view"),
         ("--table pg_class --rows 1", "one of the server's own tables"),

@@ -84,7 +84,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
 /// Columns that the plan shows at most.
 const MOST_COLUMNS: usize = 40;
 /// From so many rows on there is no need to tell that there can be no more.
-const UNLIMITED: u64 = 1_000_000_000_000;
+const UNLIMITED: u64 = 1_000_000_000;
 
 /// What a table of the user's own will hold.
 fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {

@@ -223,7 +223,9 @@ impl Loop<'_, '_> {
                 self.load(&session, &chunk).await?;
             }
             if let Some(growth) = &self.growth {
-                growth.lock().await.ended(rows);
+                let mut growth = growth.lock().await;
+                growth.ended(rows);
+                self.filler.observer.fraction_done(growth.fraction());
             }
             if let Some(reason) = stop {
                 self.filler.generated().stop.get_or_insert(reason);

@@ -87,6 +87,12 @@ impl Growth {
         self.loaded += rows;
     }
 
+    /// How much of the way is done, 0 to 1, about.
+    pub(super) fn fraction(&self) -> f64 {
+        let way = self.goal.saturating_sub(self.before.unwrap_or(0)).max(1);
+        (self.loaded as f64 * self.row / way as f64).min(1.0)
+    }
+
     fn load(&mut self, rows: u64) -> Next {
         self.running += rows;
         Next::Load(rows)

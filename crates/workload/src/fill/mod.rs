@@ -69,7 +69,7 @@ pub trait Observer: Sync {
     fn step_started(&self, step: InitStep);
     /// So many more rows of the bulk table were handed to the server.
     fn rows_sent(&self, rows: u64);
-    /// The server says how far the step has come, 0 to 1.
+    /// How far the step has come, 0 to 1: as the server says, or as a table has grown to its size.
     fn fraction_done(&self, fraction: f64);
     /// A mark was crossed, space ran short or came back.
     fn event(&self, event: &Event);
