@@ -321,8 +321,7 @@ impl Loop<'_, '_> {
     /// Loads one chunk, unless another session has done so.
     async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
         let _loading = self.loading.read().await;
-        session.run("BEGIN").await?;
-        if !self.ledger.claim(session, chunk.number).await? {
+        if !self.ledger.begin(session, chunk.number).await? {
             return session.run("ROLLBACK").await;
         }
         session.run_all(&self.sink.prologue(chunk)).await?;
@@ -369,6 +368,7 @@ impl Loop<'_, '_> {
         if !due || rows == 0 {
             return Ok(());
         }
+        let asked = Instant::now();
         let _alone = self.loading.write().await;
         let rows = filler.progress.rows();
         let bytes = filler.sizes(session).await?.heap;
@@ -376,7 +376,9 @@ impl Loop<'_, '_> {
         match prober.run(&session.connection.client, rows, bytes, budget).await {
             Ok(point) => {
                 filler.observer.probed(&point);
-                filler.generated().probes.push(point);
+                let mut generated = filler.generated();
+                generated.probes.push(point);
+                generated.probing += asked.elapsed();
                 Ok(())
             }
             Err(error) => Err(session.connection.explain(error).await.into()),

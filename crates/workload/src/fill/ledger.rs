@@ -102,14 +102,29 @@ impl Ledger {
         ]
     }
 
+    /// Begins the transaction that will load a chunk, and claims it: see [`Self::claim`].
+    ///
+    /// # Errors
+    /// `Ok(false)` if it is loaded already.
+    pub(super) async fn begin(&self, session: &Session, chunk: u64) -> Result<bool, ConnectError> {
+        self.claimed(session, &format!("BEGIN; {}", self.insert(chunk))).await
+    }
+
     /// Claims a chunk within the transaction that will load it. If another session has it in hand,
     /// waits for that one to end.
     ///
     /// # Errors
     /// `Ok(false)` if it is loaded already.
     pub(super) async fn claim(&self, session: &Session, chunk: u64) -> Result<bool, ConnectError> {
-        let sql = format!("INSERT INTO {} (chunk) VALUES ({chunk}) ON CONFLICT DO NOTHING", self.name);
-        match session.connection.client.simple_query(&sql).await {
+        self.claimed(session, &self.insert(chunk)).await
+    }
+
+    fn insert(&self, chunk: u64) -> String {
+        format!("INSERT INTO {} (chunk) VALUES ({chunk}) ON CONFLICT DO NOTHING", self.name)
+    }
+
+    async fn claimed(&self, session: &Session, sql: &str) -> Result<bool, ConnectError> {
+        match session.connection.client.simple_query(sql).await {
             Ok(messages) => {
                 Ok(messages.iter().any(|message| matches!(message, SimpleQueryMessage::CommandComplete(1))))
             }

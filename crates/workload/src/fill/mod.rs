@@ -10,6 +10,7 @@ mod compression;
 mod copy;
 mod ddl;
 mod error;
+mod forecast;
 mod generate;
 mod growth;
 mod leaf;

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub rate: Option<Series>,
     /// What probes found, size by size.
     pub probes: Vec<ProbePoint>,
+    /// What probes took, waiting for streams to pause included.
+    pub probing: Duration,
     /// How well a sample of the bulk table compresses.
     pub compression: Option<Compression>,
     /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
@@ -107,6 +109,7 @@ impl Outcome {
         trial.events.extend(self.events.iter().map(measure::Event::from));
         trial.series.extend(self.rate.clone());
         if let Some(kind) = probe {
+            trial.observe("probing", self.probing.as_secs_f64(), Unit::Seconds);
             trial.series.extend(ProbePoint::series(kind, &self.probes));
         }
         trial

@@ -65,6 +65,8 @@ pub(super) struct Generated {
     pub gaps: Vec<Range<u64>>,
     /// What probes found, size by size.
     pub probes: Vec<ProbePoint>,
+    /// What probes took, waiting for streams to pause included.
+    pub probing: Duration,
 }
 
 impl<'a> Filler<'a> {
@@ -178,12 +180,13 @@ impl<'a> Filler<'a> {
         }
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
-        let Generated { rate, stop, gaps, probes } = std::mem::take(&mut *self.generated());
+        let Generated { rate, stop, gaps, probes, probing } = std::mem::take(&mut *self.generated());
         Ok(Outcome {
             rate,
             stop: stop.unwrap_or(StopReason::Complete),
             gaps,
             probes,
+            probing,
             events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
             free: self.governor.as_ref().and_then(Governor::free),
             compression: self.compression(&session).await,
