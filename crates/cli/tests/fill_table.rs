@@ -305,7 +305,7 @@ fn what_a_trigger_refuses_in_the_middle_is_told_and_can_be_completed() {
         "triggers run for the rows and may change, refuse or slow them: refuse",
         "not this one (SQLSTATE P0001); another; COPY t, line 567",
         "public.t with 4000 new rows committed",
-        "TRUNCATE it and give --no-resume",
+        "give --no-resume too, after a TRUNCATE or with --append",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }

@@ -129,9 +129,9 @@ impl fmt::Display for Remains {
                 )?;
                 if *resumable {
                     let anew = if *own {
-                        "to begin anew, TRUNCATE it and give --no-resume"
+                        "to begin anew, give --no-resume too, after a TRUNCATE or with --append"
                     } else {
-                        "with --no-resume it starts over"
+                        "with --drop --no-resume it starts over"
                     };
                     write!(f, " The same command completes it; {anew}.")?;
                 }
