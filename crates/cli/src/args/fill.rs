@@ -82,7 +82,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "PROBE", help_heading = "Limits")]
     pub(crate) probe: Option<ProbeKind>,
 
-    /// Flags of one of article 000's levels; those given here come on top (see --ladder)
+    /// Flags of a level of the article "Generating lots of test data with Postgres, fast and faster"; those
+    /// given here come on top
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
@@ -181,8 +182,8 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
-    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows inserted again and again; dense
-    /// COPY spread out by VACUUM FULL
+    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows again and again, straight into the
+    /// leaf; dense COPY spread out by VACUUM FULL
     #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
     pub(crate) method: Method,
 
