@@ -25,7 +25,6 @@ def arguments(parser):
     parser.add_argument("--profile", default="bulk", choices=["bulk", "stock"])
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kinds", help="only kinds that contain this")
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
 
 

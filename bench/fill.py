@@ -29,6 +29,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser)
     parser.add_argument("--scale", type=int, default=50)
+    parser.add_argument("--kinds", help="only kinds that contain this")
     options = parsed(parser)
     with serving(options) as server:
         trials = run(options, server)

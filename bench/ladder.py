@@ -3,8 +3,8 @@
 reader types, with psql and pgbench, against `pgrig fill` of the same rows at the same level.
 
 Starts a server of its own through pgrig. Each level is done by hand, by pgrig's preset for it and by
-what pgrig does best for the same result, in shuffled order, round by round, on a settled server: all
-tables dropped, a CHECKPOINT, dirty pages written. Rates are bytes of all databases' growth per second
+what pgrig does best for the same result, round by round, in shuffled order but one level's ways next to
+each other, as noise of the machine lasts, on a settled server: all tables dropped, a CHECKPOINT, dirty pages written. Rates are bytes of all databases' growth per second
 of the whole process, from start to exit. Everything, pgrig's run documents too, goes into one file in
 records/.
 
@@ -115,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser)
     parser.add_argument("--size", type=gigabytes, default=gigabytes("2GB"), help="e.g. 2GB")
+    parser.add_argument("--kinds", help="only these levels, e.g. 4,5,bonus")
     options = parsed(parser)
     with serving(options) as server:
         trials = run(options, server)
@@ -132,18 +133,18 @@ def run(options, server):
     """Rounds of all ways at all levels, shuffled; the first round warms up and does not count."""
     chance = random.Random(options.seed)
     pgbench_creates = version(output([options.pgbench, "--version"])) >= 18 or version(server.version) < 18
-    ways = [(level, way, command)
-            for level, kind in kinds(options.size, pgbench_creates).items() if options.kinds in (None, level)
-            for way, command in commands(server, kind).items()]
+    levels = {level: commands(server, kind) for level, kind in kinds(options.size, pgbench_creates).items()
+              if not options.kinds or level in options.kinds.split(",")}
     trials = []
     for number in range(options.trials + 1):
-        chance.shuffle(ways)
-        for level, way, command in ways:
-            trial = {"level": level, "way": way, "round": number, **tried(options, server, command)}
-            if number > 0:
-                trials.append(trial)
-            print(f"round {number}, level {level}, {way}: {trial['wall']:.2f} s, {rate(trial):.0f} MB/s",
-                  file=sys.stderr)
+        for level in chance.sample(list(levels), len(levels)):
+            ways = list(levels[level].items())
+            for way, command in chance.sample(ways, len(ways)):
+                trial = {"level": level, "way": way, "round": number, **tried(options, server, command)}
+                if number > 0:
+                    trials.append(trial)
+                print(f"round {number}, level {level}, {way}: {trial['wall']:.2f} s, {rate(trial):.0f} MB/s",
+                      file=sys.stderr)
     return trials
 
 
