@@ -170,7 +170,7 @@ pub enum FillError {
         database: String,
     },
     /// Names are taken.
-    #[error("schema {schema} already has {}: give --drop to drop and replace, or --schema NAME", tables.join(", "))]
+    #[error("schema {schema} already has {}: give --append to add to them, --drop to drop and replace them, or --schema NAME", tables.join(", "))]
     TablesExist {
         /// The schema.
         schema: String,
@@ -240,6 +240,9 @@ pub enum FillError {
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
+    /// A probe that cannot be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
     /// A step failed.
     #[error("{} failed: {source}\n{remains}", step.name())]
     Step {

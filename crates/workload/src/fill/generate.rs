@@ -17,6 +17,7 @@ use super::growth::{Growth, Next};
 use super::ledger::Ledger;
 use super::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use super::plan::Method;
+use super::probe::ProbeError;
 use super::queue::Queue;
 use super::rate::RateMeter;
 use super::request::InitStep;
@@ -102,7 +103,11 @@ impl Filler<'_> {
             (Some(_), false) | (None, true) => {}
         }
         if let Some(prober) = &*self.prober.lock().await {
-            prober.check(&session.connection.client).await?;
+            match prober.check(&session.connection.client).await {
+                Ok(()) => {}
+                Err(ProbeError::Query(error)) => return Err(session.connection.explain(error).await.into()),
+                Err(error) => return Err(error.into()),
+            }
         }
         if plan.method == Method::Explode {
             work.explode_loaded(session).await?;

@@ -95,6 +95,8 @@ pub struct Conduct {
     pub probe: Option<ProbeKind>,
 }
 
+/// Between attempts to cancel what runs.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long cancelling may take, and sessions to end after it.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -128,13 +130,22 @@ pub async fn run(
         biased;
         () = interrupt => {
             filler.stop();
-            // The network may be what made the user stop.
-            let _ = tokio::time::timeout(CANCEL_DEADLINE, filler.cancel()).await;
+            // Between two statements there is nothing to cancel, so it is done again and again. The
+            // network may be what made the user stop: it is not waited for without an end.
+            let cancelling = async {
+                loop {
+                    filler.cancel().await;
+                    tokio::time::sleep(CANCEL_INTERVAL).await;
+                }
+            };
             // The cancelled statements end with an error of their own; that they have ended is
             // what matters, so that what remains can be told.
-            match tokio::time::timeout(CANCEL_DEADLINE, &mut work).await {
-                Ok(Ok(Ok(outcome))) => return Ok(outcome),
-                Ok(_) | Err(_) => None,
+            tokio::select! {
+                ended = &mut work => match ended {
+                    Ok(Ok(outcome)) => return Ok(outcome),
+                    Ok(Err(_)) | Err(_) => None,
+                },
+                _ = tokio::time::timeout(CANCEL_DEADLINE, cancelling) => None,
             }
         }
         result = &mut work => Some(result),

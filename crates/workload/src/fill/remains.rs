@@ -131,7 +131,7 @@ impl fmt::Display for Remains {
                     let anew = if *own {
                         "to begin anew, give --no-resume too, after a TRUNCATE or with --append"
                     } else {
-                        "with --drop --no-resume it starts over"
+                        "with --no-resume (and --drop, unless it appends) it starts over"
                     };
                     write!(f, " The same command completes it; {anew}.")?;
                 }

@@ -208,7 +208,11 @@ impl Look<'_> {
         let described = describe(client, &info, &wish, scope).await?;
         let verified = verify(client, &info, &described, scope).await?;
         let binary = described.supports(Format::Binary);
-        let Described { table, first_row, most_rows, mut warnings, .. } = described;
+        let Described { mut table, first_row, most_rows, mut warnings, .. } = described;
+        if self.request.append && first_row == 0 {
+            // Nothing is unique by its row number, so the rows would be those of the last time.
+            table.seed = table.seed.wrapping_add(self.bytes_present(&info).await?);
+        }
         warnings.extend(verified.warnings);
         let width = width::of_row(&table, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
@@ -237,13 +241,16 @@ impl Look<'_> {
     /// What table and indexes shall take in the end, bytes, if a size is asked for.
     async fn until_size(&self, info: &TableInfo) -> Result<Option<u64>, FillError> {
         let Amount::Size(size) = self.request.amount else { return Ok(None) };
-        if !self.request.append {
-            return Ok(Some(size));
-        }
+        let present = if self.request.append { self.bytes_present(info).await? } else { 0 };
+        Ok(Some(size + present))
+    }
+
+    /// What table and indexes take now.
+    async fn bytes_present(&self, info: &TableInfo) -> Result<u64, FillError> {
         let names = vec![&info.name];
         let row = ask(self.connection, include_str!("../../sql/sizes.sql"), &[&info.schema, &names]).await?;
         let present = row.get::<_, i64>("heap") + row.get::<_, i64>("index");
-        Ok(Some(size + u64::try_from(present).unwrap_or_default()))
+        Ok(u64::try_from(present).unwrap_or_default())
     }
 
     async fn run(&self, sql: &str) -> Result<(), FillError> {
