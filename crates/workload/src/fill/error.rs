@@ -240,9 +240,6 @@ pub enum FillError {
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// A probe that cannot be run.
-    #[error(transparent)]
-    Probe(#[from] ProbeError),
     /// A step failed.
     #[error("{} failed: {source}\n{remains}", step.name())]
     Step {
