@@ -94,7 +94,7 @@ def kinds(size, pgbench_creates):
             f"$pgbench -iq -s {half} --unlogged -I dtg --fillfactor 10 bench &\n"
             f"$pgbench -iq -s {half} --unlogged -I dtg --fillfactor 10\n"
             "wait $!",
-            {"level 5": f"--scale {half * 2} --level 5", "best": f"--scale {half * 2} {best}"}),
+            {"level 5": f"--scale {half * 2} --level 5", "one heap": f"--scale {half * 2} {best} --streams 2"}),
         "bonus": Kind(
             f"{create}$pgbench -iq -I {steps} --unlogged -s {SEED_SCALE} --fillfactor 10 "
             f"--partitions {CLIENTS} --partition-method hash\n"

@@ -26,6 +26,8 @@ pub(crate) struct FillProgress<'a> {
     duration: Option<Duration>,
     /// How far the brim was when that was first seen, and is now.
     outlook: Mutex<Option<(Outlook, Outlook)>>,
+    /// How far a table has grown to the size that it shall have, 0 to 1; none if that is no aim.
+    grown: Option<Mutex<f64>>,
     bytes_per_row: f64,
     sent: AtomicU64,
     /// Rows that an interrupted run has loaded.
@@ -58,6 +60,7 @@ impl<'a> FillProgress<'a> {
             rows: plan.rows(),
             duration,
             outlook: Mutex::new(None),
+            grown: plan.until_size.map(|_| Mutex::new(0.0)),
             bytes_per_row: bytes_per_row(plan),
             sent: plan.rows_done().into(),
             before: plan.rows_done(),
@@ -87,9 +90,15 @@ impl<'a> FillProgress<'a> {
     fn open_ended(&self, elapsed: Duration) -> (Option<u64>, Option<u64>) {
         let outlook = self.outlook.lock().ok().and_then(|outlook| *outlook);
         let by_space = outlook.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);
+        let by_size = self.grown.as_ref().and_then(|grown| grown.lock().ok().map(|grown| *grown));
+        let by_space = by_space.filter(|_| by_size.is_none());
         let by_time = self.duration.map(|duration| elapsed.as_secs_f64() / duration.as_secs_f64());
-        let fraction = [by_space, by_time].into_iter().flatten().reduce(f64::max);
+        let fraction = [by_size, by_space, by_time].into_iter().flatten().reduce(f64::max);
         (fraction.map(parts), outlook.map(|(_, now)| now.free))
+    }
+
+    fn is_at(&self, step: InitStep) -> bool {
+        self.current.lock().is_ok_and(|current| current.as_ref().is_some_and(|at| at.name == title(step)))
     }
 
     fn update(&self, position: impl Fn(&Current) -> Option<u64>, describe: impl Fn(&Current) -> String) {
@@ -159,6 +168,13 @@ impl Observer for FillProgress<'_> {
 
     fn fraction_done(&self, fraction: f64) {
         let fraction = fraction.clamp(0.0, 1.0);
+        if let Some(grown) = self.grown.as_ref().filter(|_| self.is_at(InitStep::Generate)) {
+            // Drawn with the rows.
+            if let Ok(mut grown) = grown.lock() {
+                *grown = fraction;
+            }
+            return;
+        }
         self.update(
             |_| Some(parts(fraction)),
             |current| {

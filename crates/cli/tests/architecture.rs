@@ -1,4 +1,5 @@
-//! ARCHITECTURE.md names every crate, and every folder of sources below one.
+//! What documents say of the sources: ARCHITECTURE.md names every crate and every folder of sources
+//! below one, README.md has all specifications of columns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,4 +30,16 @@ fn every_crate_and_folder_is_named() {
             );
         }
     }
+}
+
+#[test]
+fn the_table_of_specifications_is_that_of_the_source() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let source = fs::read_to_string(root.join("crates/rowgen/src/spec/mod.rs")).unwrap();
+    let lines = source.lines().filter_map(|line| line.strip_prefix("//! "));
+    let table: Vec<&str> = lines.filter(|line| line.starts_with('|')).collect();
+    assert!(table.len() > 10, "{table:#?}");
+    let table = table.join("\n");
+    let readme = fs::read_to_string(root.join("README.md")).unwrap();
+    assert!(readme.contains(&table), "README.md's table is not:\n{table}");
 }

@@ -4,7 +4,6 @@ mod common;
 
 use common::victims::{Chance, Victim, killed};
 use common::{Ran, Rig, Running, Server, observed};
-use serde_json::Value;
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";
@@ -156,14 +155,9 @@ fn the_same_seed_gives_the_same_rows() {
     let server = rig.server("");
     let table = "CREATE TABLE t (id int PRIMARY KEY, a text UNIQUE, b float8, c timestamptz, d uuid, e jsonb, f int[], \
                  g numeric, h bool, i bytea, j inet, k tsvector, l point, m int4range)";
-    server.execute(
-        &format!(
-            "CREATE DATABASE other; CREATE SCHEMA one; CREATE SCHEMA two; {}; {}",
-            table.replace(" t ", " one.t "),
-            table.replace(" t ", " two.t ")
-        )
-        .replace("CREATE DATABASE other; ", ""),
-    );
+    for schema in ["one", "two"] {
+        server.execute(&format!("CREATE SCHEMA {schema}; SET search_path = {schema}; {table}"));
+    }
     server.execute("CREATE DATABASE other");
     let other = server.url.replace("/postgres?", "/other?");
     let client = rig.connect(&other);
@@ -219,7 +213,7 @@ fn every_specification_gives_what_it_says() {
     let ran = filled(&rig, "--table t --rows 10000", &specs);
     assert!(ran.stderr.contains("c_uniform numeric(6,2): evenly from 1.00 to 999.99"), "{ran:#?}");
     for holds in [
-        "count(DISTINCT c_any) > 9000",
+        "count(DISTINCT c_any) > 8000",
         "count(DISTINCT c_unique) = 10000",
         "min(c_serial) = 10 AND max(c_serial) = 10 + 5 * 9999 AND count(DISTINCT c_serial) = 10000",
         "min(c_series) = '2024-01-01Z' AND max(c_series) = '2024-01-01 02:46:39Z'",
@@ -248,11 +242,12 @@ fn every_specification_gives_what_it_says() {
 fn assert_survives(seed: u64, version: &str, table: &str) {
     let rig = Rig::new();
     let url = rig.url();
-    let server = rig.server(version);
-    server.execute(table);
-    rig.done("server stop");
+    let ddl = rig.home.path().join("ddl.sql");
+    std::fs::write(&ddl, table).unwrap();
     let arguments = format!(
-        "fill --table t --rows 300000 --streams 2 --chunk 200kB --set shared_buffers=64MB --set max_wal_size=1GB"
+        "fill --ddl {} --rows 300000 --streams 2 --chunk 200kB {version} --set shared_buffers=64MB \
+         --set max_wal_size=1GB",
+        ddl.display()
     );
     let start = || {
         let mut command = rig.command(&arguments);
@@ -267,8 +262,8 @@ fn assert_survives(seed: u64, version: &str, table: &str) {
         }
     }
     let ran = start().end();
-    assert!(ran.code == Some(0) || ran.stderr.contains("t has rows"), "seed {seed}: {ran:#?}");
-    rig.done("server start");
+    assert!(ran.code == Some(0) || ran.stderr.contains("already exists"), "seed {seed}: {ran:#?}");
+    let server = rig.server("");
     let ids = ["count(*)", "count(DISTINCT id)", "min(id)", "max(id)", "min(n)", "max(n)"];
     assert_eq!(texts(&server, ids, "t"), ["300000", "300000", "1", "300000", "1", "100"]);
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'"), 0);
@@ -306,7 +301,12 @@ fn what_a_trigger_refuses_in_the_middle_is_told_and_can_be_completed() {
     let command = "--table t --rows 10000 --streams 1 --chunk 36kB";
     let ran = fill(&rig, command, &[]);
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    for said in ["triggers run for the rows", "refuse", "not this one", "t with 4000 new rows committed"] {
+    for said in [
+        "triggers run for the rows and may change, refuse or slow them: refuse",
+        "not this one (SQLSTATE P0001); another; COPY t, line 567",
+        "public.t with 4000 new rows committed",
+        "give --no-resume too, after a TRUNCATE or with --append",
+    ] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }
     server.execute("ALTER TABLE t DISABLE TRIGGER refuse");
@@ -325,7 +325,7 @@ fn probes_look_rows_up_by_their_key() {
     for probe in ["lookup", "batch"] {
         let document = rig.document(&format!("fill 20MB --append --table t --probe {probe}"));
         let series = document["trials"][0]["series"].as_array().unwrap();
-        let found = |name: String| series.iter().find(|series| series["name"] == Value::from(name.as_str()));
+        let found = |name: String| series.iter().find(|series| series["name"] == name.as_str());
         assert!(found(format!("probe-{probe}-p50")).is_some(), "{document:#}");
     }
     let ran = fill(&rig, "--table t --append --rows 1000 --probe lookup", &[]);

@@ -1,36 +1,70 @@
 //! What a column holds, in a phrase for people.
 
-use std::fmt;
+use crate::value::Value;
+use crate::{Column, Distribution, Keys, Kind, Pick, Reference, Values, render};
 
-use crate::{Distribution, Keys, Reference, Values};
+impl Column {
+    /// What it holds, as `evenly from 1.00 to 999.99; NULL in 5 %`.
+    pub fn phrase(&self) -> String {
+        phrase(&self.values, &self.kind)
+    }
+}
 
-impl fmt::Display for Values {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Any => f.write_str("any"),
-            Self::Server => f.write_str("left to the server"),
-            Self::Null => f.write_str("NULL"),
-            Self::Int(value) => write!(f, "{value}"),
-            Self::Text(text) => write!(f, "'{text}'"),
-            Self::Serial { .. } => f.write_str("ascending"),
-            Self::Group { .. } => f.write_str("ascending, in groups"),
-            Self::Unique(_) => f.write_str("unique"),
-            Self::Shuffle { .. } => f.write_str("unique, shuffled"),
-            Self::Between { .. } => f.write_str("evenly between two limits"),
-            Self::Drawn(distribution) => f.write_str(match distribution {
-                Distribution::Uniform { .. } => "evenly between two limits",
-                Distribution::Normal { .. } => "normally distributed",
-                Distribution::Exponential { .. } => "exponentially distributed",
-                Distribution::Zipf { .. } => "Zipf-distributed",
-            }),
-            Self::List(list) => write!(f, "one of {} values", list.len()),
-            Self::Cycle(list) => write!(f, "{} values in turn", list.len()),
-            Self::Payload { payload, .. } => write!(f, "{} characters", payload.name()),
-            Self::Reference(Reference { keys, .. }) => match &**keys {
-                Keys::Interval { .. } => write!(f, "one of {} referenced keys", keys.count()),
-                Keys::Listed(_) => write!(f, "one of {} referenced keys, a sample", keys.count()),
-            },
-            Self::Nulls { fraction, values } => write!(f, "{values}; NULL in {:.0} %", fraction * 100.0),
+/// What a column of this kind holds.
+pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
+    let units = |units| units_as_text(kind, units);
+    match values {
+        Values::Any => "any".to_owned(),
+        Values::Server => "left to the server".to_owned(),
+        Values::Null => "NULL".to_owned(),
+        Values::Int(value) => value.to_string(),
+        Values::Text(text) => format!("'{text}'"),
+        Values::Serial { .. } => "ascending".to_owned(),
+        Values::Group { .. } => "ascending, in groups".to_owned(),
+        Values::Unique(_) => "unique".to_owned(),
+        Values::Shuffle { low, high } => format!("{} to {}, shuffled", units(*low), units(*high)),
+        Values::Between { low, high } => format!("evenly from {} to {}", units(*low), units(*high)),
+        Values::Drawn(Distribution::Uniform { low, high }) => format!("evenly from {low} to {high}"),
+        Values::Drawn(Distribution::Normal { .. }) => "normally distributed".to_owned(),
+        Values::Drawn(Distribution::Exponential { .. }) => "exponentially distributed".to_owned(),
+        Values::Drawn(Distribution::Zipf { .. }) => "Zipf-distributed".to_owned(),
+        Values::List(list) => format!("one of {} values", list.len()),
+        Values::Cycle(list) => format!("{} values in turn", list.len()),
+        Values::Payload { payload, low, high } if low == high => format!("{} ({low})", payload.name()),
+        Values::Payload { payload, low, high } => format!("{} ({low} to {high})", payload.name()),
+        Values::Reference(Reference { keys, pick, .. }) => match (&**keys, pick) {
+            (keys, Pick::Random { .. }) => format!("one of {} referenced keys", keys.count()),
+            (Keys::Interval { low, high }, Pick::InTurn(_)) => {
+                format!("{} to {}, in turn", units(*low), units(*high))
+            }
+            (Keys::Listed(keys), Pick::InTurn(_)) => format!("{} keys in turn", keys.len()),
+        },
+        Values::Nulls { fraction, values } => {
+            format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)
+        }
+    }
+}
+
+fn units_as_text(kind: &Kind, units: i64) -> String {
+    let mut text = Vec::new();
+    render::value(kind, Value::Units(units), &mut text);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Precision;
+
+    #[test]
+    fn limits_are_told_in_the_column_s_own_terms() {
+        let price = Kind::Numeric(Some(Precision { precision: 6, scale: 2 }));
+        for (kind, values, said) in [
+            (price, Values::Between { low: 100, high: 99_999 }, "evenly from 1.00 to 999.99"),
+            (Kind::Date, Values::Shuffle { low: 0, high: 31 }, "2000-01-01 to 2000-02-01, shuffled"),
+            (Kind::Bool, Values::Nulls { fraction: 0.05, values: Box::new(Values::Any) }, "any; NULL in 5 %"),
+        ] {
+            assert_eq!(Column::new("c", kind, values).phrase(), said);
         }
     }
 }

@@ -82,7 +82,8 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "PROBE", help_heading = "Limits")]
     pub(crate) probe: Option<ProbeKind>,
 
-    /// Flags of one of article 000's levels; those given here come on top (see --ladder)
+    /// Flags of a level of the article "Generating lots of test data with Postgres, fast and faster"; those
+    /// given here come on top
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
@@ -152,7 +153,12 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "FILE", help_heading = "Your own table", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
-    /// What a column shall hold: 'price=uniform(1,999.99)'; may be repeated (README lists all)
+    /// What a column shall hold, e.g. 'price=uniform(1,999.99)'; may be repeated
+    ///
+    /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
+    /// uniform(low,high), normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b),
+    /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
+    /// reference(table.column), default.
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own table")]
     pub(crate) column: Vec<String>,
 
@@ -181,8 +187,8 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
-    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows inserted again and again; dense
-    /// COPY spread out by VACUUM FULL
+    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows again and again, straight into the
+    /// leaf; dense COPY spread out by VACUUM FULL
     #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
     pub(crate) method: Method,
 
@@ -302,7 +308,7 @@ pub(crate) const LEVELS: [(Level, &str); 7] = [
     (Level::Unlogged, "--unlogged --streams 1 --init-steps tgvp"),
     (Level::DataOnly, "--unlogged --streams 1 --data-only"),
     (Level::Sparse, "--unlogged --streams 1 --data-only --fillfactor 10"),
-    (Level::Parallel, "--unlogged --streams 2 --data-only --fillfactor 10"),
+    (Level::Parallel, "--unlogged --streams 2 --partitions 2 --data-only --fillfactor 10"),
     (
         Level::Bonus,
         "--unlogged --data-only --fillfactor 10 --partitions 4 --partition-method hash --method reinsert",
@@ -346,6 +352,19 @@ impl FillArgs {
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         if self.trials.is_some() && self.ladder.is_none() {
             return Err(Usage("--trials says how often --ladder does each level: give both".to_owned()));
+        }
+        let of_new_tables = self.unlogged
+            || self.fillfactor != 100
+            || !matches!(self.index, Index::Btree)
+            || self.tablespace.is_some()
+            || self.index_tablespace.is_some()
+            || self.no_autovacuum;
+        if self.append && of_new_tables {
+            return Err(Usage(
+                "--append takes the tables as they are: --unlogged, --fillfactor, --index, tablespaces and \
+                 --no-autovacuum (and levels, which stand for some of these) are for new ones"
+                    .to_owned(),
+            ));
         }
         let subject = self.subject()?;
         let steps = self.steps();

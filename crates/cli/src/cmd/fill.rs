@@ -120,7 +120,9 @@ async fn fill(
         Err(error) => {
             let interrupted = matches!(error, FillError::Interrupted { .. });
             run.status = if interrupted { Status::Interrupted } else { Status::Failed };
-            run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
+            if !events.is_empty() {
+                run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
+            }
             run.notes.push(Note { text: error.to_string() });
         }
     }

@@ -59,7 +59,11 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     }
     line("steps", plan.steps.iter().map(title).collect::<Vec<_>>().join(", "));
     if !plan.dropped.is_empty() {
-        line("drops", format!("{} ({})", plan.dropped.join(", "), bytes(plan.dropped_bytes)));
+        let size = match plan.dropped_bytes {
+            0 => "size unknown: never vacuumed".to_owned(),
+            known => format!("{} when last vacuumed", bytes(known)),
+        };
+        line("drops", format!("{} ({size})", plan.dropped.join(", ")));
     }
     if plan.includes(InitStep::Generate) {
         line("method", method(plan));
@@ -81,20 +85,27 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     format!("plan\n{}", text.trim_end())
 }
 
+/// Columns that the plan shows at most.
+const MOST_COLUMNS: usize = 40;
 /// From so many rows on there is no need to tell that there can be no more.
-const UNLIMITED: u64 = 1_000_000_000_000;
+const UNLIMITED: u64 = 1_000_000_000;
 
 /// What a table of the user's own will hold.
 fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
-    for (number, column) in rows.table.columns.iter().enumerate() {
+    let columns = &rows.table.columns;
+    for (number, column) in columns.iter().take(MOST_COLUMNS).enumerate() {
         let name = if number == 0 { "columns" } else { "" };
-        line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.values));
+        line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.phrase()));
+    }
+    if columns.len() > MOST_COLUMNS {
+        line("", format!("and {} more; the run document has all", columns.len() - MOST_COLUMNS));
     }
     if let Some((most, why)) = rows.most.as_ref().filter(|(most, _)| *most < UNLIMITED) {
         line("at most", format!("{} rows: {why}", grouped(*most)));
     }
     if plan.chunking.first_row > 0 {
-        line("first row", format!("number {}", grouped(plan.chunking.first_row + 1)));
+        let before = grouped(plan.chunking.first_row);
+        line("values", format!("go on after those of the {before} rows that are there"));
     }
 }
 
@@ -231,7 +242,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
         let rates = if *step == InitStep::Generate {
             [
                 format!("{} rows/s", count(outcome.rows as f64 / seconds)),
-                format!("{:.0} MB/s", outcome.grown().heap as f64 / seconds / 1e6),
+                format!("{:.0} MB/s", loaded_heap(outcome, plan) / seconds / 1e6),
             ]
         } else {
             [String::new(), String::new()]
@@ -251,14 +262,31 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
         survey.environment.database,
         plan.schema,
         method_name(plan),
-    ) + &outcome.compression.map_or(String::new(), compression);
+    ) + &from_before(plan)
+        + &outcome.compression.map_or(String::new(), compression);
     let generated = plan.includes(InitStep::Generate);
-    let predicted = generated && plan.rows().is_some() && plan.described.is_none();
+    let completed = plan.request.append && plan.unfinished.is_some();
+    let predicted = generated && plan.rows().is_some() && plan.described.is_none() && !completed;
     let sizes = predicted.then(|| sizes(outcome, plan));
     let summary = generated.then_some(summary);
     let end = (outcome.stop != StopReason::Complete).then(|| end(outcome));
     let summary = [summary, end].into_iter().flatten().reduce(|summary, end| format!("{summary}\n{end}"));
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// What an interrupted run had loaded.
+fn from_before(plan: &Plan) -> String {
+    match plan.rows_done() {
+        0 => String::new(),
+        rows => format!(" ({} rows were there from before)", grouped(rows)),
+    }
+}
+
+/// Heap of the rows that this run loaded, bytes: of a fill that it completed a part.
+fn loaded_heap(outcome: &Outcome, plan: &Plan) -> f64 {
+    let heap = outcome.grown().heap as f64;
+    let rows = outcome.rows + plan.rows_done();
+    if plan.rows_done() == 0 { heap } else { heap * outcome.rows as f64 / rows.max(1) as f64 }
 }
 
 /// What tables and indexes take; where that was not predicted, each.

@@ -36,7 +36,11 @@ pub fn chunks_done(rig: &Rig, url: &str, ledger: &str) -> Option<i64> {
 
 impl Victim {
     pub fn any(chance: &mut Chance) -> Self {
-        [Self::Pgrig, Self::Postmaster, Self::Backend][chance.below(3) as usize]
+        match chance.below(3) {
+            0 => Self::Pgrig,
+            1 => Self::Postmaster,
+            _ => Self::Backend,
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub enum CatalogError {
     NoTable {
         /// As given.
         name: String,
-        /// Tables of that name elsewhere, or spelled in other case.
+        /// Tables of that name elsewhere, or of a similar one.
         alike: Vec<String>,
     },
     /// It is something else.

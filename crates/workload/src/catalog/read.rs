@@ -41,8 +41,26 @@ async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
         }
         Err(error) => return Err(error.into()),
     };
-    row.get::<_, Option<u32>>("oid")
-        .ok_or_else(|| CatalogError::NoTable { name: name.to_owned(), alike: row.get("alike") })
+    row.get::<_, Option<u32>>("oid").ok_or_else(|| CatalogError::NoTable {
+        name: name.to_owned(),
+        alike: alike(row.get("name"), &row.get::<_, Vec<String>>("names"), row.get("shown")),
+    })
+}
+
+/// How alike two names have to be for one to be meant by the other, 0 to 1: `order` and `orders` are 0.83.
+const ALIKE: f64 = 0.7;
+/// Names that are suggested at most.
+const MOST_ALIKE: usize = 5;
+
+/// Of the tables whose `names` are most like `name`, what is to be shown.
+fn alike(name: Option<String>, names: &[String], shown: Vec<String>) -> Vec<String> {
+    let name = name.unwrap_or_default().to_lowercase();
+    let likeness = |other: &String| strsim::normalized_damerau_levenshtein(&name, &other.to_lowercase());
+    let mut found: Vec<(f64, String)> = names.iter().map(likeness).zip(shown).collect();
+    found.retain(|(likeness, _)| *likeness >= ALIKE);
+    // Those that are equally alike keep their order.
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.into_iter().take(MOST_ALIKE).map(|(_, shown)| shown).collect()
 }
 
 /// Whether the server could not read the name, or may not look into its schema.

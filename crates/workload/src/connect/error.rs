@@ -312,6 +312,8 @@ pub struct ServerError {
     pub detail: Option<String>,
     /// The server's own hint, if any.
     pub hint: Option<String>,
+    /// Which row of a COPY it is about, if any: `COPY orders, line 84`.
+    pub row: Option<String>,
 }
 
 impl From<&DbError> for Box<ServerError> {
@@ -322,6 +324,7 @@ impl From<&DbError> for Box<ServerError> {
             message: error.message().to_owned(),
             detail: error.detail().map(str::to_owned),
             hint: error.hint().map(str::to_owned),
+            row: error.where_().and_then(row_of_copy),
         })
     }
 }
@@ -330,8 +333,14 @@ impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code)?;
         self.detail.iter().try_for_each(|detail| write!(f, "; {detail}"))?;
-        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))?;
+        self.row.iter().try_for_each(|row| write!(f, "; {row}"))
     }
+}
+
+/// The line of an error's context that tells where a COPY was.
+fn row_of_copy(context: &str) -> Option<String> {
+    context.lines().find(|line| line.starts_with("COPY ")).map(str::to_owned)
 }
 
 fn searched(paths: &[PathBuf]) -> String {

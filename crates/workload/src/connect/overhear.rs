@@ -113,6 +113,7 @@ fn parse(body: &[u8]) -> ServerError {
         message: field(b'M').unwrap_or_default(),
         detail: field(b'D'),
         hint: field(b'H'),
+        row: None,
     }
 }
 

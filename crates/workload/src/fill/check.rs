@@ -12,7 +12,7 @@ use super::request::{
 /// # Errors
 /// [`FillError::Combination`] names what does not go together, and the remedy.
 pub(super) fn combinations(request: &Request) -> Result<(), FillError> {
-    let refusal = [append, steps, amount, method, partitions, index, series, own_table]
+    let refusal = [own_table, append, steps, amount, method, partitions, index, series]
         .into_iter()
         .find_map(|check| check(request).err());
     refusal.map_or(Ok(()), |text| Err(FillError::Combination(text.to_owned())))

@@ -170,7 +170,7 @@ pub enum FillError {
         database: String,
     },
     /// Names are taken.
-    #[error("schema {schema} already has {}: give --drop to drop and replace, or --schema NAME", tables.join(", "))]
+    #[error("schema {schema} already has {}: give --append to add to them, --drop to drop and replace them, or --schema NAME", tables.join(", "))]
     TablesExist {
         /// The schema.
         schema: String,
@@ -270,6 +270,9 @@ pub enum Cause {
     /// There is no room for the next chunk.
     #[error(transparent)]
     Space(#[from] OutOfSpace),
+    /// There is no room for the first chunk, even after tables were dropped.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
     /// A step other than loading found no room.
     #[error("{0}. Free some space there, or ask for less")]
     Full(ConnectError),

@@ -17,6 +17,7 @@ use super::growth::{Growth, Next};
 use super::ledger::Ledger;
 use super::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use super::plan::Method;
+use super::probe::ProbeError;
 use super::queue::Queue;
 use super::rate::RateMeter;
 use super::request::InitStep;
@@ -49,6 +50,9 @@ impl Filler<'_> {
     pub(super) async fn generate(&self, session: &Session) -> Result<u64, Cause> {
         if let Some(governor) = &self.governor {
             governor.begin()?;
+            if !self.plan.may_be_full() {
+                governor.refuse_full(self.plan.chunk_space(), 0)?;
+            }
         }
         let meter = RateMeter::start("rows-sent", Unit::Rows);
         let watch = async {
@@ -99,7 +103,11 @@ impl Filler<'_> {
             (Some(_), false) | (None, true) => {}
         }
         if let Some(prober) = &*self.prober.lock().await {
-            prober.check(&session.connection.client).await?;
+            match prober.check(&session.connection.client).await {
+                Ok(()) => {}
+                Err(ProbeError::Query(error)) => return Err(session.connection.explain(error).await.into()),
+                Err(error) => return Err(error.into()),
+            }
         }
         if plan.method == Method::Explode {
             work.explode_loaded(session).await?;
@@ -220,7 +228,9 @@ impl Loop<'_, '_> {
                 self.load(&session, &chunk).await?;
             }
             if let Some(growth) = &self.growth {
-                growth.lock().await.ended(rows);
+                let mut growth = growth.lock().await;
+                growth.ended(rows);
+                self.filler.observer.fraction_done(growth.fraction());
             }
             if let Some(reason) = stop {
                 self.filler.generated().stop.get_or_insert(reason);

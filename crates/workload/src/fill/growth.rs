@@ -68,6 +68,7 @@ impl Growth {
             self.row = grown as f64 / counted as f64;
         }
         let missing = self.goal.saturating_sub(size);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
         let left = ((missing as f64 / self.row) as u64).saturating_sub(self.running);
         if left >= self.chunk_rows {
             self.sure = (left / 2).min(self.loaded * FORESIGHT).saturating_sub(self.chunk_rows);
@@ -86,6 +87,12 @@ impl Growth {
         self.loaded += rows;
     }
 
+    /// How much of the way is done, 0 to 1, about.
+    pub(super) fn fraction(&self) -> f64 {
+        let way = self.goal.saturating_sub(self.before.unwrap_or(0)).max(1);
+        (self.loaded as f64 * self.row / way as f64).min(1.0)
+    }
+
     fn load(&mut self, rows: u64) -> Next {
         self.running += rows;
         Next::Load(rows)
@@ -93,6 +100,7 @@ impl Growth {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes made up for tests")]
 mod tests {
     use proptest::prelude::*;
 

@@ -13,7 +13,7 @@ use tokio_postgres::SimpleQueryMessage;
 use super::chunks::Chunking;
 use super::plan::Plan;
 use super::planner::Target;
-use super::request::{Persistence, Request};
+use super::request::{Persistence, Request, Subject};
 use super::session::Session;
 use crate::connect::ConnectError;
 use crate::quote::{identifier, literal, qualified};
@@ -179,5 +179,22 @@ pub(super) async fn read(
         charter,
         done: rows.iter().map(|row| number(row, "chunk")).collect(),
         rows: rows.iter().map(|row| number(row, "rows")).sum(),
+    }))
+}
+
+/// The table that an unfinished fill with this subject creates and fills, as SQL names it; none if there
+/// is no such fill.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(super) async fn table_begun(
+    client: &tokio_postgres::Client,
+    subject: &Subject,
+) -> Result<Option<String>, tokio_postgres::Error> {
+    let rows = client.query(include_str!("../sql/ledgers.sql"), &[]).await?;
+    Ok(rows.iter().find_map(|row| {
+        let charter: Charter = serde_json::from_str(row.get("comment")).ok()?;
+        let table = charter.described.filter(|_| charter.request.subject == *subject)?;
+        Some(qualified(row.get("schema"), &table.name))
     }))
 }

@@ -10,6 +10,7 @@ mod compression;
 mod copy;
 mod ddl;
 mod error;
+mod forecast;
 mod generate;
 mod growth;
 mod leaf;
@@ -69,7 +70,7 @@ pub trait Observer: Sync {
     fn step_started(&self, step: InitStep);
     /// So many more rows of the bulk table were handed to the server.
     fn rows_sent(&self, rows: u64);
-    /// The server says how far the step has come, 0 to 1.
+    /// How far the step has come, 0 to 1: as the server says, or as a table has grown to its size.
     fn fraction_done(&self, fraction: f64);
     /// A mark was crossed, space ran short or came back.
     fn event(&self, event: &Event);
@@ -94,6 +95,8 @@ pub struct Conduct {
     pub probe: Option<ProbeKind>,
 }
 
+/// Between attempts to cancel what runs.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long cancelling may take, and sessions to end after it.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -115,10 +118,10 @@ pub async fn run(
     let ballast = in_chunks && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
     let governor =
         in_chunks.then(|| Governor::new(conduct.limits, conduct.sight, plan.owed(), &tell)).transpose()?;
-    // What an earlier run has loaded to the brim may still want its keys.
-    let only_keys = plan.rows().is_none() && plan.chunks_done() > 0;
-    if let Some(governor) = governor.as_ref().filter(|_| !only_keys) {
-        governor.refuse_full(plan.chunk_space(), plan.dropped_bytes)?;
+    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
+        // How much dropped tables will give back is only known afterwards.
+        let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
+        governor.refuse_full(plan.chunk_space(), freed)?;
     }
     let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);
@@ -127,13 +130,22 @@ pub async fn run(
         biased;
         () = interrupt => {
             filler.stop();
-            // The network may be what made the user stop.
-            let _ = tokio::time::timeout(CANCEL_DEADLINE, filler.cancel()).await;
+            // Between two statements there is nothing to cancel, so it is done again and again. The
+            // network may be what made the user stop: it is not waited for without an end.
+            let cancelling = async {
+                loop {
+                    filler.cancel().await;
+                    tokio::time::sleep(CANCEL_INTERVAL).await;
+                }
+            };
             // The cancelled statements end with an error of their own; that they have ended is
             // what matters, so that what remains can be told.
-            match tokio::time::timeout(CANCEL_DEADLINE, &mut work).await {
-                Ok(Ok(Ok(outcome))) => return Ok(outcome),
-                Ok(_) | Err(_) => None,
+            tokio::select! {
+                ended = &mut work => match ended {
+                    Ok(Ok(outcome)) => return Ok(outcome),
+                    Ok(Err(_)) | Err(_) => None,
+                },
+                _ = tokio::time::timeout(CANCEL_DEADLINE, cancelling) => None,
             }
         }
         result = &mut work => Some(result),

@@ -3,8 +3,8 @@
 use std::num::NonZeroU16;
 
 use page::Geometry;
-use rowgen::{Payload, Table};
-use serde::Serialize;
+use rowgen::{Column, Payload, Table};
+use serde::{Serialize, Serializer};
 
 use super::chunks::{Chunking, Spread};
 use super::ledger::Unfinished;
@@ -41,8 +41,8 @@ pub struct Plan {
     /// The ledger of a fill that will not be completed: it is dropped too.
     #[serde(skip)]
     pub stale_ledger: Option<String>,
-    /// The rows of a table of the user's.
-    #[serde(skip)]
+    /// The rows of a table of the user's; in documents its columns and what they hold.
+    #[serde(rename = "columns", serialize_with = "columns")]
     pub described: Option<Rows>,
     /// Bytes that the tables shall take in the end, where that is measured as they grow.
     pub until_size: Option<u64>,
@@ -188,9 +188,13 @@ pub(super) const SORT_MEMORY_BYTES: u64 = 80;
 pub(super) const SORT_TAPE_BYTES: u64 = 24;
 
 impl IndexBuild {
-    /// What temporary files would take of as many rows as are sorted without any, bytes.
+    /// What temporary files would take of as many rows as are sorted without any, bytes. Parallel workers
+    /// hand over what they sorted in files, however little it is (`tuplesort_performsort`).
     pub(super) fn tape_in_memory(self) -> u64 {
-        self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES
+        match self.parallel_workers {
+            Some(0) => self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES,
+            Some(_) | None => 0,
+        }
     }
 }
 
@@ -277,6 +281,12 @@ impl Plan {
         u64::try_from(heap).unwrap_or(u64::MAX)
     }
 
+    /// Whether it may be all right if there is no room for rows: those that an earlier run has loaded may
+    /// be all, and want their keys.
+    pub(super) fn may_be_full(&self) -> bool {
+        self.chunks_done() > 0
+    }
+
     /// What later steps take for the rows of an interrupted run.
     pub(super) fn owed(&self) -> Owed {
         self.chunk_space().later.times(self.chunks_done())
@@ -339,4 +349,11 @@ impl Plan {
     pub fn chunks_done(&self) -> u64 {
         self.unfinished.as_ref().map_or(0, |unfinished| unfinished.done.len() as u64)
     }
+}
+
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn columns<S: Serializer>(described: &Option<Rows>, serializer: S) -> Result<S::Ok, S::Error> {
+    let column = |column: &Column| serde_json::json!({ "name": column.name, "type": column.kind.sql(), "values": column.phrase() });
+    let columns = described.as_ref().map(|rows| rows.table.columns.iter().map(column).collect::<Vec<_>>());
+    columns.serialize(serializer)
 }

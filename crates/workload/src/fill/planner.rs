@@ -9,9 +9,7 @@ use rowgen::pgbench;
 use super::chunks::{Chunking, Spread};
 use super::error::FillError;
 use super::ledger::Unfinished;
-use super::plan::{
-    IndexBuild, MOST_NARROW_IDS, Method, Plan, Prediction, SORT_MEMORY_BYTES, SORT_TAPE_BYTES,
-};
+use super::plan::{IndexBuild, MOST_NARROW_IDS, Method, Plan, SORT_MEMORY_BYTES};
 use super::predict::{Layout, tuple};
 use super::present::Present;
 use super::request::{
@@ -123,13 +121,13 @@ pub(super) struct Target {
 }
 
 /// Everything that the rules look at.
-struct Planner<'a> {
-    request: &'a Request,
-    server: &'a ServerInfo,
-    site: Site,
-    layout: Layout,
-    tables: Tables,
-    target: Target,
+pub(super) struct Planner<'a> {
+    pub request: &'a Request,
+    pub server: &'a ServerInfo,
+    pub site: Site,
+    pub layout: Layout,
+    pub tables: Tables,
+    pub target: Target,
 }
 
 impl Planner<'_> {
@@ -199,7 +197,7 @@ impl Planner<'_> {
         }
     }
 
-    fn is_logged(&self) -> bool {
+    pub(super) fn is_logged(&self) -> bool {
         self.request.persistence == Persistence::Logged
     }
 
@@ -272,7 +270,7 @@ impl Planner<'_> {
     }
 
     /// Whether keys are there while rows come in.
-    fn has_keys_early(&self) -> bool {
+    pub(super) fn has_keys_early(&self) -> bool {
         let keys_later = self.request.steps.order(InitStep::Generate, InitStep::PrimaryKeys);
         self.layout.index != IndexKind::None && !keys_later
     }
@@ -470,77 +468,13 @@ impl Planner<'_> {
         let wanted = self.rows().saturating_mul(SORT_MEMORY_BYTES).min(allowed);
         IndexBuild {
             maintenance_work_mem: wanted.max(self.server.maintenance_work_mem),
-            parallel_workers: self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
+            parallel_workers: match self.target.rows {
+                // At the brim their files would take a sixth of what the table takes.
+                None => Some(0),
+                Some(_) => self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
+            },
         }
     }
-
-    /// What all rows will take; without an end, what a chunk takes.
-    fn predicted(&self, method: Method, chunking: Chunking, build: Option<IndexBuild>) -> Prediction {
-        if self.request.amount == Amount::Nothing {
-            return Prediction::default();
-        }
-        let rows = self.target.rows.unwrap_or(chunking.chunk_rows);
-        let first = if self.target.rows.is_some() { chunking.first_row } else { 0 };
-        let total = self.layout.sizes(first + rows, pgbench::scale_for(first + rows));
-        let sizes = match first {
-            0 => self.layout.sizes(rows, self.target.scale.min(pgbench::scale_for(rows).max(1))),
-            _ => total.less(self.layout.sizes(first, self.target.scale_before)),
-        };
-        let dense = Layout { fillfactor: 100, ..self.layout.clone() };
-        let temporary = match method {
-            Method::Explode => dense.sizes(rows, pgbench::scale_for(rows)).heap,
-            _ => build.map_or(0, |build| temporary(rows, build)),
-        };
-        Prediction { sizes, wal: self.wal(method, rows, sizes.index), temporary }
-    }
-
-    /// WAL that so many rows and an index of so many bytes write. Per row: COPY's multi-insert record
-    /// holds the tuple without its fixed header, and 8 bytes of its own (`xl_multi_insert_tuple`); an
-    /// INSERT's record has more of them; per page: record headers, and a vacuum that is left to mark
-    /// it; index pages are logged whole without their free tenth, keys that come with the rows one by
-    /// one, with the pages that they split.
-    fn wal(&self, method: Method, rows: u64, index: u64) -> u64 {
-        const TUPLE_HEADER: u64 = 23;
-        const PER_TUPLE: u64 = 8;
-        const PER_INSERT: u64 = 35;
-        const PER_PAGE: u64 = 64;
-        const VACUUM_PER_PAGE: u64 = 130;
-        const PER_KEY: u64 = 88;
-        if !self.is_logged() {
-            return 0;
-        }
-        let index = match (self.has_keys_early(), self.server.skips_wal()) {
-            (true, _) => rows * PER_KEY,
-            (false, true) => 0,
-            (false, false) => index * 9 / 10,
-        };
-        let in_one = matches!(method, Method::FrozenCopy | Method::Explode | Method::CreateTableAs);
-        if self.server.skips_wal() && in_one {
-            return index;
-        }
-        let vacuum = if self.layout.vacuum && !in_one { VACUUM_PER_PAGE } else { 0 };
-        let per_record = match method {
-            Method::Server | Method::CreateTableAs => PER_TUPLE + PER_INSERT,
-            _ => PER_TUPLE,
-        };
-        let tables = Tables::new(&self.request.subject, rows, pgbench::scale_for(rows), self.request.payload);
-        let heap: u64 = tables
-            .all()
-            .map(|table| {
-                let per_row = u64::from(tuple(table)) - TUPLE_HEADER + per_record;
-                table.rows * per_row + self.layout.heap_blocks(table) * (PER_PAGE + vacuum)
-            })
-            .sum();
-        // VACUUM FULL logs the pages that it writes.
-        let rewritten = if method == Method::Explode { self.layout.sizes(rows, 1).heap / 10 } else { 0 };
-        heap + rewritten + index
-    }
-}
-
-/// Temporary files of the index build, bytes.
-fn temporary(rows: u64, build: IndexBuild) -> u64 {
-    let tape = rows * SORT_TAPE_BYTES;
-    if tape <= build.tape_in_memory() { 0 } else { tape }
 }
 
 /// Which rows were asked for, beside `present` ones over `scale` branches.

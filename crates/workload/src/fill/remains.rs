@@ -35,6 +35,8 @@ pub enum Remains {
         complete: bool,
         /// Whether the same command completes the fill.
         resumable: bool,
+        /// Whether the table is one of the user's, which pgrig does not empty.
+        own: bool,
         /// Unlogged tables are emptied if the server crashed.
         persistence: Persistence,
     },
@@ -102,6 +104,7 @@ impl Progress {
             rows,
             complete: plan.rows() == Some(rows),
             resumable: plan.has_ledger(),
+            own: plan.described.is_some(),
             persistence: plan.persistence,
         }
     }
@@ -118,14 +121,19 @@ impl fmt::Display for Remains {
                     Replaced::Dropped => write!(f, " The old ones are gone: --drop drops them first."),
                 }
             }
-            Self::Tables { table, rows, complete, resumable, persistence } => {
+            Self::Tables { table, rows, complete, resumable, own, persistence } => {
                 let all = if *complete { "all " } else { "" };
                 write!(
                     f,
                     "What is there: {table} with {all}{rows} new rows committed; later steps are not done."
                 )?;
                 if *resumable {
-                    write!(f, " The same command completes it; with --no-resume it starts over.")?;
+                    let anew = if *own {
+                        "to begin anew, give --no-resume too, after a TRUNCATE or with --append"
+                    } else {
+                        "with --no-resume (and --drop, unless it appends) it starts over"
+                    };
+                    write!(f, " The same command completes it; {anew}.")?;
                 }
                 if *persistence == Persistence::Unlogged {
                     write!(f, " If the server crashed, its recovery empties these unlogged tables.")?;

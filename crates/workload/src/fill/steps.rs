@@ -23,7 +23,7 @@ use super::limits::{Governor, StopReason};
 use super::outcome::Outcome;
 use super::plan::{Method, Plan};
 use super::predict::Sizes;
-use super::probe::{ProbePoint, Prober};
+use super::probe::{ProbeError, ProbePoint, Prober};
 use super::remains::{Progress, Remains};
 use super::request::{InitStep, Subject};
 use super::session::{Session, Sessions};
@@ -132,10 +132,28 @@ impl<'a> Filler<'a> {
         loop {
             let row = session.row(include_str!("../sql/take_in_hand.sql"), &[&name]).await?;
             match row.get::<_, Option<i32>>("holder") {
-                None => return Ok(session),
+                None => {
+                    self.try_probe(&session).await?;
+                    return Ok(session);
+                }
                 Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
                 Some(_) => tokio::time::sleep(PROGRESS_INTERVAL).await,
             }
+        }
+    }
+
+    /// Refuses a query of the user's that cannot be run, while the tables that it is about are still there
+    /// to be tried.
+    async fn try_probe(&self, session: &Session) -> Result<(), FillError> {
+        let prober = self.prober.lock().await;
+        let Some(prober) = prober.as_ref().filter(|prober| prober.is_own_query()) else { return Ok(()) };
+        if self.plan.dropped.is_empty() || self.plan.unfinished.is_some() {
+            return Ok(());
+        }
+        match prober.check(&session.connection.client).await {
+            Ok(()) => Ok(()),
+            Err(ProbeError::Query(error)) => Err(session.connection.explain(error).await.into()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -160,6 +178,9 @@ impl<'a> Filler<'a> {
         for step in self.plan.steps.iter() {
             if again && matches!(step, InitStep::Drop | InitStep::Create) {
                 continue;
+            }
+            if self.is_stopped() {
+                return Err(Cause::Interrupted);
             }
             let started = clock.start(step);
             match step {

@@ -1,6 +1,6 @@
 -- $1: schema asked for, NULL for the current one; $2: names of the tables to be created; $3: the
 -- ledger's name.
-WITH asked AS (
+WITH RECURSIVE asked AS (
     SELECT coalesce($1::text, current_schema()::text) AS name
 ), existing AS (
     SELECT n.oid, n.nspname FROM pg_namespace n, asked WHERE n.nspname = asked.name
@@ -11,6 +11,10 @@ WITH asked AS (
     SELECT c.relname::text AS name, c.relkind IN ('r', 'p') AS is_table, c.oid
       FROM pg_class c JOIN existing ON c.relnamespace = existing.oid
      WHERE c.relname = ANY ($2::text[])
+), tree AS (
+    SELECT oid FROM taken
+     UNION
+    SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid
 )
 SELECT asked.name AS schema,
        current_user::text AS role,
@@ -24,8 +28,8 @@ SELECT asked.name AS schema,
        -- As of the last vacuum: asking for the size itself would wait for others' locks.
        (SELECT coalesce(sum(c.relpages::bigint), 0) * current_setting('block_size')::bigint
           FROM pg_class c
-         WHERE c.oid IN (SELECT oid FROM taken)
-            OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM taken))
+         WHERE c.oid IN (SELECT oid FROM tree)
+            OR c.oid IN (SELECT indexrelid FROM pg_index WHERE indrelid IN (SELECT oid FROM tree))
        )::bigint AS taken_bytes,
        ARRAY(SELECT name FROM taken WHERE NOT is_table ORDER BY name) AS taken_by_others
   FROM asked

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::event::{Event, StopReason};
@@ -75,7 +75,8 @@ impl Sight {
 
 /// Lets chunks begin as long as limits and space allow.
 pub struct Governor<'a> {
-    began: Instant,
+    /// When the first rows could come; time counts from then.
+    began: OnceLock<Instant>,
     state: Mutex<State>,
     tell: &'a Tell<'a>,
 }
@@ -88,7 +89,7 @@ struct State {
 }
 
 impl<'a> Governor<'a> {
-    /// Time counts from now. `sight` is none where the server's volumes cannot be seen; `owed` is what an
+    /// Time counts from the first question on. `sight` is none where the server's volumes cannot be seen; `owed` is what an
     /// earlier run's chunks still need.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl<'a> Governor<'a> {
         let ledger = Ledger::new(limits, seen, owed);
         let now = Instant::now();
         let state = State { ledger, gauge, read_at: now, told: 0 };
-        Ok(Self { began: now, state: Mutex::new(state), tell })
+        Ok(Self { began: OnceLock::new(), state: Mutex::new(state), tell })
     }
 
     /// Rows begin to come: what was done before, tables dropped for example, is looked at now.
@@ -242,7 +243,7 @@ impl<'a> Governor<'a> {
     }
 
     fn now(&self) -> Duration {
-        self.began.elapsed()
+        self.began.get_or_init(Instant::now).elapsed()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

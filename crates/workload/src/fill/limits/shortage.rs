@@ -62,6 +62,7 @@ mod tests {
             message: message.to_owned(),
             detail: None,
             hint: None,
+            row: None,
         }
     }
 

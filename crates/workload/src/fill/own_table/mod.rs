@@ -7,6 +7,7 @@ mod width;
 
 use rowgen::{ColumnSpec, Format};
 use tokio_postgres::Client;
+use tokio_postgres::error::ErrorPosition;
 
 use super::ddl;
 use super::error::FillError;
@@ -45,7 +46,12 @@ pub(super) async fn plan(
     resume: bool,
 ) -> Result<Plan, FillError> {
     let specs: Vec<ColumnSpec> = own.columns.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
-    let name = own.name.as_deref().map(|name| in_schema(request.schema.as_deref(), name));
+    let name = match &own.name {
+        Some(name) => Some(in_schema(request.schema.as_deref(), name)),
+        // The table that --ddl creates is known only once it is there.
+        None if resume => begun(connection, request).await?,
+        None => None,
+    };
     let look = Look { survey, connection, request, own, specs };
     let there = match &name {
         Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
@@ -55,6 +61,14 @@ pub(super) async fn plan(
         (Some(info), _) => look.existing(info, resume).await,
         (None, Some(ddl)) => look.created(ddl, name.as_deref()).await,
         (None, None) => unreachable!("refused: neither name nor DDL"),
+    }
+}
+
+/// The table that an interrupted fill of the same request has created.
+async fn begun(connection: &Connection, request: &Request) -> Result<Option<String>, FillError> {
+    match ledger::table_begun(&connection.client, &request.subject).await {
+        Ok(name) => Ok(name),
+        Err(error) => Err(connection.explain(error).await.into()),
     }
 }
 
@@ -108,8 +122,9 @@ impl Look<'_> {
         let connection = self.connection;
         let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
         if let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await {
-            let said = connection.explain(error).await.to_string();
-            return Err(FillError::Ddl { problem: format!("{said}. Nothing was changed") });
+            let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+            let said = connection.explain(error).await;
+            return Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") });
         }
         let created: Vec<String> =
             ask(connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0);
@@ -193,7 +208,11 @@ impl Look<'_> {
         let described = describe(client, &info, &wish, scope).await?;
         let verified = verify(client, &info, &described, scope).await?;
         let binary = described.supports(Format::Binary);
-        let Described { table, first_row, most_rows, mut warnings, .. } = described;
+        let Described { mut table, first_row, most_rows, mut warnings, .. } = described;
+        if self.request.append && first_row == 0 {
+            // Nothing is unique by its row number, so the rows would be those of the last time.
+            table.seed = table.seed.wrapping_add(self.bytes_present(&info).await?);
+        }
         warnings.extend(verified.warnings);
         let width = width::of_row(&table, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
@@ -222,13 +241,16 @@ impl Look<'_> {
     /// What table and indexes shall take in the end, bytes, if a size is asked for.
     async fn until_size(&self, info: &TableInfo) -> Result<Option<u64>, FillError> {
         let Amount::Size(size) = self.request.amount else { return Ok(None) };
-        if !self.request.append {
-            return Ok(Some(size));
-        }
+        let present = if self.request.append { self.bytes_present(info).await? } else { 0 };
+        Ok(Some(size + present))
+    }
+
+    /// What table and indexes take now.
+    async fn bytes_present(&self, info: &TableInfo) -> Result<u64, FillError> {
         let names = vec![&info.name];
         let row = ask(self.connection, include_str!("../../sql/sizes.sql"), &[&info.schema, &names]).await?;
         let present = row.get::<_, i64>("heap") + row.get::<_, i64>("index");
-        Ok(Some(size + u64::try_from(present).unwrap_or_default()))
+        Ok(u64::try_from(present).unwrap_or_default())
     }
 
     async fn run(&self, sql: &str) -> Result<(), FillError> {
@@ -237,4 +259,12 @@ impl Look<'_> {
             Err(error) => Err(self.connection.explain(error).await.into()),
         }
     }
+}
+
+/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
+/// statement has a position of its own.
+fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
+    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
+    let before = query.chars().take(usize::try_from(*position).ok()?);
+    Some(1 + before.filter(|character| *character == '\n').count())
 }

@@ -35,7 +35,7 @@ pub(super) fn plan(
     let row = rows.width + INDEX_ENTRY * indexes;
     let (wanted, chunk_rows) = match &unfinished {
         Some(begun) => (begun.charter.rows, begun.charter.chunk_rows),
-        None => (wanted(request, &rows, row, &info.display_name())?, (chunk_bytes(request) / row).max(1)),
+        None => (wanted(request, &rows, row, &info.display_name())?, chunk_rows(request, rows.width, row)),
     };
     let (format, format_reason) = format(survey, request, rows.binary)?;
     let heap_rows = match (request.amount, wanted) {
@@ -114,12 +114,14 @@ fn wanted(request: &Request, rows: &Rows, row: u64, table: &str) -> Result<Optio
     }
 }
 
-fn chunk_bytes(request: &Request) -> u64 {
-    match (request.chunk, request.amount) {
-        (Some(bytes), _) => bytes,
-        (None, Amount::Size(size)) => (size / CHUNKS).min(LARGE_CHUNK),
-        (None, _) => LARGE_CHUNK,
-    }
+/// Rows of a chunk: `width` is what one takes without its indexes, `row` with them, bytes.
+fn chunk_rows(request: &Request, width: u64, row: u64) -> u64 {
+    let rows = match (request.chunk, request.amount) {
+        (Some(heap), _) => heap / width,
+        (None, Amount::Size(size)) => (size / CHUNKS).min(LARGE_CHUNK) / row,
+        (None, _) => LARGE_CHUNK / row,
+    };
+    rows.max(1)
 }
 
 fn format(survey: &Survey, request: &Request, binary: bool) -> Result<(CopyFormat, &'static str), FillError> {
