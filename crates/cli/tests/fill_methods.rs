@@ -209,7 +209,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB -I tgg", "there twice"),
         ("fill 1GB --append --drop", "leave out the steps d and t"),
         ("fill 1GB --append --partitions 3", "keeps the partitions"),
-        ("fill 1GB --append --method explode -F 10", "would rewrite the old ones"),
+        ("fill 1GB --append --method explode", "would rewrite the old ones"),
         ("fill 1GB --method explode", "below 100"),
         ("fill 1GB --method explode -F 10 --chunk 10MB", "loads whole tables"),
         ("fill --brim --method explode -F 10", "cannot fill until a limit"),
