@@ -1,4 +1,4 @@
-//! PostgreSQL's on-disk formats, as arithmetic: how many blocks so many rows take.
+//! PostgreSQL's on-disk formats: how many blocks so many rows take, and a B-tree's blocks themselves.
 //!
 //! Exact for tables that are filled in one go and vacuumed once: the heap and its visibility and
 //! free space maps, and a B-tree over distinct ascending keys. Pure functions, no I/O.
@@ -17,10 +17,11 @@
 
 mod brin;
 mod btree;
+mod header;
 mod heap;
 mod maps;
 
-pub use btree::LEAF_FILLFACTOR;
+pub use btree::{BtreeBuilder, BtreeKey, LEAF_FILLFACTOR, TupleId};
 pub use heap::{Attribute, tuple_length};
 
 /// `PageHeaderData` without line pointers, bytes (`storage/bufpage.h`).
