@@ -32,6 +32,25 @@ pub(super) struct Rows {
     left: u64,
 }
 
+/// Some rows, by their numbers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Batch {
+    /// All of a range.
+    Range(Range<u64>),
+    /// These.
+    Listed(Vec<u64>),
+}
+
+impl Batch {
+    /// How many there are.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Range(rows) => rows.end - rows.start,
+            Self::Listed(rows) => rows.len() as u64,
+        }
+    }
+}
+
 /// A partition by hash.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Partition {
@@ -67,24 +86,26 @@ impl Rows {
         self.left
     }
 
-    /// Appends the next rows, at most so many, and tells how many.
-    fn encode(&mut self, encoder: &Encoder, most: u64, buffer: &mut Vec<u8>) -> u64 {
+    /// Takes the next rows, at most so many; none if there are no more.
+    pub(super) fn take(&mut self, most: u64) -> Option<Batch> {
         let taken = most.min(self.left);
+        if taken == 0 {
+            return None;
+        }
         self.left -= taken;
         let start = self.range.start;
-        match self.partition {
+        Some(match self.partition {
             None => {
                 self.range.start += taken;
-                encoder.encode(start..self.range.start, buffer);
+                Batch::Range(start..self.range.start)
             }
             Some(partition) => {
-                let mut rows = Vec::new();
                 let wanted = usize::try_from(taken).unwrap_or(usize::MAX);
+                let mut rows = Vec::with_capacity(wanted);
                 rows.extend(self.range.by_ref().filter(|row| partition.holds(*row)).take(wanted));
-                encoder.encode_rows(&rows, buffer);
+                Batch::Listed(rows)
             }
-        }
-        taken
+        })
     }
 }
 
@@ -134,7 +155,12 @@ impl Copy {
         // Once the server has given up there is no use in sending on; the end tells why.
         while left > 0 && !connection.heard_an_error() {
             buffer.reserve(BUFFER + BUFFER / 16);
-            let taken = rows.encode(&self.encoder, left.min(self.rows_per_buffer), &mut buffer);
+            let Some(batch) = rows.take(left.min(self.rows_per_buffer)) else { break };
+            match &batch {
+                Batch::Range(range) => self.encoder.encode(range.clone(), &mut buffer),
+                Batch::Listed(rows) => self.encoder.encode_rows(rows, &mut buffer),
+            }
+            let taken = batch.len();
             if sink.feed(Bytes::from(std::mem::take(&mut buffer))).await.is_err() {
                 break;
             }

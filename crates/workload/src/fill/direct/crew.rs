@@ -1,0 +1,65 @@
+//! Threads that work beside the event loop, and never outlive what waits for them.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::Failure;
+use super::pieces::Stop;
+
+/// What a thread does.
+pub(super) type Task = Box<dyn FnOnce(&Stop, &UnboundedSender<u64>) -> Result<(), Failure> + Send>;
+
+/// Threads at work. If it is dropped before they have ended it has them stop, and waits: files must not
+/// be written any more when the server begins to remove them.
+pub(super) struct Crew {
+    stop: Arc<Stop>,
+    threads: Vec<JoinHandle<Result<(), Failure>>>,
+    told: UnboundedReceiver<u64>,
+}
+
+impl Crew {
+    /// Starts a thread for each task.
+    pub(super) fn start(tasks: Vec<Task>) -> Self {
+        let stop = Arc::new(Stop::default());
+        let (tell, told) = unbounded_channel();
+        let start = |task: Task| {
+            let (stop, tell) = (Arc::clone(&stop), tell.clone());
+            thread::spawn(move || {
+                let done = task(&stop, &tell);
+                if done.is_err() {
+                    // The others need not go on.
+                    stop.set();
+                }
+                done
+            })
+        };
+        let threads = tasks.into_iter().map(start).collect();
+        Self { stop, threads, told }
+    }
+
+    /// Waits for all of them; `sent` is told of rows that were written.
+    pub(super) async fn finish(mut self, sent: &(dyn Fn(u64) + Sync)) -> Result<(), Failure> {
+        while let Some(rows) = self.told.recv().await {
+            sent(rows);
+        }
+        // All have let go of their senders, so all have ended or are about to.
+        let threads = std::mem::take(&mut self.threads);
+        threads.into_iter().try_for_each(joined)
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.stop.set();
+        for thread in std::mem::take(&mut self.threads) {
+            // What went wrong in it is of no interest any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn joined(thread: JoinHandle<Result<(), Failure>>) -> Result<(), Failure> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}

@@ -1,0 +1,207 @@
+//! A relation fork's segment files, written past the page cache where the file system can.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use nix::fcntl::OFlag;
+use page::{Geometry, Place, Segments};
+
+use super::Failure;
+
+/// What a buffer for O_DIRECT begins at a multiple of, bytes: no sector or page is larger.
+const ALIGNMENT: usize = 4096;
+
+/// A fork that is being written. Segments are made one after the other, as the server expects them: it
+/// looks for the next one only while there is one.
+pub(super) struct Fork {
+    first: PathBuf,
+    geometry: Geometry,
+    segments: Segments,
+    owner: Owner,
+    open: Mutex<Vec<Arc<File>>>,
+    /// Whether the file system takes O_DIRECT, as far as is known.
+    unbuffered: AtomicBool,
+}
+
+/// Whose a server's file is, and who may read it.
+#[derive(Clone, Copy)]
+struct Owner {
+    user: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl Owner {
+    fn of(path: &Path) -> io::Result<Self> {
+        let metadata = fs::metadata(path)?;
+        Ok(Self { user: metadata.uid(), group: metadata.gid(), mode: metadata.permissions().mode() & 0o777 })
+    }
+}
+
+impl Fork {
+    /// The main fork, whose first segment the server has created.
+    ///
+    /// # Errors
+    /// If the file is not there or may not be written.
+    pub(super) fn of_server(path: PathBuf, geometry: Geometry, segments: Segments) -> io::Result<Self> {
+        let owner = Owner::of(&path)?;
+        let fork = Self::new(path, geometry, segments, owner);
+        let first = fork.open_file(&fork.first, false)?;
+        fork.lock().push(Arc::new(first));
+        Ok(fork)
+    }
+
+    /// Another fork of the same relation, which is not there yet: `suffix` is `_vm`, say.
+    pub(super) fn beside(&self, suffix: &str) -> Self {
+        let mut path = self.first.clone().into_os_string();
+        path.push(suffix);
+        Self::new(path.into(), self.geometry, self.segments, self.owner)
+    }
+
+    fn new(first: PathBuf, geometry: Geometry, segments: Segments, owner: Owner) -> Self {
+        Self { first, geometry, segments, owner, open: Mutex::default(), unbuffered: AtomicBool::new(true) }
+    }
+
+    /// Writes whole blocks, the first of which is number `block`. Anything may be written in any order, by
+    /// any thread.
+    ///
+    /// # Errors
+    /// If a file cannot be made or written: the volume may be full.
+    pub(super) fn write(&self, block: u32, bytes: &[u8]) -> io::Result<()> {
+        let block_size = self.geometry.block_size() as usize;
+        let mut block = block;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let room = self.segments.blocks().get() - block % self.segments.blocks();
+            let (now, later) = rest.split_at(rest.len().min(room as usize * block_size));
+            self.write_within(block, now)?;
+            block = block.saturating_add(room);
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Writes blocks that are all of one segment.
+    fn write_within(&self, block: u32, bytes: &[u8]) -> io::Result<()> {
+        let Place { segment, offset } = self.segments.place(block);
+        let was_unbuffered = self.is_unbuffered();
+        match self.segment(segment)?.write_all_at(bytes, offset) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput && was_unbuffered => {
+                self.unbuffered.store(false, Ordering::Relaxed);
+                self.reopen()?;
+                self.segment(segment)?.write_all_at(bytes, offset)
+            }
+            written => written,
+        }
+    }
+
+    /// Has all that was written reach the disk, and the names of the files too.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        for file in &*self.lock() {
+            file.sync_all()?;
+        }
+        let directory = self.first.parent().unwrap_or(Path::new("."));
+        File::open(directory)?.sync_all()
+    }
+
+    /// Whether it is written past the page cache.
+    pub(super) fn is_unbuffered(&self) -> bool {
+        self.unbuffered.load(Ordering::Relaxed)
+    }
+
+    /// What an error of [`Self::write`] or [`Self::sync`] means.
+    pub(super) fn failure(&self, source: io::Error) -> Failure {
+        Failure::File { path: self.first.display().to_string(), source }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Arc<File>>> {
+        self.open.lock().expect("nobody panics holding this")
+    }
+
+    fn path(&self, segment: u32) -> PathBuf {
+        let mut path = self.first.clone().into_os_string();
+        path.push(Segments::suffix(segment));
+        path.into()
+    }
+
+    /// The segment's file; it and those before it are made if they are not there.
+    fn segment(&self, number: u32) -> io::Result<Arc<File>> {
+        let mut open = self.lock();
+        while open.len() <= number as usize {
+            self.refuse_abandoned(&open)?;
+            let next = u32::try_from(open.len()).unwrap_or(u32::MAX);
+            let file = self.open_file(&self.path(next), true)?;
+            open.push(Arc::new(file));
+        }
+        Ok(Arc::clone(&open[number as usize]))
+    }
+
+    /// Once the server has dropped the relation nothing may be made beside it that nobody would remove.
+    fn refuse_abandoned(&self, open: &[Arc<File>]) -> io::Result<()> {
+        let Some(first) = open.first() else { return Ok(()) };
+        let (ours, there) = (first.metadata()?, fs::metadata(&self.first)?);
+        if (ours.dev(), ours.ino()) == (there.dev(), there.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::other("the server has removed the table meanwhile"))
+    }
+
+    fn open_file(&self, path: &Path, create: bool) -> io::Result<File> {
+        let open = |flags| {
+            let mut options = OpenOptions::new();
+            options.write(true).create_new(create).mode(self.owner.mode).custom_flags(flags);
+            options.open(path)
+        };
+        let file = match open(if self.is_unbuffered() { OFlag::O_DIRECT.bits() } else { 0 }) {
+            // Some file systems have made the file before they refuse the flag.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                self.unbuffered.store(false, Ordering::Relaxed);
+                if create && path.exists() {
+                    fs::remove_file(path)?;
+                }
+                open(0)?
+            }
+            file => file?,
+        };
+        if create {
+            // The mask that new files' modes go through is ours, not the server's.
+            file.set_permissions(fs::Permissions::from_mode(self.owner.mode))?;
+            let made = file.metadata()?;
+            if (made.uid(), made.gid()) != (self.owner.user, self.owner.group) {
+                fchown(&file, Some(self.owner.user), Some(self.owner.group))?;
+            }
+        }
+        Ok(file)
+    }
+
+    /// Opens all files again, for the page cache.
+    fn reopen(&self) -> io::Result<()> {
+        let mut open = self.lock();
+        for (number, file) in (0..).zip(open.iter_mut()) {
+            *file = Arc::new(self.open_file(&self.path(number), false)?);
+        }
+        Ok(())
+    }
+}
+
+/// Memory that begins where O_DIRECT wants it to, used again and again.
+#[derive(Default)]
+pub(super) struct Buffer(Vec<u8>);
+
+impl Buffer {
+    /// So many bytes of it; what they hold is what they held last, unless it has to grow.
+    pub(super) fn of(&mut self, length: usize) -> &mut [u8] {
+        if self.0.len() < length + ALIGNMENT {
+            self.0 = vec![0; length + ALIGNMENT];
+        }
+        let start = self.0.as_ptr().align_offset(ALIGNMENT);
+        &mut self.0[start..start + length]
+    }
+}

@@ -1,0 +1,233 @@
+//! `--method direct`: finished pages written straight into a new table's files, past the server.
+//!
+//! The table is made in the transaction that fills it, so nobody else can see it before the commit, and the
+//! server removes its files if there is none. Everything that has to hold is proved before the first byte
+//! ([`ground`], [`relation`]), and what was written is looked at through the server before the commit.
+//! FACTS of PostgreSQL's source that this rests on: a relation's size is asked of the file system
+//! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
+//! with wal_level = minimal a permanent relation made in a transaction is not logged but synced at its
+//! commit (`smgrDoPendingSyncs` in `storage.c`).
+
+mod crew;
+mod fork;
+mod ground;
+mod heap;
+mod index;
+mod pieces;
+mod refusal;
+mod relation;
+
+use std::io;
+use std::num::NonZeroU16;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+
+use page::visibility_map_page;
+use rowgen::{Table, TupleEncoder};
+use thiserror::Error;
+
+pub use self::ground::Ground;
+pub use self::refusal::NotDirect;
+
+use self::crew::{Crew, Task};
+use self::fork::{Buffer, Fork};
+use self::heap::{Heap, PIECE, Placing};
+use self::index::Index;
+use self::pieces::{InTurn, Pieces};
+use super::copy::Rows;
+use super::request::Persistence;
+use super::session::Session;
+use crate::connect::ConnectError;
+
+/// Why writing failed.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The server refused something.
+    #[error(transparent)]
+    Server(#[from] ConnectError),
+    /// Something is not as it has to be.
+    #[error(transparent)]
+    NotDirect(#[from] NotDirect),
+    /// A file could not be made or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The fork's first file.
+        path: String,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// A table has no more than 2^32 - 2 blocks.
+    #[error("the table has more blocks than PostgreSQL can count: give --partitions")]
+    TooLarge,
+    /// The server does not see what was written.
+    #[error("{relation}: {found} bytes are in it by the server's account, {written} were written")]
+    Unseen {
+        /// The relation, and its fork.
+        relation: String,
+        /// Bytes.
+        found: u64,
+        /// Bytes.
+        written: u64,
+    },
+}
+
+/// Writes pages of one table.
+pub(super) struct Direct<'a> {
+    pub(super) ground: &'a Ground,
+    pub(super) table: &'a Table,
+    pub(super) persistence: Persistence,
+    /// Percent.
+    pub(super) fillfactor: u8,
+    /// Threads that make and write pages.
+    pub(super) writers: NonZeroU16,
+}
+
+impl Direct<'_> {
+    /// Fills the empty relation of this qualified name, which the session's transaction has made, with its
+    /// indexes, and counts the rows; `sent` is told of them as they are written. The caller commits.
+    pub(super) async fn load(
+        &self,
+        session: &Session,
+        relation: &str,
+        rows: Rows,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<u64, Failure> {
+        session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
+        let fork = relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
+        let mut indexes = relation::indexes(session, relation, self.table).await?;
+        let direct = indexes.iter().position(|index| index.key.is_some()).map(|at| indexes.remove(at));
+        let index = match &direct {
+            Some(found) => Some(self.index(session, found).await?),
+            None => None,
+        };
+        let written = self.write(fork, index, rows, sent).await?;
+        for other in &indexes {
+            session.run(&format!("REINDEX INDEX {}", other.name)).await?;
+        }
+        self.look(session, relation, direct.as_ref().map(|index| index.name.as_str()), &written).await?;
+        Ok(written.rows)
+    }
+
+    async fn index(&self, session: &Session, found: &relation::IndexFound) -> Result<Index, Failure> {
+        let key = found.key.expect("chosen for it");
+        let fork = relation::index(session, self.ground, &found.name).await?;
+        Ok(Index { ground: self.ground.clone(), fork, key, fillfactor: found.fillfactor })
+    }
+
+    /// Has threads write heap and index side by side, then the visibility map.
+    async fn write(
+        &self,
+        fork: Fork,
+        index: Option<Index>,
+        rows: Rows,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<Written, Failure> {
+        let encoder = TupleEncoder::new(self.table).map_err(|error| NotDirect::Column(error.to_string()))?;
+        let (tell, pages) = channel();
+        let row = u64::from(encoder.longest().max(1)).max(self.share_of_page());
+        let heap = Arc::new(Heap {
+            ground: self.ground.clone(),
+            fork,
+            encoder,
+            fillfactor: self.fillfactor,
+            pieces: Pieces::new(rows.clone(), PIECE / row),
+            placing: InTurn::new(Placing::new(index.is_some().then_some(tell))),
+        });
+        let index_blocks = Arc::new(OnceLock::new());
+        let index = index.map(Arc::new);
+        let mut tasks: Vec<Task> = Vec::new();
+        for _ in 0..self.writers.get() {
+            let heap = Arc::clone(&heap);
+            tasks.push(Box::new(move |stop, tell| heap.work(stop, tell)));
+        }
+        if let Some(index) = index.clone() {
+            let blocks = Arc::clone(&index_blocks);
+            tasks.push(Box::new(move |stop, _| {
+                let written = index.work(rows, &pages, stop)?;
+                // Nobody else sets it.
+                let _ = blocks.set(written);
+                Ok(())
+            }));
+        }
+        Crew::start(tasks).finish(sent).await?;
+        let (heap_blocks, rows) = heap.placing.look(|placing| (placing.blocks(), placing.rows()));
+        let written = Written {
+            rows,
+            heap_blocks,
+            map_blocks: self.map_blocks(heap_blocks),
+            index_blocks: index_blocks.get().copied(),
+        };
+        let finish: Task = Box::new(move |_, _| finish(&heap, index.as_deref(), written));
+        Crew::start(vec![finish]).finish(sent).await?;
+        Ok(written)
+    }
+
+    /// What a row takes of its page at this fillfactor, at least, bytes.
+    fn share_of_page(&self) -> u64 {
+        let rows = self.ground.geometry.rows_per_page(super::predict::tuple_of(self.table), self.fillfactor);
+        u64::from(self.ground.geometry.block_size() / rows.max(1))
+    }
+
+    fn map_blocks(&self, heap_blocks: u32) -> u32 {
+        let blocks = self.ground.geometry.visibility_map_blocks(heap_blocks.into());
+        u32::try_from(blocks).expect("there are fewer than heap blocks")
+    }
+
+    /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
+    /// page's checksum, and the index's first.
+    async fn look(
+        &self,
+        session: &Session,
+        relation: &str,
+        index: Option<&str>,
+        written: &Written,
+    ) -> Result<(), Failure> {
+        let block_size = u64::from(self.ground.geometry.block_size());
+        let forks = [
+            (Some(relation), "main", Some(written.heap_blocks)),
+            (Some(relation), "vm", Some(written.map_blocks)),
+            (index, "main", written.index_blocks),
+        ];
+        for (name, fork, blocks) in forks {
+            let (Some(name), Some(blocks)) = (name, blocks) else { continue };
+            let row = session.row("SELECT pg_relation_size(to_regclass($1), $2) AS bytes", &[&name, &fork]).await?;
+            let found = row.get::<_, i64>("bytes").unsigned_abs();
+            let written = u64::from(blocks) * block_size;
+            if found != written {
+                return Err(Failure::Unseen { relation: format!("{name} ({fork})"), found, written });
+            }
+        }
+        if let Some(last) = written.heap_blocks.checked_sub(1) {
+            let query = format!("SELECT count(*) AS rows FROM {relation} WHERE ctid = '({last},1)'");
+            let found: i64 = session.row(&query, &[]).await?.get("rows");
+            if found != 1 {
+                return Err(Failure::Unseen { relation: format!("{relation} (last page)"), found: 0, written: block_size });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What came to be.
+#[derive(Clone, Copy)]
+struct Written {
+    rows: u64,
+    heap_blocks: u32,
+    map_blocks: u32,
+    index_blocks: Option<u32>,
+}
+
+/// Writes the visibility map, and has all reach the disk.
+fn finish(heap: &Heap, index: Option<&Index>, written: Written) -> Result<(), Failure> {
+    let map = heap.fork.beside("_vm");
+    let mut buffer = Buffer::default();
+    let page = buffer.of(heap.ground.geometry.block_size() as usize);
+    for block in 0..written.map_blocks {
+        visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
+        map.write(block, page).map_err(|error| map.failure(error))?;
+    }
+    for fork in [Some(&heap.fork), Some(&map), index.map(|index| &index.fork)].into_iter().flatten() {
+        fork.sync().map_err(|error| fork.failure(error))?;
+    }
+    Ok(())
+}
