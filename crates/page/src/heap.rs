@@ -1,9 +1,11 @@
 //! Heap tuples and pages (`access/htup_details.h`, `heap_multi_insert` in `heapam.c`).
 
+use std::iter::Peekable;
+
 use crate::{Geometry, LINE_POINTER, PAGE_HEADER, max_align};
 
 /// `HeapTupleHeaderData` up to the null bitmap, bytes.
-const TUPLE_HEADER: u32 = 23;
+pub const TUPLE_HEADER: u32 = 23;
 /// The longest payload that a one-byte varlena header can describe, bytes.
 const SHORT_VARLENA: u32 = 126;
 
@@ -53,14 +55,28 @@ impl Geometry {
     /// As `heap_multi_insert`: a further tuple goes in while the page's free space, less a line
     /// pointer, holds it and the reserve. The first tuple always goes in.
     pub fn rows_per_page(self, tuple: u32, fillfactor: u8) -> u32 {
-        let tuple = max_align(tuple);
-        let usable = self.block_size() - PAGE_HEADER;
-        let free_after = |rows: u32| usable.checked_sub(rows * (tuple + LINE_POINTER) + LINE_POINTER);
-        let mut rows = 1;
-        while free_after(rows).is_some_and(|free| free >= tuple + self.reserved(fillfactor)) {
-            rows += 1;
-        }
-        rows
+        let mut room = Room::new(self, fillfactor);
+        room.take_from(&mut std::iter::repeat(tuple).peekable())
+    }
+
+    /// How many rows COPY puts in each page of a heap, given the length of each row's body (the
+    /// tuple less the [`TUPLE_HEADER`]; bytes), in order.
+    ///
+    /// ```
+    /// let bodies = [98; 100];
+    /// let pages: Vec<u32> = page::Geometry::new(8192).rows_of_pages(bodies, 100).collect();
+    /// assert_eq!(pages, [61, 39]);
+    /// ```
+    pub fn rows_of_pages(
+        self,
+        bodies: impl IntoIterator<Item = u32>,
+        fillfactor: u8,
+    ) -> impl Iterator<Item = u32> {
+        let mut tuples = bodies.into_iter().map(|body| TUPLE_HEADER + body).peekable();
+        std::iter::from_fn(move || {
+            let rows = Room::new(self, fillfactor).take_from(&mut tuples);
+            (rows > 0).then_some(rows)
+        })
     }
 
     /// Blocks of a heap filled from empty with `rows` tuples.
@@ -84,5 +100,54 @@ impl Geometry {
             }
             extended = next;
         }
+    }
+}
+
+/// What a page that is being filled has room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    rows: u32,
+    /// Bytes between the line pointers and the tuples.
+    free: u32,
+    /// Bytes that the fillfactor keeps free.
+    reserved: u32,
+}
+
+impl Room {
+    /// In an empty page.
+    pub(crate) fn new(geometry: Geometry, fillfactor: u8) -> Self {
+        let free = geometry.block_size() - PAGE_HEADER;
+        Self { rows: 0, free, reserved: geometry.reserved(fillfactor) }
+    }
+
+    /// Whether a tuple of so many bytes goes in: `heap_multi_insert`'s rule.
+    pub(crate) fn takes(self, tuple: u32) -> bool {
+        let free = self.free.checked_sub(LINE_POINTER);
+        self.rows == 0 || free.is_some_and(|free| free >= max_align(tuple) + self.reserved)
+    }
+
+    /// With a further tuple. One that is longer than the page leaves nothing free.
+    pub(crate) fn take(&mut self, tuple: u32) {
+        self.rows += 1;
+        self.free = self.free.saturating_sub(LINE_POINTER + max_align(tuple));
+    }
+
+    /// Takes tuples as long as they go in; returns how many it has then.
+    fn take_from(&mut self, tuples: &mut Peekable<impl Iterator<Item = u32>>) -> u32 {
+        while let Some(tuple) = tuples.next_if(|&tuple| self.takes(tuple)) {
+            self.take(tuple);
+        }
+        self.rows
+    }
+
+    /// Tuples that were taken.
+    pub(crate) fn rows(self) -> u32 {
+        self.rows
+    }
+
+    /// Where the line pointers end and the tuples begin, bytes from the page's begin.
+    pub(crate) fn bounds(self) -> (u32, u32) {
+        let lower = PAGE_HEADER + self.rows * LINE_POINTER;
+        (lower, lower + self.free)
     }
 }

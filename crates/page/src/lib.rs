@@ -17,12 +17,20 @@
 
 mod brin;
 mod btree;
+mod checksum;
 mod header;
 mod heap;
+mod heap_page;
+mod layout;
 mod maps;
+mod segments;
 
 pub use btree::{BtreeBuilder, BtreeKey, LEAF_FILLFACTOR, TupleId};
-pub use heap::{Attribute, tuple_length};
+pub use checksum::{checksum, set_checksum};
+pub use heap::{Attribute, TUPLE_HEADER, tuple_length};
+pub use heap_page::{HeapPage, TupleFlags};
+pub use maps::visibility_map_page;
+pub use segments::{Place, Segments};
 
 /// `PageHeaderData` without line pointers, bytes (`storage/bufpage.h`).
 const PAGE_HEADER: u32 = 24;
@@ -48,6 +56,12 @@ impl Geometry {
             "PostgreSQL has no block size of {block_size} bytes"
         );
         Self { block_size }
+    }
+
+    /// Of the server whose block this page is.
+    fn of(page: &[u8]) -> Self {
+        // No block size is this large.
+        Self::new(u32::try_from(page.len()).unwrap_or(u32::MAX))
     }
 
     /// Bytes in a block.

@@ -1,17 +1,24 @@
 //! The heap's two maps (`visibilitymap.c`; `fsm_internals.h` and `freespace.c`).
 
-use crate::{Geometry, PAGE_HEADER};
+use crate::layout::PageHeader;
+use crate::{Geometry, PAGE_HEADER, set_checksum};
 
 /// Bits in the visibility map for each heap block.
 const BITS_PER_HEAP_BLOCK: u64 = 2;
+/// Heap blocks for each byte of the visibility map.
+const HEAP_BLOCKS_PER_BYTE: u64 = 8 / BITS_PER_HEAP_BLOCK;
 /// `FSMPageData` before its nodes, bytes.
 const FSM_HEADER: u32 = 4;
 
 impl Geometry {
     /// Blocks of the visibility map once every heap block is marked in it.
     pub fn visibility_map_blocks(self, heap_blocks: u64) -> u64 {
-        let map_bytes = u64::from(self.block_size() - PAGE_HEADER);
-        heap_blocks.div_ceil(map_bytes * 8 / BITS_PER_HEAP_BLOCK)
+        heap_blocks.div_ceil(self.heap_blocks_per_map_block())
+    }
+
+    /// Heap blocks that a block of the visibility map is for.
+    fn heap_blocks_per_map_block(self) -> u64 {
+        u64::from(self.block_size() - PAGE_HEADER) * HEAP_BLOCKS_PER_BYTE
     }
 
     /// Blocks of the free space map after a vacuum of the whole heap; 0 for an empty heap.
@@ -28,5 +35,31 @@ impl Geometry {
         std::iter::successors(Some(heap_blocks.div_ceil(slots)), |pages| Some(pages.div_ceil(slots)))
             .take(depth)
             .sum()
+    }
+}
+
+/// Writes the visibility map's page for this block of the map, in which the first `heap_blocks` of the
+/// heap are all-visible and all-frozen and no others; with its checksum if the server has them enabled.
+///
+/// # Panics
+/// For a buffer whose length is no block size of PostgreSQL's.
+pub fn visibility_map_page(page: &mut [u8], block: u32, heap_blocks: u64, checksums: bool) {
+    let geometry = Geometry::of(page);
+    let per_page = geometry.heap_blocks_per_map_block();
+    let marked = heap_blocks.saturating_sub(u64::from(block) * per_page).min(per_page);
+    PageHeader::plain(geometry).write(page);
+
+    let (_, map) = page.split_at_mut(PAGE_HEADER as usize);
+    let full = (marked / HEAP_BLOCKS_PER_BYTE) as usize;
+    let (whole, rest) = map.split_at_mut(full);
+    // Both bits, VISIBILITYMAP_ALL_VISIBLE and VISIBILITYMAP_ALL_FROZEN, of every heap block.
+    whole.fill(0xff);
+    rest.fill(0);
+    if let Some(partial) = rest.first_mut() {
+        // The lowest bits are the first block's.
+        *partial = (1 << (marked % HEAP_BLOCKS_PER_BYTE * BITS_PER_HEAP_BLOCK)) - 1;
+    }
+    if checksums {
+        set_checksum(page, block);
     }
 }
