@@ -142,6 +142,65 @@ impl Kind {
         matches!(self, Self::Text | Self::Varchar(_) | Self::Char(_) | Self::Name)
     }
 
+    /// OID of the type, which every server has the same (`pg_type.dat`); none for types that are created in
+    /// a database, and ranges.
+    pub fn oid(&self) -> Option<u32> {
+        self.oids().map(|(oid, _)| oid)
+    }
+
+    /// OIDs of a built-in type and of its arrays, which for an array are the same.
+    fn oids(&self) -> Option<(u32, u32)> {
+        Some(match self {
+            Self::Bool => (16, 1000),
+            Self::Bytea => (17, 1001),
+            Self::Name => (19, 1003),
+            Self::Int8 => (20, 1016),
+            Self::Int2 => (21, 1005),
+            Self::Int4 => (23, 1007),
+            Self::Text => (25, 1009),
+            Self::Oid => (26, 1028),
+            Self::Json => (114, 199),
+            Self::Xml => (142, 143),
+            Self::Point => (600, 1017),
+            Self::Lseg => (601, 1018),
+            Self::Path => (602, 1019),
+            Self::Box => (603, 1020),
+            Self::Polygon => (604, 1027),
+            Self::Line => (628, 629),
+            Self::Cidr => (650, 651),
+            Self::Float4 => (700, 1021),
+            Self::Float8 => (701, 1022),
+            Self::Circle => (718, 719),
+            Self::Macaddr8 => (774, 775),
+            Self::Money => (790, 791),
+            Self::Macaddr => (829, 1040),
+            Self::Inet => (869, 1041),
+            Self::Char(_) => (1042, 1014),
+            Self::Varchar(_) => (1043, 1015),
+            Self::Date => (1082, 1182),
+            Self::Time => (1083, 1183),
+            Self::Timestamp => (1114, 1115),
+            Self::TimestampTz => (1184, 1185),
+            Self::Interval => (1186, 1187),
+            Self::TimeTz => (1266, 1270),
+            Self::Bit(_) => (1560, 1561),
+            Self::Varbit(_) => (1562, 1563),
+            Self::Numeric(_) => (1700, 1231),
+            Self::Uuid => (2950, 2951),
+            Self::PgLsn => (3220, 3221),
+            Self::TsVector => (3614, 3643),
+            Self::TsQuery => (3615, 3645),
+            Self::Jsonb => (3802, 3807),
+            Self::Array(element) => {
+                let (_, array) = element.oids()?;
+                (array, array)
+            }
+            Self::Enum { .. } | Self::Range { .. } | Self::Multirange { .. } | Self::Composite { .. } => {
+                return None;
+            }
+        })
+    }
+
     /// The type as written in CREATE TABLE.
     pub fn sql(&self) -> String {
         let plain = match self {

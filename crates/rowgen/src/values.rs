@@ -221,6 +221,20 @@ impl Values {
         }
     }
 
+    /// The values that are given in the type's input syntax; NULLs aside.
+    pub(crate) fn literals(&self) -> Box<dyn Iterator<Item = &str> + '_> {
+        match self {
+            Self::Text(text) => Box::new(std::iter::once(text.as_str())),
+            Self::List(list) => Box::new(list.iter().map(|weighted| weighted.value.as_str())),
+            Self::Cycle(values) => Box::new(values.iter().map(String::as_str)),
+            Self::Reference(Reference { keys, column, .. }) => match &**keys {
+                Keys::Listed(keys) => Box::new(keys.iter().map(|key| key[*column].as_str())),
+                Keys::Interval { .. } => Box::new(std::iter::empty()),
+            },
+            _ => Box::new(std::iter::empty()),
+        }
+    }
+
     /// Whether every row has the same value, so that it need not be sent row by row.
     pub fn is_constant(&self) -> bool {
         matches!(self, Self::Int(_) | Self::Text(_) | Self::Null)

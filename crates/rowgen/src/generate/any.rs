@@ -13,7 +13,13 @@ use crate::{Kind, Payload, render};
 /// Days from 2000-01-01 to 2024-12-31.
 const RECENT_DAYS: i64 = 9_131;
 /// Longest text, characters.
-const LONG: u32 = 40;
+pub(crate) const LONG: u32 = 40;
+/// Most items of an array.
+pub(crate) const ITEMS: u32 = 5;
+/// No `json` is longer, bytes.
+pub(crate) const JSON: u32 = 128;
+/// No `xml` is longer, bytes.
+pub(crate) const XML: u32 = 40;
 
 /// A value for the kind, its bytes in `scratch`.
 ///
@@ -69,7 +75,7 @@ fn compound(kind: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
     let mut scratch = Vec::new();
     match kind {
         Kind::Array(element) => {
-            let items = 0..draw.length(1, 5);
+            let items = 0..draw.length(1, ITEMS);
             render::sequence(render::array(element), items, out, |_, out| {
                 render::element(element, value(element, draw, &mut scratch), out);
             });

@@ -9,7 +9,9 @@ mod unique;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use self::any::{ITEMS, JSON, LONG, XML};
 use self::distribution::Sampler;
+pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
 use crate::value::Value;
 use crate::{Column, Keys, Kind, Payload, Pick, Reference, Table, Turn, Units, Values, Weighted};
@@ -113,6 +115,25 @@ impl Generator {
         &self.kind
     }
 
+    /// Whether the values are given in the kind's input syntax.
+    pub(crate) fn is_literal(&self) -> bool {
+        match &self.source {
+            Source::Text(_) | Source::List { .. } | Source::Cycle(_) => true,
+            Source::Reference { keys, .. } => matches!(**keys, Keys::Listed(_)),
+            Source::Nulls { others, .. } => others.is_literal(),
+            _ => false,
+        }
+    }
+
+    /// Whether a row has NULL.
+    fn is_null(&self, row: u64) -> bool {
+        match &self.source {
+            Source::Null => true,
+            Source::Nulls { nulls, below, .. } => is_drawn(*nulls, *below, row),
+            _ => false,
+        }
+    }
+
     /// Whether some rows may have NULL.
     pub(crate) fn may_be_null(&self) -> bool {
         matches!(self.source, Source::Null | Source::Nulls { .. })
@@ -154,7 +175,7 @@ impl Generator {
                 (Keys::Listed(keys), number) => Value::Text(&keys[index(number, keys.len())][*column]),
             },
             Source::Nulls { nulls, below, others } => {
-                if nulls.draw(row).next() >> 1 < *below {
+                if is_drawn(*nulls, *below, row) {
                     Value::Null
                 } else {
                     others.value(row, scratch)
@@ -191,6 +212,11 @@ impl<'a> Reader<'a> {
     /// The column's type.
     pub(crate) fn kind(&self) -> &'a Kind {
         &self.generator.kind
+    }
+
+    /// Whether a row has NULL.
+    pub(crate) fn is_null(&self, row: u64) -> bool {
+        self.generator.is_null(row)
     }
 
     /// The value of a row, in units.
@@ -243,6 +269,11 @@ fn nulls(table: &Table, column: Stream, values: &Values) -> Stream {
         Values::Reference(Reference { pick: Pick::Random { name }, .. }) => constraint(table, name).further(),
         _ => column.further(),
     }
+}
+
+/// Whether the row is among a share of all, as [`share`] gives it.
+fn is_drawn(stream: Stream, below: u64, row: u64) -> bool {
+    stream.draw(row).next() >> 1 < below
 }
 
 /// The number of a row's group.

@@ -9,7 +9,7 @@ use crate::{Kind, Units, render};
 /// Characters of unique text: in the order that most collations give them, too.
 const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 /// So many of them count past 64 bits.
-const LONGEST: u32 = 13;
+pub(crate) const LONGEST: u32 = 13;
 
 impl Kind {
     /// How many different values [`crate::Values::Unique`] has for this kind; `u64::MAX` stands for

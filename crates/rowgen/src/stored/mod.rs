@@ -91,12 +91,12 @@ impl Kind {
     }
 
     /// Alignment of values, those of varying length with long headers, bytes.
-    fn align(&self) -> u32 {
+    pub(crate) fn align(&self) -> u32 {
         self.fixed_width().map_or_else(|| self.varying_align(), |(_, align)| align)
     }
 
     /// Alignment of a varying-length type's values with long headers, bytes.
-    fn varying_align(&self) -> u32 {
+    pub(crate) fn varying_align(&self) -> u32 {
         match self {
             Self::Path | Self::Polygon | Self::Composite { .. } => 8,
             Self::Array(element) | Self::Range { element, .. } | Self::Multirange { element, .. } => {

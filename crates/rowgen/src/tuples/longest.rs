@@ -1,0 +1,86 @@
+//! How long bodies and values can be.
+
+use super::attribute::{Attribute, Content, payload};
+use super::varying::before_attributes;
+use crate::generate::{ITEMS, JSON, LONG, UNIQUE_TEXT, XML};
+use crate::value::Value;
+use crate::{Kind, Values};
+
+/// No body of these attributes is longer, bytes.
+pub(super) fn body(attributes: &[Attribute]) -> u32 {
+    let has_nulls = attributes.iter().any(Attribute::may_be_null);
+    let before =
+        u32::try_from(before_attributes(attributes.len(), has_nulls)).expect("up to 1600 attributes");
+    // What comes after an attribute never begins later for its being shorter, or NULL.
+    let end = attributes.iter().fold(0, |end, attribute| match &attribute.content {
+        Content::Null => end,
+        Content::Constant(bytes) => attribute.layout.place(end, length(bytes)).end,
+        Content::Generated { lengths: (_, most), .. } => attribute.layout.place(end, *most).end,
+    });
+    before + end
+}
+
+/// Least and greatest length of the values' bytes, those of a varying-length type without header.
+pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
+    if let Some((length, _)) = kind.fixed_width() {
+        return (length, length);
+    }
+    match values {
+        Values::Nulls { values, .. } => payloads(kind, values),
+        values if values.literals().next().is_some() => literals(kind, values),
+        values => generated(kind, values),
+    }
+}
+
+fn literals(kind: &Kind, values: &Values) -> (u32, u32) {
+    let mut bytes = Vec::new();
+    values.literals().fold((u32::MAX, 0), |(least, most), text| {
+        bytes.clear();
+        payload(kind, Value::Text(text), &mut bytes);
+        (least.min(length(&bytes)), most.max(length(&bytes)))
+    })
+}
+
+fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
+    match (kind, values) {
+        (Kind::Char(length), _) => (*length, *length),
+        (_, Values::Payload { low, high, .. }) => (*low, *high),
+        (Kind::Text | Kind::Varchar(_), values) => {
+            let most = |most: u32| kind.characters().map_or(most, |characters| characters.min(most));
+            match values {
+                Values::Any => (0, most(LONG)),
+                Values::Unique(_) => (most(UNIQUE_TEXT), most(UNIQUE_TEXT)),
+                // Decimal digits of an `i64`, and a sign.
+                _ => (1, most(20)),
+            }
+        }
+        (Kind::Bytea, Values::Unique(_)) => (8, 8),
+        (Kind::Bytea, _) => (16, 64),
+        // A header of 2 or 4 bytes, and the digits that an `i64` takes.
+        (Kind::Numeric(_), _) => (2, 4 + 2 * 6),
+        (Kind::Bit(length), _) => (bits(*length), bits(*length)),
+        (Kind::Varbit(most), _) => (bits(0), bits(most.unwrap_or(64).min(64))),
+        (Kind::Inet | Kind::Cidr, _) => (6, 6),
+        (Kind::Path, _) => (12 + 3 * POINT, 12 + 3 * POINT),
+        (Kind::Polygon, _) => (36 + 4 * POINT, 36 + 4 * POINT),
+        (Kind::Json, _) => (0, JSON),
+        (Kind::Xml, _) => (0, XML),
+        (Kind::Array(element), values) => {
+            let align = element.align();
+            let header = if element.fixed_width().is_some() { 0 } else { 4 };
+            let (_, most) = payloads(element, values);
+            (0, 20 + ITEMS * (header + most).next_multiple_of(align))
+        }
+        (kind, _) => unreachable!("{} is not supported", kind.sql()),
+    }
+}
+
+const POINT: u32 = 16;
+
+fn bits(length: u32) -> u32 {
+    4 + length.div_ceil(8)
+}
+
+fn length(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).expect("a value is below 1 GB")
+}
