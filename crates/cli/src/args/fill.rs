@@ -188,7 +188,8 @@ pub(crate) struct FillArgs {
     pub(crate) no_resume: bool,
 
     /// How rows get there: COPY; INSERT … SELECT in the server; seed rows again and again, straight into the
-    /// leaf; dense COPY spread out by VACUUM FULL
+    /// leaf; dense COPY spread out by VACUUM FULL; finished pages straight into the tables' files (direct: on the
+    /// server's own machine, the default on pgrig's own server)
     #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
     pub(crate) method: Method,
 
@@ -196,7 +197,7 @@ pub(crate) struct FillArgs {
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Connections that load at once [default: chosen from cores and server]
+    /// Connections that load at once, or threads that write [default: chosen from cores and server]
     #[arg(long, value_name = "N", help_heading = "Method")]
     pub(crate) streams: Option<NonZeroU16>,
 
@@ -280,6 +281,7 @@ pub(crate) enum Method {
     Server,
     Reinsert,
     Explode,
+    Direct,
 }
 
 /// A level of article 000 ("Generating lots of test data with Postgres, fast and faster").
@@ -304,11 +306,11 @@ pub(crate) enum Level {
 /// Every level, and the flags that it stands for.
 pub(crate) const LEVELS: [(Level, &str); 7] = [
     (Level::Series, "--series --init-steps tg"),
-    (Level::Plain, "--logged --streams 1 --init-steps tgvp"),
-    (Level::Unlogged, "--unlogged --streams 1 --init-steps tgvp"),
-    (Level::DataOnly, "--unlogged --streams 1 --data-only"),
-    (Level::Sparse, "--unlogged --streams 1 --data-only --fillfactor 10"),
-    (Level::Parallel, "--unlogged --streams 2 --partitions 2 --data-only --fillfactor 10"),
+    (Level::Plain, "--logged --streams 1 --init-steps tgvp --method copy"),
+    (Level::Unlogged, "--unlogged --streams 1 --init-steps tgvp --method copy"),
+    (Level::DataOnly, "--unlogged --streams 1 --data-only --method copy"),
+    (Level::Sparse, "--unlogged --streams 1 --data-only --fillfactor 10 --method copy"),
+    (Level::Parallel, "--unlogged --streams 2 --partitions 2 --data-only --fillfactor 10 --method copy"),
     (
         Level::Bonus,
         "--unlogged --data-only --fillfactor 10 --partitions 4 --partition-method hash --method reinsert",
@@ -455,6 +457,7 @@ impl FillArgs {
             Method::Server => MethodChoice::Server,
             Method::Reinsert => MethodChoice::Reinsert,
             Method::Explode => MethodChoice::Explode,
+            Method::Direct => MethodChoice::Direct,
         }
     }
 

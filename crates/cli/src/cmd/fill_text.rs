@@ -153,6 +153,10 @@ fn method(plan: &Plan) -> String {
     let how = match plan.method {
         Method::CreateTableAs => "CREATE TABLE AS SELECT generate_series".to_owned(),
         Method::FrozenCopy if plan.is_single_transaction() => "create and load in one transaction".to_owned(),
+        Method::Direct if plan.is_single_transaction() => {
+            "finished pages into the table's files, in the transaction that creates it".to_owned()
+        }
+        Method::Direct => "finished pages into the leaves' files, a transaction for each".to_owned(),
         Method::FrozenCopy => "a transaction for each leaf".to_owned(),
         Method::ChunkedCopy => chunk,
         Method::Server => format!("INSERT … SELECT generate_series, {chunk}"),

@@ -3,6 +3,7 @@
 use rowgen::Payload;
 
 use super::error::FillError;
+use super::planner::needs_chunks;
 use super::request::{
     Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
 };
@@ -115,6 +116,18 @@ fn method(request: &Request) -> Checked {
                 !request.steps.include(InitStep::Create),
                 "--method reinsert has no seed rows in tables that it did not create: add t to --init-steps, or \
                  give another --method",
+            )
+        }
+        MethodChoice::Direct => {
+            refuse(
+                request.format.is_some(),
+                "--method direct writes pages: there is no COPY of the bulk that --format could set",
+            )?;
+            refuse(
+                needs_chunks(request).is_some(),
+                "--method direct writes a whole table in the transaction that creates it: --append, --chunk, limits \
+                 and probes do not go with it, nor steps without t or with p before g. Leave them out, or give \
+                 --method copy",
             )
         }
         MethodChoice::Auto | MethodChoice::Copy => Ok(()),

@@ -168,6 +168,12 @@ pub(super) fn add_index(plan: &Plan, tables: &Tables, table: &Table) -> Option<S
     }
 }
 
+/// The primary key of a relation that holds rows of the bulk table. One of the whole table takes it over.
+pub(super) fn add_key(plan: &Plan, tables: &Tables, relation: &str) -> Vec<String> {
+    let leaf = Table { name: relation.to_owned(), ..tables.bulk.clone() };
+    add_index(plan, tables, &leaf).into_iter().collect()
+}
+
 /// What the BRIN index is called, as PostgreSQL names indexes.
 pub(super) fn brin_name(table: &Table) -> String {
     key(table).map_or(String::new(), |key| format!("{}_{}_idx", table.name, key.name))

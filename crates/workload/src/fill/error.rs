@@ -4,6 +4,7 @@ use measure::human::bytes;
 use rowgen::SpecError;
 use thiserror::Error;
 
+use super::direct::{Failure, NotDirect};
 use super::limits::{LimitsError, OutOfSpace, Shortage};
 use super::probe::ProbeError;
 use super::remains::Remains;
@@ -58,6 +59,9 @@ pub enum FillError {
     /// Things asked for that do not go together.
     #[error("{0}")]
     Combination(String),
+    /// Pages cannot be written into the tables' files.
+    #[error("--method direct is not possible: {0}")]
+    NotDirect(#[from] NotDirect),
     /// A fill that was begun otherwise is not complete.
     #[error(
         "schema {schema} has an unfinished fill, begun by another request: give that command again to complete it, \
@@ -276,6 +280,9 @@ pub enum Cause {
     /// A step other than loading found no room.
     #[error("{0}. Free some space there, or ask for less")]
     Full(ConnectError),
+    /// Pages could not be written.
+    #[error(transparent)]
+    Direct(Failure),
     /// A probe cannot be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),
@@ -290,6 +297,15 @@ impl Cause {
         match self {
             Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),
             other => other,
+        }
+    }
+}
+
+impl From<Failure> for Cause {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Server(error) => Self::Server(error),
+            failure => Self::Direct(failure),
         }
     }
 }

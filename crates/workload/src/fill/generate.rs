@@ -12,6 +12,7 @@ use tokio::sync::{Mutex, RwLock};
 use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
+use super::direct::Direct;
 use super::error::Cause;
 use super::growth::{Growth, Next};
 use super::ledger::Ledger;
@@ -35,6 +36,8 @@ struct Loop<'f, 'a> {
     filler: &'f Filler<'a>,
     ledger: Ledger,
     sink: Sink<'f>,
+    /// What writes pages, if that is the method.
+    direct: Option<Direct<'f>>,
     meter: &'f RateMeter,
     started: Instant,
     queue: Queue<'f>,
@@ -80,6 +83,13 @@ impl Filler<'_> {
             filler: self,
             ledger: Ledger::of(plan, &self.tables.bulk.name),
             sink: Sink::new(plan, &self.tables),
+            direct: plan.ground.as_ref().map(|ground| Direct {
+                ground,
+                table: &self.tables.bulk,
+                persistence: plan.persistence,
+                fillfactor: plan.fillfactor,
+                writers: plan.streams.get().div_ceil(plan.sessions().get()),
+            }),
             meter,
             started: Instant::now(),
             queue: Queue::of(plan),
@@ -113,7 +123,7 @@ impl Filler<'_> {
             work.explode_loaded(session).await?;
         }
         self.hold_ballast(session).await?;
-        let loaded = try_join_all((0..plan.streams.get()).map(|_| work.stream())).await;
+        let loaded = try_join_all((0..plan.sessions().get()).map(|_| work.stream())).await;
         let given_up = self.give_up_ballast(session).await;
         self.generated().gaps = work.queue.gaps();
         // What went wrong first counts.
@@ -195,12 +205,12 @@ impl Loop<'_, '_> {
     }
 
     /// The only chunk, in the transaction that created the tables; commits it.
-    async fn all_in_one(&self, session: &Session) -> Result<u64, ConnectError> {
+    async fn all_in_one(&self, session: &Session) -> Result<u64, Cause> {
         let filler = self.filler;
         filler.copy_small_tables(session).await?;
         let chunk = filler.plan.chunking.chunk(0);
         self.ledger.claim(session, chunk.number).await?;
-        let rows = self.sink.load(session, &chunk, &|rows| self.sent(rows)).await?;
+        let rows = self.rows(session, &chunk).await?;
         filler.drop_defaults(session).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         filler.progress.commit_tables();
@@ -295,9 +305,13 @@ impl Loop<'_, '_> {
                 }
                 Err(error) => error,
             };
-            let Some(shortage) = Shortage::of(&error) else {
+            let shortage = match &error {
+                Cause::Server(error) => Shortage::of(error),
+                _ => None,
+            };
+            let Some(shortage) = shortage else {
                 governor.chunk_failed(ticket);
-                return Err(error.into());
+                return Err(error);
             };
             session.run("ROLLBACK").await?;
             self.filler.give_up_ballast(session).await?;
@@ -318,22 +332,38 @@ impl Loop<'_, '_> {
     }
 
     /// Loads one chunk. If there is no room even for the ballast, there is none for the chunk.
-    async fn load_with_ballast(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+    async fn load_with_ballast(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
         self.filler.hold_ballast(session).await?;
         self.load(session, chunk).await
     }
 
     /// Loads one chunk, unless another session has done so.
-    async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+    async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
         let _loading = self.loading.read().await;
         if !self.ledger.begin(session, chunk.number).await? {
-            return session.run("ROLLBACK").await;
+            return Ok(session.run("ROLLBACK").await?);
         }
         session.run_all(&self.sink.prologue(chunk)).await?;
-        let rows = self.sink.load(session, chunk, &|rows| self.sent(rows)).await?;
+        let rows = self.rows(session, chunk).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         self.filler.progress.commit_rows(rows);
-        self.explode(session, chunk).await
+        Ok(self.explode(session, chunk).await?)
+    }
+
+    /// Makes and loads the chunk's rows in the session's transaction, and counts them.
+    async fn rows(&self, session: &Session, chunk: &Chunk) -> Result<u64, Cause> {
+        let sent = |rows| self.sent(rows);
+        let Some(direct) = &self.direct else { return Ok(self.sink.load(session, chunk, &sent).await?) };
+        let plan = self.filler.plan;
+        let relation = qualified(&plan.schema, self.sink.relation(chunk));
+        if plan.writes_key() && !self.filler.has_index(session, self.sink.relation(chunk)).await? {
+            session.run_all(&ddl::add_key(plan, &self.filler.tables, self.sink.relation(chunk))).await?;
+        }
+        // The server has no statement of ours to cancel meanwhile.
+        tokio::select! {
+            rows = direct.load(session, &relation, self.sink.rows(chunk), &sent) => Ok(rows?),
+            () = self.filler.stopped() => Err(Cause::Interrupted),
+        }
     }
 
     /// Spreads out the chunk's dense leaf, if that is the method, and records it in the ledger too, beyond

@@ -9,6 +9,7 @@ mod chunks;
 mod compression;
 mod copy;
 mod ddl;
+mod direct;
 mod error;
 mod forecast;
 mod generate;
@@ -40,6 +41,7 @@ use std::time::Duration;
 
 pub use chunks::{Chunking, Spread};
 pub use compression::{Compressed, Compression};
+pub use direct::{Failure, Ground, NotDirect};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;

@@ -7,6 +7,7 @@ use rowgen::{Column, Payload, Table};
 use serde::{Serialize, Serializer};
 
 use super::chunks::{Chunking, Spread};
+use super::direct::Ground;
 use super::ledger::Unfinished;
 use super::limits::{ChunkSpace, Owed, WalUse};
 use super::predict::Sizes;
@@ -78,7 +79,10 @@ pub struct Plan {
     pub steps: InitSteps,
     /// How rows are made and loaded.
     pub method: Method,
-    /// Connections that load at once.
+    /// What pages are written on, if that is the method.
+    #[serde(skip)]
+    pub ground: Option<Ground>,
+    /// Connections that load at once; of the method direct, threads that write.
     pub streams: NonZeroU16,
     /// Rows that one COPY command loads at most.
     pub copy_rows: u64,
@@ -142,6 +146,8 @@ pub enum Method {
     Reinsert,
     /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
     Explode,
+    /// Finished pages written into the files of each leaf, in the transaction that creates or truncates it.
+    Direct,
 }
 
 impl Method {
@@ -154,18 +160,19 @@ impl Method {
             Self::Server => "server",
             Self::Reinsert => "reinsert",
             Self::Explode => "explode",
+            Self::Direct => "direct",
         }
     }
 
     /// Whether rows travel by COPY, at least some.
     pub fn copies(self) -> bool {
-        !matches!(self, Self::CreateTableAs | Self::Server)
+        !matches!(self, Self::CreateTableAs | Self::Server | Self::Direct)
     }
 
     /// Whether a chunk is a whole leaf, emptied and filled in one transaction, so that its rows can be
     /// frozen as they come.
     pub fn is_frozen(self) -> bool {
-        matches!(self, Self::FrozenCopy | Self::Explode)
+        matches!(self, Self::FrozenCopy | Self::Explode | Self::Direct)
     }
 }
 
@@ -228,6 +235,22 @@ impl Plan {
     pub fn is_single_transaction(&self) -> bool {
         let created_here = self.includes(InitStep::Create) && self.unfinished.is_none();
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
+    }
+
+    /// Sessions that load at once. A leaf that is written directly needs but one.
+    pub(super) fn sessions(&self) -> NonZeroU16 {
+        let leaves = u16::try_from(self.chunking.spread.leaves()).unwrap_or(u16::MAX);
+        match self.method {
+            Method::Direct => self.streams.min(NonZeroU16::new(leaves).unwrap_or(NonZeroU16::MIN)),
+            _ => self.streams,
+        }
+    }
+
+    /// Whether the bulk table's key is written with its rows.
+    pub(super) fn writes_key(&self) -> bool {
+        self.method == Method::Direct
+            && self.index == IndexKind::Btree
+            && self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
     }
 
     /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.

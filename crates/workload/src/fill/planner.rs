@@ -7,6 +7,7 @@ use page::Geometry;
 use rowgen::pgbench;
 
 use super::chunks::{Chunking, Spread};
+use super::direct::{self, Choice, Ground, NotDirect};
 use super::error::FillError;
 use super::ledger::Unfinished;
 use super::plan::{IndexBuild, MOST_NARROW_IDS, Method, Plan, SORT_MEMORY_BYTES};
@@ -81,14 +82,22 @@ impl Plan {
     ///
     /// # Errors
     /// If the request cannot be met.
-    pub fn new(request: &Request, server: &ServerInfo, site: Site, found: Found) -> Result<Self, FillError> {
+    pub fn new(
+        request: &Request,
+        server: &ServerInfo,
+        site: Site,
+        ground: &Result<Ground, NotDirect>,
+        found: Found,
+    ) -> Result<Self, FillError> {
         request.check()?;
+        let direct = direct::choice(request, server, site, ground, found.unfinished.as_ref())?;
         let most = server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
         match request.streams.map(NonZeroU16::get) {
             Some(streams) if u32::from(streams) > most => return Err(FillError::Streams { streams, most }),
             _ => {}
         }
         let mut layout = Layout::of(request, server.geometry);
+        layout.direct = direct.is_chosen();
         if found.present.as_ref().is_some_and(|present| present.indexed) {
             layout.index = IndexKind::Btree;
         }
@@ -107,7 +116,7 @@ impl Plan {
         let scale = target.scale;
         let rows = target.rows.unwrap_or(u64::MAX - target.first_row);
         let tables = Tables::new(&request.subject, target.first_row + rows, scale, request.payload);
-        Ok(Planner { request, server, site, layout, tables, target }.plan(found))
+        Ok(Planner { request, server, site, direct, layout, tables, target }.plan(found))
     }
 }
 
@@ -125,6 +134,7 @@ pub(super) struct Planner<'a> {
     pub request: &'a Request,
     pub server: &'a ServerInfo,
     pub site: Site,
+    pub direct: Choice,
     pub layout: Layout,
     pub tables: Tables,
     pub target: Target,
@@ -138,6 +148,7 @@ impl Planner<'_> {
         let (copy_rows, write_behind) = self.copies(method, chunking);
         let (format, format_reason) = self.format();
         let mut reasons = Vec::from_iter(method_reason.map(str::to_owned));
+        reasons.extend(self.direct.reason());
         reasons
             .push(format!("{streams} stream{}: {streams_reason}", if streams.get() == 1 { "" } else { "s" }));
         if copy_rows < chunking.chunk_rows {
@@ -150,8 +161,12 @@ impl Planner<'_> {
         if method.copies() {
             reasons.push(format!("{} format: {format_reason}", format.name()));
         }
-        let builds =
-            self.request.steps.include(InitStep::PrimaryKeys) && self.layout.index != IndexKind::None;
+        let sorted = match self.layout.index {
+            IndexKind::None => false,
+            IndexKind::Btree => method != Method::Direct,
+            IndexKind::Brin => true,
+        };
+        let builds = self.request.steps.include(InitStep::PrimaryKeys) && sorted;
         let index_build = builds.then(|| self.index_build());
         let predicted = self.predicted(method, chunking, index_build);
         let vacuum = self.request.steps.include(InitStep::Vacuum).then(|| self.vacuum(method));
@@ -185,6 +200,7 @@ impl Planner<'_> {
             payload: self.request.payload,
             steps: self.request.steps.clone(),
             method,
+            ground: self.direct.ground().cloned(),
             streams,
             copy_rows,
             write_behind,
@@ -222,9 +238,12 @@ impl Planner<'_> {
             MethodChoice::Server => return (Method::Server, Some("--method server says so")),
             MethodChoice::Reinsert => return (Method::Reinsert, Some("--method reinsert says so")),
             MethodChoice::Explode => return (Method::Explode, Some("--method explode says so")),
-            MethodChoice::Auto | MethodChoice::Copy => {}
+            MethodChoice::Auto | MethodChoice::Copy | MethodChoice::Direct => {}
         }
-        if let Some(why) = self.needs_chunks() {
+        if self.direct.is_chosen() {
+            return (Method::Direct, None);
+        }
+        if let Some(why) = needs_chunks(self.request) {
             return (Method::ChunkedCopy, Some(why));
         }
         if self.request.partitions.is_some() && self.explode_pays() {
@@ -247,25 +266,6 @@ impl Planner<'_> {
             (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as it was begun")),
             (None, (streams, _)) if streams.get() > 1 => (Method::ChunkedCopy, None),
             _ => (Method::FrozenCopy, None),
-        }
-    }
-
-    /// Why rows cannot come in the transaction that creates their table, if they cannot.
-    fn needs_chunks(&self) -> Option<&'static str> {
-        let created = self.request.steps.order(InitStep::Create, InitStep::Generate);
-        let keys_first = self.request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
-        if self.target.rows.is_none() {
-            Some("chunk by chunk: only a limit ends this fill")
-        } else if self.request.in_chunks {
-            Some("chunk by chunk: limits and probes look between them")
-        } else if self.request.chunk.is_some() {
-            Some("chunk by chunk: --chunk says so")
-        } else if !created {
-            Some("chunk by chunk: the tables are there already")
-        } else if keys_first {
-            Some("chunk by chunk: keys are there before the rows")
-        } else {
-            None
         }
     }
 
@@ -307,7 +307,7 @@ impl Planner<'_> {
             None if possible.get() < 2 => {
                 (NonZeroU16::MIN, "a second one would not pay for so few rows or cores")
             }
-            None if self.needs_chunks().is_some() => (possible, "parallel, on as many cores"),
+            None if needs_chunks(self.request).is_some() => (possible, "parallel, on as many cores"),
             None if frozen_pays => {
                 (NonZeroU16::MIN, "frozen as it is loaded, the table leaves the vacuum nothing to rewrite")
             }
@@ -330,6 +330,9 @@ impl Planner<'_> {
         if let Some(streams) = self.request.streams {
             return (streams, "--streams says so");
         }
+        if method == Method::Direct {
+            return (self.writers(), "one more than there are cores, since some wait for the disk");
+        }
         let leaves = self.request.partitions.map_or(1, |partitions| partitions.count.get());
         let leaves = u16::try_from(leaves).unwrap_or(u16::MAX);
         let cores = self.cores().min(MOST_STREAMS);
@@ -344,8 +347,12 @@ impl Planner<'_> {
                 NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN),
                 "the server makes the rows, on as many cores",
             ),
-            Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert => self.table_streams(),
+            Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert | Method::Direct => self.table_streams(),
         }
+    }
+
+    fn writers(&self) -> NonZeroU16 {
+        NonZeroU16::MIN.saturating_add(self.cores().min(MOST_STREAMS))
     }
 
     fn spread(&self) -> Spread {
@@ -366,7 +373,7 @@ impl Planner<'_> {
         let of_bytes = |bytes: u64| (bytes / self.bytes_per_row()).max(1);
         let chunk_rows = match (begun, method) {
             (Some(begun), _) => begun.charter.chunk_rows,
-            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode) => match spread {
+            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => match spread {
                 Spread::Table => self.rows(),
                 Spread::Range { leaf_rows, .. } => leaf_rows,
                 Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
@@ -444,7 +451,7 @@ impl Planner<'_> {
     /// stays cached if that is where the load left it (which VACUUM can be told since 16).
     fn vacuum(&self, method: Method) -> &'static str {
         match method {
-            Method::FrozenCopy => "ANALYZE",
+            Method::FrozenCopy | Method::Direct => "ANALYZE",
             _ if self.server.major() >= 16 && self.stays_cached() => "FREEZE, ANALYZE, BUFFER_USAGE_LIMIT 0",
             _ => "FREEZE, ANALYZE",
         }
@@ -474,6 +481,25 @@ impl Planner<'_> {
                 Some(_) => self.site.cores.map(|cores| (cores - 1).min(MOST_WORKERS)),
             },
         }
+    }
+}
+
+/// Why rows cannot come in the transaction that creates their table, if they cannot.
+pub(super) fn needs_chunks(request: &Request) -> Option<&'static str> {
+    let created = request.steps.order(InitStep::Create, InitStep::Generate);
+    let keys_first = request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
+    if request.amount == Amount::Unbounded {
+        Some("chunk by chunk: only a limit ends this fill")
+    } else if request.in_chunks {
+        Some("chunk by chunk: limits and probes look between them")
+    } else if request.chunk.is_some() {
+        Some("chunk by chunk: --chunk says so")
+    } else if !created {
+        Some("chunk by chunk: the tables are there already")
+    } else if keys_first {
+        Some("chunk by chunk: keys are there before the rows")
+    } else {
+        None
     }
 }
 

@@ -57,6 +57,9 @@ pub(super) struct Layout {
     pub persistence: Persistence,
     /// A vacuum writes the heap's maps.
     pub vacuum: bool,
+    /// Whether pages are written directly: with a visibility map, and no map of the free space that they
+    /// do not have.
+    pub direct: bool,
     /// The bulk table's index; `None` also for a fill that builds none.
     pub index: IndexKind,
     /// Of the bulk table.
@@ -103,6 +106,7 @@ impl Layout {
             fillfactor: request.fillfactor,
             persistence: request.persistence,
             vacuum: request.steps.include(InitStep::Vacuum),
+            direct: false,
             index: if indexed { request.index } else { IndexKind::None },
             partitions: request.partitions,
         }
@@ -111,7 +115,8 @@ impl Layout {
     /// What the tables take with so many rows in the bulk table and `scale` branches.
     pub(super) fn sizes(&self, rows: u64, scale: u64) -> Sizes {
         let tables = Tables::new(&self.subject, rows, scale, Payload::Blank);
-        let small = tables.small.iter().map(|table| self.table(table, table.rows, self.key_index()));
+        let copied = Self { direct: false, ..self.clone() };
+        let small = tables.small.iter().map(|table| copied.table(table, table.rows, self.key_index()));
         small.fold(self.bulk(&tables.bulk), Sizes::plus)
     }
 
@@ -173,7 +178,9 @@ impl Layout {
     fn table(&self, table: &Table, rows: u64, index: IndexKind) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let heap = self.geometry.heap_blocks(rows, tuple(table), self.fillfactor);
-        let maps = if self.vacuum {
+        let maps = if self.direct {
+            self.geometry.visibility_map_blocks(heap)
+        } else if self.vacuum {
             self.geometry.free_space_map_blocks(heap) + self.geometry.visibility_map_blocks(heap)
         } else {
             0
@@ -229,6 +236,7 @@ mod tests {
             fillfactor,
             persistence,
             vacuum,
+            direct: false,
             index,
             partitions: None,
         }

@@ -196,6 +196,8 @@ pub enum MethodChoice {
     Reinsert,
     /// Dense COPY, then VACUUM FULL at the final fillfactor.
     Explode,
+    /// Finished pages, written straight into the tables' files.
+    Direct,
 }
 
 impl MethodChoice {
@@ -207,6 +209,7 @@ impl MethodChoice {
             Self::Server => "server",
             Self::Reinsert => "reinsert",
             Self::Explode => "explode",
+            Self::Direct => "direct",
         }
     }
 }

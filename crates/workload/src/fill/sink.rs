@@ -118,7 +118,7 @@ impl<'a> Sink<'a> {
 
     /// The chunk's rows. Re-inserted into a leaf by hash they are the leaf's seed rows, those of its first
     /// chunk, once more; in a table or range ids go on from chunk to chunk.
-    fn rows(&self, chunk: &Chunk) -> Rows {
+    pub(super) fn rows(&self, chunk: &Chunk) -> Rows {
         let Spread::Hash { leaves } = self.plan.chunking.spread else {
             return Rows::new(chunk.rows.clone(), None);
         };

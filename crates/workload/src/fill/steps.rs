@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use measure::Series;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use rowgen::{Constants, Table};
+use rowgen::Constants;
 use tokio::sync::watch;
 
 use super::Observer;
@@ -300,7 +300,7 @@ impl<'a> Filler<'a> {
         }
         for table in self.tables.all() {
             let Some(statement) = ddl::add_index(self.plan, &self.tables, table) else { continue };
-            if !self.has_index(session, table).await? {
+            if !self.has_index(session, &table.name).await? {
                 self.watched(session, &statement).await?;
             }
         }
@@ -308,9 +308,10 @@ impl<'a> Filler<'a> {
     }
 
     /// Whether an earlier run built the index.
-    async fn has_index(&self, session: &Session, table: &Table) -> Result<bool, ConnectError> {
-        let name = qualified(&self.plan.schema, &table.name);
-        let row = session.row(include_str!("../sql/has_index.sql"), &[&name, &ddl::brin_name(table)]).await?;
+    pub(super) async fn has_index(&self, session: &Session, table: &str) -> Result<bool, ConnectError> {
+        let name = qualified(&self.plan.schema, table);
+        let brin = ddl::brin_name(&self.tables.bulk);
+        let row = session.row(include_str!("../sql/has_index.sql"), &[&name, &brin]).await?;
         Ok(row.get(0))
     }
 

@@ -6,6 +6,7 @@ use measure::{Disk, Environment};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
+use super::direct::{Ground, NotDirect};
 use super::error::FillError;
 use super::limits::{Sight, SpaceRule, WalFacts};
 use super::plan::{Plan, Prediction};
@@ -27,6 +28,8 @@ pub struct Survey {
     pub site: Site,
     /// The run document's part about all this.
     pub environment: Environment,
+    /// What its tables' pages can be written on, or why they cannot.
+    pub ground: Result<Ground, NotDirect>,
     /// Where the server's files are, if they can be seen.
     data_directory: Option<PathBuf>,
 }
@@ -75,7 +78,11 @@ impl Survey {
             server_is_local,
             data_volume: directory.as_deref().and_then(machine::volume_of),
         };
-        Ok(Self { server, site, environment, data_directory: directory })
+        let ground = match Ground::of(&connection.client, &server, directory.as_deref()).await {
+            Ok(ground) => ground,
+            Err(error) => return Err(connection.explain(error).await.into()),
+        };
+        Ok(Self { server, site, environment, ground, data_directory: directory })
     }
 
     /// What can be seen of the volumes that the plan fills; none of a remote server's.
@@ -120,7 +127,7 @@ impl Survey {
                 present::refuse_tablespace(connection, tablespace).await?;
             }
             let (request, found) = find(connection, request, resume).await?;
-            Plan::new(&request, &self.server, self.site, found)?
+            Plan::new(&request, &self.server, self.site, &self.ground, found)?
         };
         // Of an interrupted fill some is there already, and has its space.
         if let Some(disk) = self.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none()) {

@@ -27,12 +27,11 @@ impl Crew {
         let start = |task: Task| {
             let (stop, tell) = (Arc::clone(&stop), tell.clone());
             thread::spawn(move || {
-                let done = task(&stop, &tell);
-                if done.is_err() {
-                    // The others need not go on.
-                    stop.set();
-                }
-                done
+                // However it ends, unless it ends well the others need not go on.
+                let unfinished = Unfinished(&stop);
+                task(&stop, &tell)?;
+                std::mem::forget(unfinished);
+                Ok(())
             })
         };
         let threads = tasks.into_iter().map(start).collect();
@@ -57,6 +56,15 @@ impl Drop for Crew {
             // What went wrong in it is of no interest any more.
             let _ = thread.join();
         }
+    }
+}
+
+/// Has all stop if it is dropped.
+struct Unfinished<'a>(&'a Stop);
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        self.0.set();
     }
 }
 

@@ -1,14 +1,14 @@
 //! A primary key's main fork: written while the heap is, from keys that ascend with the rows.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use page::{BtreeBuilder, BtreeKey, TupleId, set_checksum};
 
 use super::Failure;
 use super::fork::{Buffer, Fork};
 use super::ground::Ground;
-use super::pieces::Stop;
+use super::pieces::{LOOK, Stop};
 use crate::fill::copy::{Batch, Rows};
 
 /// Blocks that are written at once.
@@ -47,7 +47,7 @@ impl Index {
         let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
         let mut sink = |block: u32, page: &[u8]| gathered.take(block, page);
         let mut block = 0;
-        while let Ok(rows_of_pages) = pages.recv() {
+        while let Some(rows_of_pages) = next(pages, stop) {
             for count in rows_of_pages {
                 let first = TupleId { block, offset: 1 };
                 match rows.take(count.into()) {
@@ -76,6 +76,17 @@ impl Index {
         let blocks = builder.finish(&mut sink)?;
         gathered.finish(blocks)?;
         Ok(blocks)
+    }
+}
+
+/// What comes next; none if that was all, or the threads are to stop.
+fn next<T>(from: &Receiver<T>, stop: &Stop) -> Option<T> {
+    loop {
+        match from.recv_timeout(LOOK) {
+            Ok(next) => return Some(next),
+            Err(RecvTimeoutError::Timeout) if !stop.is_set() => {}
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 //! with wal_level = minimal a permanent relation made in a transaction is not logged but synced at its
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
 
+mod choice;
 mod crew;
 mod fork;
 mod ground;
@@ -18,14 +19,14 @@ mod refusal;
 mod relation;
 
 use std::io;
-use std::num::NonZeroU16;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
-use page::visibility_map_page;
-use rowgen::{Table, TupleEncoder};
+use page::{TUPLE_HEADER, visibility_map_page};
+use rowgen::{Table, TupleEncoder, Tuples};
 use thiserror::Error;
 
+pub(super) use self::choice::{Choice, choice};
 pub use self::ground::Ground;
 pub use self::refusal::NotDirect;
 
@@ -34,10 +35,13 @@ use self::fork::{Buffer, Fork};
 use self::heap::{Heap, PIECE, Placing};
 use self::index::Index;
 use self::pieces::{InTurn, Pieces};
-use super::copy::Rows;
+use super::copy::{Batch, Rows};
 use super::request::Persistence;
 use super::session::Session;
 use crate::connect::ConnectError;
+
+/// Rows that tell how long the others are.
+const SAMPLE: u64 = 1000;
 
 /// Why writing failed.
 #[derive(Debug, Error)]
@@ -79,7 +83,7 @@ pub(super) struct Direct<'a> {
     /// Percent.
     pub(super) fillfactor: u8,
     /// Threads that make and write pages.
-    pub(super) writers: NonZeroU16,
+    pub(super) writers: u16,
 }
 
 impl Direct<'_> {
@@ -92,6 +96,9 @@ impl Direct<'_> {
         rows: Rows,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, Failure> {
+        if rows.left() == 0 {
+            return Ok(0);
+        }
         session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
         let fork = relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
         let mut indexes = relation::indexes(session, relation, self.table).await?;
@@ -124,19 +131,19 @@ impl Direct<'_> {
     ) -> Result<Written, Failure> {
         let encoder = TupleEncoder::new(self.table).map_err(|error| NotDirect::Column(error.to_string()))?;
         let (tell, pages) = channel();
-        let row = u64::from(encoder.longest().max(1)).max(self.share_of_page());
+        let piece = self.rows_of(&encoder, &rows, PIECE);
         let heap = Arc::new(Heap {
             ground: self.ground.clone(),
             fork,
             encoder,
             fillfactor: self.fillfactor,
-            pieces: Pieces::new(rows.clone(), PIECE / row),
+            pieces: Pieces::new(rows.clone(), piece),
             placing: InTurn::new(Placing::new(index.is_some().then_some(tell))),
         });
         let index_blocks = Arc::new(OnceLock::new());
         let index = index.map(Arc::new);
         let mut tasks: Vec<Task> = Vec::new();
-        for _ in 0..self.writers.get() {
+        for _ in 0..self.writers {
             let heap = Arc::clone(&heap);
             tasks.push(Box::new(move |stop, tell| heap.work(stop, tell)));
         }
@@ -162,10 +169,17 @@ impl Direct<'_> {
         Ok(written)
     }
 
-    /// What a row takes of its page at this fillfactor, at least, bytes.
-    fn share_of_page(&self) -> u64 {
-        let rows = self.ground.geometry.rows_per_page(super::predict::tuple_of(self.table), self.fillfactor);
-        u64::from(self.ground.geometry.block_size() / rows.max(1))
+    /// How many rows take so many bytes of heap, about: going by the first ones.
+    fn rows_of(&self, encoder: &TupleEncoder, rows: &Rows, bytes: u64) -> u64 {
+        let mut sample = Tuples::new();
+        match rows.clone().take(SAMPLE) {
+            Some(Batch::Range(range)) => encoder.encode(range, &mut sample),
+            Some(Batch::Listed(rows)) => encoder.encode_rows(&rows, &mut sample),
+            None => return 1,
+        }
+        let body = u32::try_from(sample.bytes() / sample.len()).unwrap_or(u32::MAX);
+        let per_page = self.ground.geometry.rows_per_page(TUPLE_HEADER + body, self.fillfactor);
+        (bytes / u64::from(self.ground.geometry.block_size()) * u64::from(per_page)).max(1)
     }
 
     fn map_blocks(&self, heap_blocks: u32) -> u32 {

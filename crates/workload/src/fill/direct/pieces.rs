@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::fill::copy::{Batch, Rows};
 
 /// Between looks at whether the others have given up.
-const LOOK: Duration = Duration::from_millis(50);
+pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A relation's rows, handed out piece by piece.
 pub(super) struct Pieces {

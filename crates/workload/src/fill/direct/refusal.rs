@@ -20,6 +20,12 @@ pub enum NotDirect {
         /// What does not fit.
         problem: String,
     },
+    /// What the server has just made is not in the directory.
+    #[error("{path} is not as the server says: this is a copy of its data directory. Nothing was written")]
+    Copy {
+        /// The file.
+        path: String,
+    },
     /// Its files may not be written.
     #[error("{path} may not be written by this operating system user: run pgrig as the server's own, or as root")]
     ReadOnly {

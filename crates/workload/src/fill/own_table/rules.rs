@@ -83,6 +83,7 @@ pub(super) fn plan(
         autovacuum: true,
         payload: request.payload,
         method: Method::ChunkedCopy,
+        ground: None,
         streams: request.streams.unwrap_or_else(|| streams(survey, wanted)),
         copy_rows: chunk_rows,
         write_behind: false,
