@@ -58,6 +58,10 @@ impl Ground {
         if !ENCODINGS.contains(&encoding.as_str()) {
             return Err(NotDirect::Encoding { encoding });
         }
+        let access_method: String = row.get("access_method");
+        if access_method != "heap" {
+            return Err(NotDirect::AccessMethod { found: access_method });
+        }
         refuse_other_pages(&directory.join(row.get::<_, String>("a_catalog")), server.geometry)?;
         if access(directory, AccessFlags::W_OK).is_err() {
             return Err(NotDirect::ReadOnly { path: directory.display().to_string() });

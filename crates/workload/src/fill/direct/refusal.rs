@@ -58,7 +58,7 @@ pub enum NotDirect {
         level: String,
     },
     /// Another storage engine.
-    #[error("its access method is {found}: pages are written for heap only")]
+    #[error("the tables' access method is {found}: pages are written for heap only")]
     AccessMethod {
         /// Of the table.
         found: String,
