@@ -231,15 +231,15 @@ fn unlogged_tables_are_empty_after_a_crash_and_the_plan_said_so() {
 #[test]
 fn a_full_disk_ends_it_and_everything_goes() {
     for options in ["--unlogged", "--partitions 2"] {
-        let Some(rig) = Rig::on_disk(|home| common::Mount::ext4(home, 2000)) else {
+        let Some(rig) = Rig::on_disk(|home| common::Mount::ext4(home, 800)) else {
             eprintln!("skipped: this account may not mount file systems");
             return;
         };
         let server = rig.server("--set max_wal_size=64MB --set min_wal_size=32MB");
         let data = rig.data();
         let mut pgrig =
-            rig.spawn(&format!("fill --method direct --rows 1000000 --fillfactor 10 --data-only {options}"));
-        let is_large = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 100 << 20);
+            rig.spawn(&format!("fill --method direct --rows 280000 --fillfactor 10 --data-only {options}"));
+        let is_large = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 30 << 20);
         until("something is written", || {
             assert!(!pgrig.has_ended(), "it ended before");
             files(&data).iter().any(is_large).then_some(())

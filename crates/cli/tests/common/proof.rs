@@ -28,13 +28,24 @@ pub struct Relation {
     /// As SQL names it.
     pub name: String,
     is_index: bool,
-    file: PathBuf,
+    /// Of its main fork.
+    first: PathBuf,
 }
 
 impl Relation {
     /// Whether it is pgbench_accounts or a leaf of it, or a key of those.
     pub fn is_bulk(&self) -> bool {
         self.name.contains("pgbench_accounts")
+    }
+
+    /// Segments of all its forks.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let name = self.first.file_name().unwrap().to_str().unwrap();
+        let belongs = |path: &PathBuf| {
+            let rest = path.file_name().unwrap().to_str().unwrap().strip_prefix(name);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
+        };
+        entries(self.first.parent().unwrap()).into_iter().filter(belongs).collect()
     }
 }
 
@@ -62,7 +73,7 @@ impl<'a> Proof<'a> {
             oid: row.get("oid"),
             name: row.get("name"),
             is_index: row.get("is_index"),
-            file: self.data.join(row.get::<_, &str>("file")),
+            first: self.data.join(row.get::<_, &str>("file")),
         };
         self.server.rows(&query).iter().map(relation).collect()
     }
@@ -94,9 +105,11 @@ impl<'a> Proof<'a> {
             }
         }
         for Relation { oid, .. } in self.indexes() {
+            // These fail if they find something.
             self.server.execute(&format!(
-                "SELECT bt_index_check({oid}, heapallindexed => true); \
-                 SELECT bt_index_parent_check({oid}, heapallindexed => true, rootdescend => true)"
+                "SELECT bt_index_check(c.oid, heapallindexed => true), \
+                        bt_index_parent_check(c.oid, heapallindexed => true, rootdescend => true) \
+                   FROM pg_class c JOIN pg_am m ON m.oid = relam WHERE c.oid = {oid} AND amname = 'btree'"
             ));
         }
     }
@@ -163,15 +176,10 @@ impl<'a> Proof<'a> {
         let catalog: String = self.server.row("SELECT pg_relation_filepath('pg_class')").get(0);
         let theirs = look(&self.data.join(catalog));
         for relation in self.relations() {
-            for file in files_of(&relation.file) {
+            for file in relation.files() {
                 assert_eq!(look(&file), theirs, "{} of {}", file.display(), relation.name);
             }
         }
-    }
-
-    /// Files that the relations have.
-    pub fn files(&self) -> Vec<PathBuf> {
-        self.relations().iter().flat_map(|relation| files_of(&relation.file)).collect()
     }
 
     /// Waits until the database's directory has no file of a relation that is not there: what was dropped goes
@@ -199,16 +207,6 @@ impl<'a> Proof<'a> {
         };
         files.into_iter().filter(is_orphan).collect()
     }
-}
-
-/// Segments of all forks, whose first one this is.
-fn files_of(first: &Path) -> Vec<PathBuf> {
-    let name = first.file_name().unwrap().to_str().unwrap();
-    let belongs = |path: &PathBuf| {
-        let rest = path.file_name().unwrap().to_str().unwrap().strip_prefix(name);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
-    };
-    entries(first.parent().unwrap()).into_iter().filter(belongs).collect()
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {
