@@ -77,6 +77,18 @@ impl Session {
         }
     }
 
+    /// The rows of a query.
+    pub(super) async fn rows(
+        &self,
+        query: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, ConnectError> {
+        match self.connection.client.query(query, parameters).await {
+            Ok(rows) => Ok(rows),
+            Err(error) => Err(self.connection.explain(error).await),
+        }
+    }
+
     /// The server process behind this session.
     pub(super) async fn pid(&self) -> Result<i32, ConnectError> {
         Ok(self.row("SELECT pg_backend_pid()", &[]).await?.get(0))

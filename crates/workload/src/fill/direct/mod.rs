@@ -17,6 +17,7 @@ mod index;
 mod pieces;
 mod refusal;
 mod relation;
+mod statistics;
 
 use std::io;
 use std::sync::mpsc::channel;
@@ -29,6 +30,7 @@ use thiserror::Error;
 pub(super) use self::choice::{Choice, choice};
 pub use self::ground::Ground;
 pub use self::refusal::NotDirect;
+pub(super) use self::statistics::{ColumnStatistics, of as statistics};
 
 use self::crew::{Crew, Task};
 use self::fork::{Buffer, Fork};

@@ -99,11 +99,7 @@ fn open(ground: &Ground, path: &str, bytes: u64) -> Result<Fork, Failure> {
 
 /// The table's indexes, and which of them can be built from sequential keys.
 pub(super) async fn indexes(session: &Session, name: &str, table: &Table) -> Result<Vec<IndexFound>, Failure> {
-    let client = &session.connection.client;
-    let rows = match client.query(include_str!("../../sql/direct_indexes.sql"), &[&name]).await {
-        Ok(rows) => rows,
-        Err(error) => return Err(session.connection.explain(error).await.into()),
-    };
+    let rows = session.rows(include_str!("../../sql/direct_indexes.sql"), &[&name]).await?;
     let found = |row: &tokio_postgres::Row| {
         let column: Option<String> = row.get("key_column");
         let column = table.columns.iter().find(|known| Some(&known.name) == column.as_ref());
