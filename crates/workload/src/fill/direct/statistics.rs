@@ -76,7 +76,8 @@ fn of_column(column: &Column, rows: u64) -> Option<ColumnStatistics> {
                 (last - (group - 1) * size) as f32 / rows as f32
             };
             let values: Vec<String> = (1..=there).map(|group| group.to_string()).collect();
-            let most_common = Some((format!("{{{}}}", values.join(",")), (1..=there).map(of_group).collect()));
+            let most_common =
+                Some((format!("{{{}}}", values.join(",")), (1..=there).map(of_group).collect()));
             ColumnStatistics { most_common, ..known }
         }
         _ => return None,
