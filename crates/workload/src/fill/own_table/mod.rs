@@ -230,7 +230,7 @@ impl Look<'_> {
         }
         Ok(Seen {
             until_size: self.until_size(&info).await?,
-            candidate: Candidate::of(self.connection, &info.schema, &info.name).await?,
+            candidate: Candidate::of(self.connection, &info).await?,
             info,
             rows,
             first_row,

@@ -4,6 +4,7 @@ use page::{Geometry, LINE_POINTER, TUPLE_HEADER};
 use rowgen::{Table, TupleEncoder};
 
 use super::rules::INDEX_ENTRY;
+use crate::catalog::TableInfo;
 use crate::connect::Connection;
 use crate::fill::direct::{IndexFound, NotDirect, Relation};
 use crate::fill::error::FillError;
@@ -20,6 +21,7 @@ const TOAST_INDEX: u64 = 1;
 pub(super) struct Candidate {
     relation: Relation,
     indexes: Vec<IndexFound>,
+    is_partition: bool,
 }
 
 /// What is to be written.
@@ -30,11 +32,15 @@ pub(super) struct Pages {
 
 impl Candidate {
     /// Asks the server.
-    pub(super) async fn of(connection: &Connection, schema: &str, table: &str) -> Result<Self, FillError> {
-        let name = qualified(schema, table);
+    pub(super) async fn of(connection: &Connection, info: &TableInfo) -> Result<Self, FillError> {
+        let name = qualified(&info.schema, &info.name);
         let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name]).await?);
         match connection.client.query(IndexFound::QUERY, &[&name]).await {
-            Ok(rows) => Ok(Self { relation, indexes: rows.iter().map(IndexFound::of).collect() }),
+            Ok(rows) => Ok(Self {
+                relation,
+                indexes: rows.iter().map(IndexFound::of).collect(),
+                is_partition: info.partition_of.is_some(),
+            }),
             Err(error) => Err(connection.explain(error).await.into()),
         }
     }
@@ -56,6 +62,9 @@ impl Candidate {
         first_row: u64,
         begun: Option<u64>,
     ) -> Result<Pages, NotDirect> {
+        if self.is_partition {
+            return Err(NotDirect::Duties("it is a partition with bounds for its rows".to_owned()));
+        }
         self.relation.takes(&described.table)?;
         self.refuse_files(request)?;
         let encoder =
