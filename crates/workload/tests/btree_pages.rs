@@ -110,13 +110,15 @@ impl Case {
         };
         let mut builder = BtreeBuilder::new(geometry, self.column.key(), self.fillfactor);
         let key_of = |row: u32| self.first_key + i64::from(row) * i64::from(self.step);
-        // Step by step, or all rows of a heap block at once.
-        let run = if self.step == 1 { in_block } else { 1 };
-        for row in (0..self.rows).step_by(run as usize) {
-            let offset = u16::try_from(row % in_block + 1).unwrap();
-            let tid = TupleId { block: row / in_block, offset };
-            let rows = u16::try_from(run.min(self.rows - row)).unwrap();
-            let Ok(()) = builder.push_run(key_of(row), tid, rows, &mut sink);
+        for (block, row) in (0..).zip((0..self.rows).step_by(in_block as usize)) {
+            let rows = row..self.rows.min(row + in_block);
+            let first = TupleId { block, offset: 1 };
+            let Ok(()) = if self.step == 1 {
+                let rows = u16::try_from(rows.len()).unwrap();
+                builder.push_run(key_of(row), first, rows, &mut sink)
+            } else {
+                builder.push_keys(&rows.map(key_of).collect::<Vec<_>>(), first, &mut sink)
+            };
         }
         let Ok(_) = builder.finish(&mut sink);
         file
