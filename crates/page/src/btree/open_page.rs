@@ -66,13 +66,13 @@ impl OpenPage {
         self.items += 1;
     }
 
-    /// Adds to a leaf the tuple `first` and those of the rows after it. There must be room.
-    pub(super) fn put_run(&mut self, first: Tuple, rows: u32, mask: u64) {
+    /// Adds tuples to a leaf. There must be room.
+    pub(super) fn put_all(&mut self, tuples: impl ExactSizeIterator<Item = Tuple>) {
         let end = self.layout.start(self.items) as usize + TUPLE;
-        self.items += rows;
-        let area = &mut self.bytes[end - rows as usize * TUPLE..end];
-        for (slot, row) in area.as_chunks_mut::<TUPLE>().0.iter_mut().rev().zip(0..) {
-            *slot = first.after(row, mask).to_bytes();
+        let place = &mut self.bytes[end - tuples.len() * TUPLE..end];
+        self.items += u32::try_from(tuples.len()).expect("no more than there is room for");
+        for (slot, tuple) in place.as_chunks_mut().0.iter_mut().rev().zip(tuples) {
+            *slot = tuple.to_bytes();
         }
     }
 
