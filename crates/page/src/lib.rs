@@ -1,7 +1,15 @@
-//! PostgreSQL's on-disk formats, as arithmetic: how many blocks so many rows take.
+//! PostgreSQL's on-disk formats (page layout version 4: PostgreSQL 8.3 to 18 at least). Pure functions
+//! on numbers and byte buffers, no I/O.
 //!
-//! Exact for tables that are filled in one go and vacuumed once: the heap and its visibility and
-//! free space maps, and a B-tree over distinct ascending keys. Pure functions, no I/O.
+//! - **How many blocks** so many rows take: [`Geometry`]. Exact for tables that are filled in one go and
+//!   vacuumed once: the heap and its visibility and free space maps, and a B-tree over distinct
+//!   ascending keys.
+//! - **The blocks themselves**: [`HeapPage`] places frozen tuples as COPY (FREEZE) does,
+//!   [`visibility_map_page`] marks them, [`set_checksum`] completes any page.
+//! - **Where they belong**: [`Segments`], the files of a fork.
+//!
+//! Both ask the same rule which rows share a page. Pages are those of a server with 8-byte alignment
+//! and little-endian integers (`pg_control` tells); their LSN is 0, which precedes all WAL.
 //!
 //! ```
 //! use page::{Attribute, Geometry, tuple_length};
