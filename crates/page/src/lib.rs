@@ -1,15 +1,7 @@
-//! PostgreSQL's on-disk formats (page layout version 4: PostgreSQL 8.3 to 18 at least). Pure functions
-//! on numbers and byte buffers, no I/O.
+//! PostgreSQL's on-disk formats, as arithmetic: how many blocks so many rows take.
 //!
-//! - **How many blocks** so many rows take: [`Geometry`]. Exact for tables that are filled in one go and
-//!   vacuumed once: the heap and its visibility and free space maps, and a B-tree over distinct
-//!   ascending keys.
-//! - **The blocks themselves**: [`HeapPage`] places frozen tuples as COPY (FREEZE) does,
-//!   [`visibility_map_page`] marks them, [`set_checksum`] completes any page.
-//! - **Where they belong**: [`Segments`], the files of a fork.
-//!
-//! Both ask the same rule which rows share a page. Pages are those of a server with 8-byte alignment
-//! and little-endian integers (`pg_control` tells); their LSN is 0, which precedes all WAL.
+//! Exact for tables that are filled in one go and vacuumed once: the heap and its visibility and
+//! free space maps, and a B-tree over distinct ascending keys. Pure functions, no I/O.
 //!
 //! ```
 //! use page::{Attribute, Geometry, tuple_length};
@@ -22,6 +14,15 @@
 //! assert_eq!(geometry.rows_per_page(tuple, 100), 61);
 //! assert_eq!(geometry.rows_per_page(tuple, 10), 6);
 //! ```
+//!
+//! # Blocks themselves
+//!
+//! [`HeapPage`] places frozen tuples as COPY (FREEZE) does, by the rule that [`Geometry::rows_per_page`]
+//! counts with; [`visibility_map_page`] marks the heap's blocks; [`set_checksum`] completes any page;
+//! [`Segments`] says in which file of a fork a block belongs, and where.
+//!
+//! Pages have layout version 4 (PostgreSQL 8.3 to 18), 8-byte alignment and little-endian integers: whether
+//! a server's are so, its `pg_control` tells. Their LSN is 0, which precedes all WAL.
 
 mod brin;
 mod btree;
