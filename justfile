@@ -17,6 +17,10 @@ test:
 bench-rowgen:
     cargo bench -p rowgen
 
+# How fast pages are built and their checksums made
+bench-page:
+    cargo bench -p page
+
 # pgrig fill against pgbench -i, side by side; needs pgbench and psql. Arguments: see --help
 bench-fill *arguments:
     cargo build --release --locked
