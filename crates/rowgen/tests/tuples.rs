@@ -115,8 +115,8 @@ fn values(kind: &Kind) -> BoxedStrategy<Values> {
         fitting.push(Values::Between { low: units.low, high: units.high });
         fitting.push(Values::Drawn(Distribution::Normal { mean: 0.0, sd: 1_000.0 }));
     }
-    if kind.distinct().is_some() {
-        fitting.push(Values::Unique(Turn::EACH));
+    if let Some(distinct) = kind.distinct() {
+        fitting.push(Values::Unique(Turn { every: 1, of: distinct }));
     }
     let payload = |low, high| Values::Payload { payload: Payload::Random, low, high };
     match kind {
@@ -283,6 +283,12 @@ fn values_that_the_server_would_refuse_or_change_are_left_to_it() {
         let error = TupleEncoder::supports(&one(kind.clone(), Values::Text(text.into()))).unwrap_err();
         assert!(matches!(error, Unstorable::Literal { .. }), "{} {text}: {error}", kind.sql());
     }
+}
+
+#[test]
+#[should_panic(expected = "no value for row 108")]
+fn there_is_no_unique_value_past_the_last() {
+    encoded(&one(Kind::Varchar(Some(1)), Values::Unique(Turn { every: 3, of: u64::MAX })), 100..109);
 }
 
 #[test]

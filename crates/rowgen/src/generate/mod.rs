@@ -129,7 +129,7 @@ impl Generator {
     fn is_null(&self, row: u64) -> bool {
         match &self.source {
             Source::Null => true,
-            Source::Nulls { nulls, below, .. } => is_drawn(*nulls, *below, row),
+            Source::Nulls { nulls, below, others } => is_drawn(*nulls, *below, row) || others.is_null(row),
             _ => false,
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
         return (length, length);
     }
     match values {
+        Values::Null => (0, 0),
         Values::Nulls { values, .. } => payloads(kind, values),
         values if values.literals().next().is_some() => literals(kind, values),
         values => generated(kind, values),
