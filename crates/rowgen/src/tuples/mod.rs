@@ -133,7 +133,7 @@ impl TupleEncoder {
     pub fn encode(&self, range: Range<u64>, out: &mut Tuples) {
         self.check(range.clone().next_back());
         match &self.rows {
-            Rows::Even(template) => template.encode(&range, out),
+            Rows::Even(template) => template.encode(range, out),
             Rows::Uneven(varying) => varying.encode(range, out),
         }
     }
@@ -146,7 +146,7 @@ impl TupleEncoder {
         self.check(rows.iter().copied().max());
         let numbers = rows.iter().copied();
         match &self.rows {
-            Rows::Even(template) => template.encode(&numbers, out),
+            Rows::Even(template) => template.encode(numbers, out),
             Rows::Uneven(varying) => varying.encode(numbers, out),
         }
     }
