@@ -99,6 +99,13 @@ async fn lengths(server: &Server) {
     }
 }
 
+/// More than 32 items, where entries of `jsonb` change.
+const MANY_ITEMS: &str = "[1,2,3,\"a\",5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,\
+                          33,34,\"b\",36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,\
+                          61,62,63,64,65,66,67]";
+const MANY_KEYS: &str = "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9,\"j\":10,\"k\":11,\
+                         \"l\":12,\"m\":13,\"n\":14,\"o\":15,\"p\":16,\"q\":17,\"r\":18,\"s\":19}";
+
 /// What users give, in the forms that are read here.
 async fn literals(server: &Server) {
     let array = |kind: Kind| Kind::Array(Box::new(kind));
@@ -134,6 +141,21 @@ async fn literals(server: &Server) {
         (Kind::Macaddr8, &["08:00:2b:01:02:03:04:05", "08002b0102030405"]),
         (Kind::Bit(9), &["000000000", "101010101"]),
         (Kind::Varbit(None), &["", "1", "0000000011"]),
+        (Kind::Json, &["{}", " [1, {\"a\" : null}]", "\"é\"", "-1.50"]),
+        (
+            Kind::Jsonb,
+            &[
+                "{}",
+                "[]",
+                "null",
+                " -1.50 ",
+                "\"text\"",
+                "[true, false, null, 0, -12345.678, \"é\", [], {}]",
+                "{\"longest\": {\"b\": [[1], {\"c\": 2}], \"a\": \"\"}, \"b\": true, \"aa\": 10000, \"a\": 0.0001}",
+                MANY_ITEMS,
+                MANY_KEYS,
+            ],
+        ),
         (Kind::PgLsn, &["0/0", "16/B374D848", "7fffffff/FFFFFFFF"]),
         (Kind::Point, &["(1,-2.5)"]),
         (Kind::Line, &["{1,0,-3}"]),

@@ -9,7 +9,7 @@ mod unique;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use self::any::{ITEMS, JSON, LONG, XML};
+pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML};
 use self::distribution::Sampler;
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};

@@ -20,8 +20,8 @@ pub enum Stored {
         /// What `typalign` stands for, bytes.
         align: u32,
     },
-    /// Of a varying-length type. Exact for numbers, text, bytes and bits; for `jsonb` and text search
-    /// within a few percent.
+    /// Of a varying-length type. Exact for numbers, text, bytes and bits; for text search and
+    /// `jsonb` with escapes within a few percent.
     Varying {
         /// Bytes, with the header of 1 or 4 bytes.
         length: u32,

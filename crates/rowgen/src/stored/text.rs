@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{IPV4, Stored, bits, count, numeric, scale, varying};
+use crate::tuples::jsonb_length;
 use crate::{Kind, Precision, render};
 
 /// Bytes after the header.
@@ -24,7 +25,7 @@ pub(super) fn length(kind: &Kind, text: &str) -> u32 {
         // Number of points, whether closed, padding; or number of points and a box around them.
         Kind::Path => 12 + 16 * points(text),
         Kind::Polygon => 4 + 32 + 16 * points(text),
-        Kind::Jsonb => jsonb(text),
+        Kind::Jsonb => jsonb_length(text).unwrap_or_else(|| jsonb(text)),
         Kind::TsVector => tsvector(text),
         // A size; 12 bytes each for operators and operands; the operands' text.
         Kind::TsQuery => {
@@ -81,7 +82,7 @@ fn points(text: &str) -> u32 {
     count(&text.split(',').collect::<Vec<_>>()) / 2
 }
 
-/// A header, and for every key and value 4 bytes and what it holds (`utils/jsonb.h`).
+/// About: a header, and for every key and value 4 bytes and what it holds (`utils/jsonb.h`).
 fn jsonb(text: &str) -> u32 {
     let mut length = 0;
     let mut rest = text;

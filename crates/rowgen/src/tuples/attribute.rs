@@ -60,7 +60,7 @@ pub(super) fn has_form(kind: &Kind) -> bool {
     match kind {
         // One dimension is made.
         Kind::Array(element) => !matches!(**element, Kind::Array(_)) && has_form(element),
-        Kind::Jsonb | Kind::TsVector | Kind::TsQuery => false,
+        Kind::TsVector | Kind::TsQuery => false,
         kind => kind.oid().is_some(),
     }
 }

@@ -10,6 +10,7 @@
 mod array;
 mod attribute;
 mod batch;
+mod jsonb;
 mod literal;
 mod longest;
 mod shape;
@@ -168,6 +169,13 @@ fn limit(column: &Column) -> u64 {
         Values::Nulls { values, .. } => limit(&Column { values: (**values).clone(), ..column.clone() }),
         _ => u64::MAX,
     }
+}
+
+/// Length of a `jsonb` without its header, bytes; none if the text has what is not read here.
+pub(crate) fn jsonb_length(text: &str) -> Option<u32> {
+    let mut bytes = Vec::new();
+    jsonb::payload(text, &mut bytes)?;
+    u32::try_from(bytes.len()).ok()
 }
 
 fn supports(column: &Column) -> Result<(), Unstorable> {
