@@ -27,7 +27,6 @@
 mod brin;
 mod btree;
 mod checksum;
-mod header;
 mod heap;
 mod heap_page;
 mod layout;

@@ -3,7 +3,7 @@
 use super::SPECIAL;
 use super::layout::Layout;
 use super::tuple::{TUPLE, Tuple};
-use crate::header::write_header;
+use crate::layout::PageHeader;
 use crate::{LINE_POINTER, PAGE_HEADER};
 
 /// Flags in the special space (`BTP_LEAF`, `BTP_ROOT`).
@@ -11,6 +11,10 @@ const LEAF: u16 = 1 << 0;
 const ROOT: u16 = 1 << 1;
 /// `LP_NORMAL`, shifted to where `ItemIdData` has its flags.
 const NORMAL: u32 = 1 << 15;
+
+fn header(lower: u32, upper: u32, special: u32) -> PageHeader {
+    PageHeader { flags: 0, lower, upper, special }
+}
 
 /// The rightmost page of its level so far.
 ///
@@ -32,7 +36,7 @@ impl OpenPage {
     pub(super) fn new(layout: Layout, level: u32, block: u32) -> Self {
         let mut bytes = vec![0; (layout.special + SPECIAL) as usize].into_boxed_slice();
         let last = layout.capacity - 1;
-        write_header(&mut bytes, pointer_at(layout.capacity), layout.start(last), layout.special);
+        header(pointer_at(layout.capacity), layout.start(last), layout.special).write(&mut bytes);
         let mut page = Self { bytes, layout, level, block, low_key: None, items: 0 };
         // The last item is the high key, and that comes first.
         page.set_line_pointer(0, last);
@@ -103,7 +107,7 @@ impl OpenPage {
     /// (`_bt_slideleft`, which leaves the last one standing behind the end too).
     pub(super) fn finish_last(&mut self, is_root: bool) {
         let (items, upper) = (self.items, self.layout.start(self.items - 1));
-        write_header(&mut self.bytes, pointer_at(items), upper, self.layout.special);
+        header(pointer_at(items), upper, self.layout.special).write(&mut self.bytes);
         (0..items).for_each(|item| self.set_line_pointer(item, item));
         self.set_line_pointer(items, items - 1);
         self.bytes[pointer_at(items + 1) as usize..upper as usize].fill(0);

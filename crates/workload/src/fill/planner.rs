@@ -347,7 +347,9 @@ impl Planner<'_> {
                 NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN),
                 "the server makes the rows, on as many cores",
             ),
-            Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert | Method::Direct => self.table_streams(),
+            Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert | Method::Direct => {
+                self.table_streams()
+            }
         }
     }
 
@@ -373,11 +375,13 @@ impl Planner<'_> {
         let of_bytes = |bytes: u64| (bytes / self.bytes_per_row()).max(1);
         let chunk_rows = match (begun, method) {
             (Some(begun), _) => begun.charter.chunk_rows,
-            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => match spread {
-                Spread::Table => self.rows(),
-                Spread::Range { leaf_rows, .. } => leaf_rows,
-                Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
-            },
+            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => {
+                match spread {
+                    Spread::Table => self.rows(),
+                    Spread::Range { leaf_rows, .. } => leaf_rows,
+                    Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
+                }
+            }
             (None, Method::ChunkedCopy | Method::Server | Method::Reinsert) => {
                 let share = self.rows().div_ceil(u64::from(streams.get()) * 4).max(CHUNK_ROWS);
                 let share = share.min(of_bytes(LARGE_CHUNK));

@@ -79,7 +79,8 @@ fn possible(
     ground: &Result<Ground, NotDirect>,
     unfinished: Option<&Unfinished>,
 ) -> Result<Ground, NotDirect> {
-    let begun_in_chunks = |begun: &Unfinished| begun.charter.rows.is_none_or(|rows| begun.charter.chunk_rows < rows);
+    let begun_in_chunks =
+        |begun: &Unfinished| begun.charter.rows.is_none_or(|rows| begun.charter.chunk_rows < rows);
     if request.partitions.is_none() && unfinished.is_some_and(begun_in_chunks) {
         return Err(NotDirect::InChunks("chunk by chunk, as it was begun".to_owned()));
     }

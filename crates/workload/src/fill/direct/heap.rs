@@ -6,10 +6,10 @@ use page::{HeapPage, TupleFlags};
 use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::Failure;
 use super::fork::{Buffer, Fork};
 use super::ground::Ground;
 use super::pieces::{InTurn, Pieces, Stop};
-use super::Failure;
 use crate::fill::copy::Batch;
 
 /// What a piece of rows takes, bytes, about: so much is written at once. Its tuples and pages stay in the
@@ -127,7 +127,9 @@ impl Heap {
     pub(super) fn work(&self, stop: &Stop, tell: &UnboundedSender<u64>) -> Result<(), Failure> {
         let mut tuples = Tuples::new();
         let mut buffer = Buffer::default();
-        while !stop.is_set() && let Some(piece) = self.pieces.next() {
+        while !stop.is_set()
+            && let Some(piece) = self.pieces.next()
+        {
             tuples.clear();
             match &piece.rows {
                 Batch::Range(rows) => self.encoder.encode(rows.clone(), &mut tuples),

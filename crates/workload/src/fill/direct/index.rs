@@ -42,7 +42,12 @@ impl Key {
 impl Index {
     /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block; returns
     /// how many blocks it has.
-    pub(super) fn work(&self, mut rows: Rows, pages: &Receiver<Vec<u32>>, stop: &Stop) -> Result<u32, Failure> {
+    pub(super) fn work(
+        &self,
+        mut rows: Rows,
+        pages: &Receiver<Vec<u32>>,
+        stop: &Stop,
+    ) -> Result<u32, Failure> {
         let mut builder = BtreeBuilder::new(self.ground.geometry, self.key.kind, self.fillfactor);
         let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
         let mut sink = |block: u32, page: &[u8]| gathered.take(block, page);
@@ -98,8 +103,7 @@ impl Gathered<'_> {
     fn take(&mut self, block: u32, page: &[u8]) -> Result<(), Failure> {
         let (number, within) = (block / PIECE_BLOCKS, (block % PIECE_BLOCKS) as usize);
         let spare = &mut self.spare;
-        let (buffer, pages) =
-            self.open.entry(number).or_insert_with(|| (spare.pop().unwrap_or_default(), 0));
+        let (buffer, pages) = self.open.entry(number).or_insert_with(|| (spare.pop().unwrap_or_default(), 0));
         let into = &mut buffer.of(PIECE_BLOCKS as usize * page.len())[within * page.len()..][..page.len()];
         into.copy_from_slice(page);
         if self.index.ground.checksums {

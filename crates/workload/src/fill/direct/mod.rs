@@ -109,7 +109,12 @@ impl Direct<'_> {
             Some(found) => Some(self.index(session, found).await?),
             None => None,
         };
-        let written = self.write(fork, index, rows, sent).await?;
+        let write = self.write(fork, index, rows, sent);
+        // Without the session there is no transaction any more that the files could belong to.
+        let written = tokio::select! {
+            written = write => written?,
+            lost = session.connection.ending() => return Err(lost.into()),
+        };
         for other in &indexes {
             session.run(&format!("REINDEX INDEX {}", other.name)).await?;
         }
@@ -206,7 +211,8 @@ impl Direct<'_> {
         ];
         for (name, fork, blocks) in forks {
             let (Some(name), Some(blocks)) = (name, blocks) else { continue };
-            let row = session.row("SELECT pg_relation_size(to_regclass($1), $2) AS bytes", &[&name, &fork]).await?;
+            let row =
+                session.row("SELECT pg_relation_size(to_regclass($1), $2) AS bytes", &[&name, &fork]).await?;
             let found = row.get::<_, i64>("bytes").unsigned_abs();
             let written = u64::from(blocks) * block_size;
             if found != written {
@@ -217,7 +223,11 @@ impl Direct<'_> {
             let query = format!("SELECT count(*) AS rows FROM {relation} WHERE ctid = '({last},1)'");
             let found: i64 = session.row(&query, &[]).await?.get("rows");
             if found != 1 {
-                return Err(Failure::Unseen { relation: format!("{relation} (last page)"), found: 0, written: block_size });
+                return Err(Failure::Unseen {
+                    relation: format!("{relation} (last page)"),
+                    found: 0,
+                    written: block_size,
+                });
             }
         }
         Ok(())
@@ -242,8 +252,13 @@ fn finish(heap: &Heap, index: Option<&Index>, written: Written) -> Result<(), Fa
         visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
         map.write(block, page).map_err(|error| map.failure(error))?;
     }
-    for fork in [Some(&heap.fork), Some(&map), index.map(|index| &index.fork)].into_iter().flatten() {
+    let forks = [Some(&heap.fork), Some(&map), index.map(|index| &index.fork)];
+    let forks = || forks.into_iter().flatten();
+    for fork in forks() {
         fork.sync().map_err(|error| fork.failure(error))?;
+    }
+    for fork in forks() {
+        fork.keep();
     }
     Ok(())
 }

@@ -27,13 +27,17 @@ pub enum NotDirect {
         path: String,
     },
     /// Its files may not be written.
-    #[error("{path} may not be written by this operating system user: run pgrig as the server's own, or as root")]
+    #[error(
+        "{path} may not be written by this operating system user: run pgrig as the server's own, or as root"
+    )]
     ReadOnly {
         /// The data directory.
         path: String,
     },
     /// A format that is not known here.
-    #[error("the server's {what} is {found}, pages are written here for {known} only: leave out --method direct")]
+    #[error(
+        "the server's {what} is {found}, pages are written here for {known} only: leave out --method direct"
+    )]
     Format {
         /// Which part of the format.
         what: &'static str,
@@ -70,7 +74,9 @@ pub enum NotDirect {
     #[error("{0}")]
     Column(String),
     /// A row is too long.
-    #[error("its rows may have {longest} bytes, and from {threshold} on PostgreSQL compresses them or moves parts of them out (TOAST)")]
+    #[error(
+        "its rows may have {longest} bytes, and from {threshold} on PostgreSQL compresses them or moves parts of them out (TOAST)"
+    )]
     Toast {
         /// Of a row, bytes.
         longest: u32,
@@ -81,7 +87,9 @@ pub enum NotDirect {
     #[error("{0}, which only the server can see to")]
     Duties(String),
     /// Its size follows only from its rows.
-    #[error("how many rows a size takes is known only afterwards for this table: give --rows instead of a SIZE")]
+    #[error(
+        "how many rows a size takes is known only afterwards for this table: give --rows instead of a SIZE"
+    )]
     Size,
     /// The relation is not as it should be in the transaction that fills it.
     #[error("{relation} is not what was expected: {problem}. Nothing was written")]

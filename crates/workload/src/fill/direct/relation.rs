@@ -32,9 +32,8 @@ pub(super) async fn heap(
     persistence: Persistence,
 ) -> Result<Fork, Failure> {
     let row = session.row(include_str!("../../sql/direct_relation.sql"), &[&name]).await?;
-    let refuse = |problem: String| {
-        Failure::NotDirect(NotDirect::Relation { relation: name.to_owned(), problem })
-    };
+    let refuse =
+        |problem: String| Failure::NotDirect(NotDirect::Relation { relation: name.to_owned(), problem });
     let kind: String = row.get("kind");
     let access_method: Option<String> = row.get("access_method");
     let expected = match persistence {
@@ -98,7 +97,11 @@ fn open(ground: &Ground, path: &str, bytes: u64) -> Result<Fork, Failure> {
 }
 
 /// The table's indexes, and which of them can be built from sequential keys.
-pub(super) async fn indexes(session: &Session, name: &str, table: &Table) -> Result<Vec<IndexFound>, Failure> {
+pub(super) async fn indexes(
+    session: &Session,
+    name: &str,
+    table: &Table,
+) -> Result<Vec<IndexFound>, Failure> {
     let rows = session.rows(include_str!("../../sql/direct_indexes.sql"), &[&name]).await?;
     let found = |row: &tokio_postgres::Row| {
         let column: Option<String> = row.get("key_column");
