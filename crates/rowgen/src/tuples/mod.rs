@@ -120,9 +120,9 @@ impl TupleEncoder {
         }
     }
 
-    /// No body is longer, bytes. The tuple has 23 more; from `TOAST_TUPLE_THRESHOLD` on
-    /// (`access/heaptoast.h`, 2032 bytes of tuple for blocks of 8 kB) PostgreSQL would compress it or
-    /// move parts of it out.
+    /// No body is longer, bytes. Its tuple has 23 more; one of more than `TOAST_TUPLE_THRESHOLD`
+    /// (`access/heaptoast.h`, 2032 bytes for blocks of 8 kB) PostgreSQL would compress, or move parts of it
+    /// out, which is not done here.
     pub fn longest(&self) -> u32 {
         self.longest
     }
