@@ -303,14 +303,22 @@ impl<'a> Filler<'a> {
     async fn analyze_direct(&self, session: &Session, table: &Table) -> Result<(), ConnectError> {
         let plan = self.plan;
         let name = qualified(&plan.schema, &table.name);
-        let can_be_told = plan.major >= TAKES_STATISTICS && plan.partitions.is_none() && plan.rows_done() == 0;
+        let can_be_told =
+            plan.major >= TAKES_STATISTICS && plan.partitions.is_none() && plan.rows_done() == 0;
         let Some(known) = direct::statistics(table).filter(|_| can_be_told) else {
             return self.watched(session, &format!("ANALYZE {name}")).await;
         };
         let rows = i64::try_from(table.rows).unwrap_or(i64::MAX);
         session.rows(include_str!("../sql/restore_relation_statistics.sql"), &[&name, &rows]).await?;
-        for ColumnStatistics { column, null_frac, avg_width, n_distinct, most_common, histogram, correlation } in
-            known
+        for ColumnStatistics {
+            column,
+            null_frac,
+            avg_width,
+            n_distinct,
+            most_common,
+            histogram,
+            correlation,
+        } in known
         {
             let (values, shares) = most_common.unzip();
             let query = include_str!("../sql/restore_column_statistics.sql");
@@ -319,7 +327,18 @@ impl<'a> Filler<'a> {
             session
                 .row(
                     query,
-                    &[schema, table, column, &null_frac, &avg_width, &n_distinct, &values, &shares, &histogram, &correlation],
+                    &[
+                        schema,
+                        table,
+                        column,
+                        &null_frac,
+                        &avg_width,
+                        &n_distinct,
+                        &values,
+                        &shares,
+                        &histogram,
+                        &correlation,
+                    ],
                 )
                 .await?;
         }

@@ -76,7 +76,8 @@ fn of_column(column: &Column, rows: u64) -> Option<ColumnStatistics> {
                 (last - (group - 1) * size) as f32 / rows as f32
             };
             let values: Vec<String> = (1..=there).map(|group| group.to_string()).collect();
-            let most_common = Some((format!("{{{}}}", values.join(",")), (1..=there).map(of_group).collect()));
+            let most_common =
+                Some((format!("{{{}}}", values.join(",")), (1..=there).map(of_group).collect()));
             ColumnStatistics { most_common, ..known }
         }
         _ => return None,
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn many_groups_have_a_histogram() {
         let known = of(&pgbench::accounts(100_000_000, 1000, Payload::Blank)).unwrap();
-        assert_eq!(known[1].n_distinct, 1000.0);
+        assert!((known[1].n_distinct - 1000.0).abs() < f32::EPSILON);
         assert_eq!(known[1].most_common, None);
         assert!(known[1].histogram.as_ref().unwrap().starts_with("{1,10,20,30,"));
     }
