@@ -65,6 +65,10 @@ impl Geometry {
     /// How many rows COPY puts in each page of a heap, given the length of each row's body (the
     /// tuple less the [`TUPLE_HEADER`]; bytes), in order.
     ///
+    /// PostgreSQL 14 and later put a row to a single small one in the page even where the fillfactor says
+    /// no, if it is so long that an empty page would not keep the reserve either
+    /// (`RelationGetBufferForTuple` in `hio.c`). That is not followed here.
+    ///
     /// ```
     /// let bodies = [98; 100];
     /// let pages: Vec<u32> = page::Geometry::new(8192).rows_of_pages(bodies, 100).collect();

@@ -55,7 +55,8 @@ async fn fill(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
-    let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+    let survey =
+        Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
     let plan = survey.plan(&connection, request, !arguments.no_resume).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),

@@ -49,7 +49,8 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
     let rungs = rungs(size)?;
     on_server(arguments, printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
-        let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+        let survey =
+            Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
         clear_scratch(&connection).await?;
         let (id, started_at) = identify("fill");
         let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;

@@ -343,7 +343,10 @@ impl Planner<'_> {
             return (streams, "--streams says so");
         }
         if method == Method::Direct {
-            return (self.site.writers(), "one more than there are cores, since some wait for the disk");
+            return (
+                self.site.writers(),
+                "threads that make pages and write them, one more than cores, since some wait for the disk",
+            );
         }
         let leaves = self.request.partitions.map_or(1, |partitions| partitions.count.get());
         let leaves = u16::try_from(leaves).unwrap_or(u16::MAX);

@@ -41,10 +41,9 @@ impl Choice {
             Self::Not => None,
             Self::Impossible(why) => Some(format!("no pages written directly: {why}")),
             Self::Chosen { asked: true, .. } => Some("--method direct says so".to_owned()),
-            Self::Chosen { asked: false, .. } => Some(
-                "direct: finished pages into the tables' files, at a tenth of COPY's processor time (pgrig's own server)"
-                    .to_owned(),
-            ),
+            Self::Chosen { asked: false, .. } => {
+                Some("past the server's COPY, at the speed of the disk: it is pgrig's own server".to_owned())
+            }
         }
     }
 }

@@ -16,15 +16,19 @@ use super::Failure;
 const ALIGNMENT: usize = 4096;
 
 /// A fork that is being written. Segments are made one after the other, as the server expects them: it
-/// looks for the next one only while there is one.
+/// looks for the next one only while there is one. Unless it is [kept](Self::keep), what is written goes
+/// when it is dropped: the server may have removed the relation before the last segment was made.
 pub(super) struct Fork {
     first: PathBuf,
     geometry: Geometry,
     segments: Segments,
     owner: Owner,
     open: Mutex<Vec<Arc<File>>>,
+    /// How many of those are the server's.
+    found: usize,
     /// Whether the file system takes O_DIRECT, as far as is known.
     unbuffered: AtomicBool,
+    kept: AtomicBool,
 }
 
 /// Whose a server's file is, and who may read it.
@@ -49,9 +53,10 @@ impl Fork {
     /// If the file is not there or may not be written.
     pub(super) fn of_server(path: PathBuf, geometry: Geometry, segments: Segments) -> io::Result<Self> {
         let owner = Owner::of(&path)?;
-        let fork = Self::new(path, geometry, segments, owner);
+        let mut fork = Self::new(path, geometry, segments, owner);
         let first = fork.open_file(&fork.first, false)?;
         fork.lock().push(Arc::new(first));
+        fork.found = 1;
         Ok(fork)
     }
 
@@ -63,7 +68,8 @@ impl Fork {
     }
 
     fn new(first: PathBuf, geometry: Geometry, segments: Segments, owner: Owner) -> Self {
-        Self { first, geometry, segments, owner, open: Mutex::default(), unbuffered: AtomicBool::new(true) }
+        let (unbuffered, kept) = (AtomicBool::new(true), AtomicBool::new(false));
+        Self { first, geometry, segments, owner, open: Mutex::default(), found: 0, unbuffered, kept }
     }
 
     /// Writes whole blocks, the first of which is number `block`. Anything may be written in any order, by
@@ -91,8 +97,7 @@ impl Fork {
         let was_unbuffered = self.is_unbuffered();
         match self.segment(segment)?.write_all_at(bytes, offset) {
             Err(error) if error.kind() == ErrorKind::InvalidInput && was_unbuffered => {
-                self.unbuffered.store(false, Ordering::Relaxed);
-                self.reopen()?;
+                self.reopen_buffered()?;
                 self.segment(segment)?.write_all_at(bytes, offset)
             }
             written => written,
@@ -109,6 +114,11 @@ impl Fork {
         }
         let directory = self.first.parent().unwrap_or(Path::new("."));
         File::open(directory)?.sync_all()
+    }
+
+    /// All is written: from now on it is the server that removes the files, if the transaction fails.
+    pub(super) fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is written past the page cache.
@@ -145,12 +155,12 @@ impl Fork {
 
     /// Once the server has dropped the relation nothing may be made beside it that nobody would remove.
     fn refuse_abandoned(&self, open: &[Arc<File>]) -> io::Result<()> {
-        let Some(first) = open.first() else { return Ok(()) };
-        let (ours, there) = (first.metadata()?, fs::metadata(&self.first)?);
-        if (ours.dev(), ours.ino()) == (there.dev(), there.ino()) {
-            return Ok(());
+        match open.first() {
+            Some(first) if !is_at(first, &self.first) => {
+                Err(io::Error::other("the server has removed the table meanwhile"))
+            }
+            _ => Ok(()),
         }
-        Err(io::Error::other("the server has removed the table meanwhile"))
     }
 
     fn open_file(&self, path: &Path, create: bool) -> io::Result<File> {
@@ -182,13 +192,38 @@ impl Fork {
     }
 
     /// Opens all files again, for the page cache.
-    fn reopen(&self) -> io::Result<()> {
+    fn reopen_buffered(&self) -> io::Result<()> {
         let mut open = self.lock();
+        self.unbuffered.store(false, Ordering::Relaxed);
         for (number, file) in (0..).zip(open.iter_mut()) {
             *file = Arc::new(self.open_file(&self.path(number), false)?);
         }
         Ok(())
     }
+}
+
+impl Drop for Fork {
+    fn drop(&mut self) {
+        if self.kept.load(Ordering::Relaxed) {
+            return;
+        }
+        // From the end: the server, which may be removing them too, stops at the first that is missing.
+        for (number, file) in (0..).zip(&*self.lock()).collect::<Vec<_>>().into_iter().rev() {
+            // Nothing can be done about a failure here, and the server will try to do the same.
+            let _ = file.set_len(0);
+            let path = self.path(number);
+            if number as usize >= self.found && is_at(file, &path) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// Whether the file is still where it was opened.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |of: io::Result<fs::Metadata>| of.map(|metadata| (metadata.dev(), metadata.ino())).ok();
+    let there = identity(fs::metadata(path));
+    there.is_some() && there == identity(file.metadata())
 }
 
 /// Memory that begins where O_DIRECT wants it to, used again and again.

@@ -60,6 +60,7 @@ impl Index {
         let mut builder = BtreeBuilder::new(self.ground.geometry, self.key.kind, self.fillfactor);
         let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
         let mut sink = |block: u32, page: &[u8]| gathered.take(block, page);
+        let mut keys = Vec::new();
         let mut block = 0;
         while let Some(rows_of_pages) = next(pages, stop) {
             for count in rows_of_pages {
@@ -69,15 +70,10 @@ impl Index {
                         let count = u16::try_from(count).expect("a page has at most 32768 bytes");
                         builder.push_run(self.key.of(range.start), first, count, &mut sink)?;
                     }
-                    Some(Batch::Range(range)) => {
-                        for (offset, row) in (1..).zip(range) {
-                            builder.push(self.key.of(row), TupleId { block, offset }, &mut sink)?;
-                        }
-                    }
-                    Some(Batch::Listed(rows)) => {
-                        for (offset, row) in (1..).zip(rows) {
-                            builder.push(self.key.of(row), TupleId { block, offset }, &mut sink)?;
-                        }
+                    Some(batch) => {
+                        keys.clear();
+                        keys.extend(batch.numbers().map(|row| self.key.of(row)));
+                        builder.push_keys(&keys, first, &mut sink)?;
                     }
                     None => {}
                 }

@@ -124,7 +124,12 @@ impl Direct<'_> {
                 None => built.push(index.name),
             }
         }
-        let written = self.write(fork, direct, rows, sent).await?;
+        let write = self.write(fork, direct, rows, sent);
+        // Without the session there is no transaction any more that the files could belong to.
+        let written = tokio::select! {
+            written = write => written?,
+            lost = session.connection.ending() => return Err(lost.into()),
+        };
         for name in &built {
             session.run(&format!("REINDEX INDEX {name}")).await?;
         }
@@ -243,8 +248,13 @@ fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
         visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
         map.write(block, page).map_err(|error| map.failure(error))?;
     }
-    for fork in [&heap.fork, &map].into_iter().chain(written.indexes.iter().map(|index| &index.fork)) {
+    let indexes = || written.indexes.iter().map(|index| &index.fork);
+    let forks = || [&heap.fork, &map].into_iter().chain(indexes());
+    for fork in forks() {
         fork.sync().map_err(|error| fork.failure(error))?;
+    }
+    for fork in forks() {
+        fork.keep();
     }
     Ok(())
 }

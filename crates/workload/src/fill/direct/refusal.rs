@@ -12,16 +12,10 @@ pub enum NotDirect {
          path here (a container's volume, say) give --data-directory PATH"
     )]
     Unseen,
-    /// The directory that was named is another server's.
-    #[error("--data-directory {path} is not this server's: {problem}")]
-    OtherServer {
-        /// As given.
-        path: String,
-        /// What does not fit.
-        problem: String,
-    },
     /// What the server has just made is not in the directory.
-    #[error("{path} is not as the server says: this is a copy of its data directory. Nothing was written")]
+    #[error(
+        "{path} is not as the server says: the directory is a copy of its data directory, or a tablespace has another path here. Nothing was written"
+    )]
     Copy {
         /// The file.
         path: String,

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn many_groups_have_a_histogram() {
         let known = of(&pgbench::accounts(100_000_000, 1000, Payload::Blank)).unwrap();
-        assert_eq!(known[1].n_distinct, 1000.0);
+        assert!((known[1].n_distinct - 1000.0).abs() < f32::EPSILON);
         assert_eq!(known[1].most_common, None);
         assert!(known[1].histogram.as_ref().unwrap().starts_with("{1,10,20,30,"));
     }
