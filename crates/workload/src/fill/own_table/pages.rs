@@ -1,7 +1,7 @@
 //! Whether a table of the user's can be filled with finished pages, with how many rows, and what it then takes.
 
 use page::{Geometry, LINE_POINTER, TUPLE_HEADER};
-use rowgen::{Table, TupleEncoder};
+use rowgen::{Table, TupleEncoder, Unstorable};
 
 use super::rules::INDEX_ENTRY;
 use crate::catalog::TableInfo;
@@ -67,8 +67,7 @@ impl Candidate {
         }
         self.relation.takes(&described.table)?;
         self.refuse_files(request)?;
-        let encoder =
-            TupleEncoder::new(&described.table).map_err(|why| NotDirect::Column(why.to_string()))?;
+        let encoder = TupleEncoder::new(&described.table).map_err(|why| refusal(&why))?;
         let (longest, threshold) = (TUPLE_HEADER + encoder.longest(), geometry.toast_threshold());
         if longest > threshold {
             return Err(NotDirect::Toast { longest, threshold });
@@ -114,6 +113,14 @@ impl Candidate {
         }
         Ok(())
     }
+}
+
+fn refusal(why: &Unstorable) -> NotDirect {
+    let remedy = match why {
+        Unstorable::Server { column } => format!(" (if not generated: --column {column}=serial, say)"),
+        _ => String::new(),
+    };
+    NotDirect::Column(format!("{why}{remedy}"))
 }
 
 /// How rows become blocks.

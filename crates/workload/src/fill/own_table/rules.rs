@@ -60,34 +60,16 @@ pub(super) fn plan(
     let choice =
         direct::choice(request, &survey.server, survey.site, &survey.ground, unfinished.as_ref(), suits)?;
     let (format, format_reason) = format(survey, request, rows.binary)?;
-    let load = match (choice.ground(), pages) {
-        (Some(ground), Ok(pages)) => {
-            rows.table.rows = first_row.saturating_add(pages.rows);
-            let streams = request.streams.unwrap_or_else(|| survey.site.writers());
-            by_pages(&pages, ground.clone(), streams, choice.reason())
-        }
-        _ => {
-            let heap_rows = match (request.amount, wanted) {
-                (Amount::Rows(rows), _) => rows,
-                _ => chunk_rows,
-            };
-            let heap = heap_rows.saturating_mul(rows.width);
-            let sizes = Sizes { heap, index: heap_rows.saturating_mul(row).saturating_sub(heap) };
-            let logged = request.persistence == Persistence::Logged;
-            let why = ["chunk by chunk: it is a table of your own".to_owned()];
-            let reasons = why.into_iter().chain(choice.reason());
-            Load {
-                method: Method::ChunkedCopy,
-                ground: None,
-                rows: wanted,
-                chunk_rows,
-                until_size,
-                streams: request.streams.unwrap_or_else(|| streams(survey, wanted)),
-                vacuum: "FREEZE, ANALYZE",
-                predicted: Prediction { sizes, wal: if logged { sizes.total() } else { 0 }, temporary: 0 },
-                reasons: reasons.chain([format!("{} format: {format_reason}", format.name())]).collect(),
-            }
-        }
+    let load = if let (Some(ground), Ok(pages)) = (choice.ground(), pages) {
+        rows.table.rows = first_row.saturating_add(pages.rows);
+        let streams = request.streams.unwrap_or_else(|| survey.site.writers());
+        by_pages(&pages, ground.clone(), streams, choice.reason())
+    } else {
+        let chunks = Chunks { rows: wanted, chunk_rows, width: rows.width, row, until_size };
+        let reasons =
+            ["chunk by chunk: it is a table of your own".to_owned()].into_iter().chain(choice.reason());
+        let format_reason = format!("{} format: {format_reason}", format.name());
+        by_copy(survey, request, &chunks, reasons.chain([format_reason]).collect())
     };
     let mut steps = request.steps.clone();
     if !may_vacuum && steps.include(InitStep::Vacuum) {
@@ -136,6 +118,38 @@ pub(super) fn plan(
         predicted: load.predicted,
         described: Some(rows),
     })
+}
+
+/// Rows chunk by chunk.
+struct Chunks {
+    rows: Option<u64>,
+    chunk_rows: u64,
+    /// What a row takes without its indexes, and with them, bytes.
+    width: u64,
+    row: u64,
+    until_size: Option<u64>,
+}
+
+fn by_copy(survey: &Survey, request: &Request, chunks: &Chunks, reasons: Vec<String>) -> Load {
+    let &Chunks { rows, chunk_rows, width, row, until_size } = chunks;
+    let predicted_rows = match request.amount {
+        Amount::Rows(rows) => rows,
+        _ => chunk_rows,
+    };
+    let heap = predicted_rows.saturating_mul(width);
+    let sizes = Sizes { heap, index: predicted_rows.saturating_mul(row).saturating_sub(heap) };
+    let logged = request.persistence == Persistence::Logged;
+    Load {
+        method: Method::ChunkedCopy,
+        ground: None,
+        rows,
+        chunk_rows,
+        until_size,
+        streams: request.streams.unwrap_or_else(|| streams(survey, rows)),
+        vacuum: "FREEZE, ANALYZE",
+        predicted: Prediction { sizes, wal: if logged { sizes.total() } else { 0 }, temporary: 0 },
+        reasons,
+    }
 }
 
 /// All rows in one transaction, past the server.
