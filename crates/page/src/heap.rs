@@ -9,6 +9,9 @@ pub const TUPLE_HEADER: u32 = 23;
 /// The longest payload that a one-byte varlena header can describe, bytes.
 const SHORT_VARLENA: u32 = 126;
 
+/// Tuples of which a page has to have room for so many before they are toasted (`TOAST_TUPLES_PER_PAGE`).
+const TOAST_TUPLES_PER_PAGE: u32 = 4;
+
 /// Tuples that COPY collects before it writes them (`MAX_BUFFERED_TUPLES` in `copyfrom.c`).
 const COPY_BATCH: u32 = 1000;
 /// Blocks by which a heap is extended at once, at most (`MAX_BUFFERS_TO_EXTEND_BY` in `hio.c`).
@@ -81,6 +84,14 @@ impl Geometry {
             let rows = Room::new(self, fillfactor).take_from(&mut tuples);
             (rows > 0).then_some(rows)
         })
+    }
+
+    /// Length of the longest tuple that PostgreSQL stores as it is, header included, bytes: it compresses longer
+    /// ones, or moves parts of them out (`TOAST_TUPLE_THRESHOLD` in `access/heaptoast.h`).
+    pub fn toast_threshold(self) -> u32 {
+        let before = max_align(PAGE_HEADER + TOAST_TUPLES_PER_PAGE * LINE_POINTER);
+        // Rounded down to what tuples are aligned to.
+        (self.block_size() - before) / TOAST_TUPLES_PER_PAGE / max_align(1) * max_align(1)
     }
 
     /// Blocks of a heap filled from empty with `rows` tuples.

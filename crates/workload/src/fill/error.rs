@@ -318,6 +318,12 @@ impl From<Failure> for Cause {
     }
 }
 
+impl From<NotDirect> for Cause {
+    fn from(why: NotDirect) -> Self {
+        Self::Direct(why.into())
+    }
+}
+
 impl From<CatalogError> for FillError {
     fn from(error: CatalogError) -> Self {
         Self::Table(Box::new(error))

@@ -303,8 +303,9 @@ impl<'a> Filler<'a> {
     async fn analyze_direct(&self, session: &Session, table: &Table) -> Result<(), ConnectError> {
         let plan = self.plan;
         let name = qualified(&plan.schema, &table.name);
-        let can_be_told =
-            plan.major >= TAKES_STATISTICS && plan.partitions.is_none() && plan.rows_done() == 0;
+        // A table of the user's may have statistics of expressions too.
+        let is_ours = plan.described.is_none() && plan.partitions.is_none();
+        let can_be_told = plan.major >= TAKES_STATISTICS && is_ours && plan.rows_done() == 0;
         let Some(known) = direct::statistics(table).filter(|_| can_be_told) else {
             return self.watched(session, &format!("ANALYZE {name}")).await;
         };

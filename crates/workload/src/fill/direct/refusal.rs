@@ -69,7 +69,7 @@ pub enum NotDirect {
     Column(String),
     /// A row is too long.
     #[error(
-        "its rows may have {longest} bytes, and from {threshold} on PostgreSQL compresses them or moves parts of them out (TOAST)"
+        "its rows may have {longest} bytes, and above {threshold} PostgreSQL compresses them or moves parts of them out (TOAST)"
     )]
     Toast {
         /// Of a row, bytes.
@@ -80,6 +80,12 @@ pub enum NotDirect {
     /// The server itself has to look at each row.
     #[error("{0}, which only the server can see to")]
     Duties(String),
+    /// A table that is there cannot be given new files.
+    #[error("a table that is there is truncated in the transaction that fills it, and {0}")]
+    Truncate(String),
+    /// What --ddl makes of it is more than an empty table.
+    #[error("{0}")]
+    Ddl(String),
     /// Its size follows only from its rows.
     #[error(
         "how many rows a size takes is known only afterwards for this table: give --rows instead of a SIZE"
