@@ -183,7 +183,7 @@ fn a_size_is_met_to_two_blocks_on_the_oldest() {
 const REFUSED: &str = r#"
     CREATE TYPE mood AS ENUM ('sad', 'fine');
     CREATE TABLE moods (a int, m mood);
-    CREATE TABLE documents (a int, j jsonb);
+    CREATE TABLE words (a int, w tsvector);
     CREATE TABLE letters (a int, l "char");
     CREATE TABLE rounded (a int, at time(3));
     CREATE DOMAIN stamp AS timestamptz(0);
@@ -213,7 +213,7 @@ const REFUSED: &str = r#"
 /// Table, options, a column's specification, why not.
 const REASONS: &[(&str, &str, &str, &str)] = &[
     ("moods", "--rows 500", "a=serial", "m has type mood, which pgrig writes by COPY only"),
-    ("documents", "--rows 500", "a=serial", "j has type jsonb, which pgrig writes by COPY only"),
+    ("words", "--rows 500", "a=serial", "w has type tsvector, which pgrig writes by COPY only"),
     ("letters", "--rows 500", "a=serial", "l has type \"char\", which pgrig writes by COPY only"),
     ("rounded", "--rows 500", "a=serial", "at has type time(3) without time zone"),
     ("stamped", "--rows 500", "a=serial", "at has type stamp"),

@@ -3,13 +3,14 @@
 // Each test program uses its part.
 #![allow(dead_code, unreachable_pub, clippy::missing_panics_doc)]
 
+pub mod proof;
 pub mod victims;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pgserver::Home;
+use pgserver::{Home, Major};
 use serde_json::Value;
 use tempfile::{NamedTempFile, TempDir};
 use tokio::runtime::Runtime;
@@ -159,6 +160,11 @@ impl Rig {
         Running(Some(command.spawn().unwrap()))
     }
 
+    /// The default instance's data directory.
+    pub fn data(&self) -> PathBuf {
+        Path::new(self.status()["directory"].as_str().unwrap()).join("data")
+    }
+
     /// The default instance's status, as JSON.
     pub fn status(&self) -> Value {
         let ran = self.done("server status --instance default --json");
@@ -192,6 +198,12 @@ impl Server<'_> {
     pub fn row(&self, query: &str) -> Row {
         let client = self.rig.connect(&self.url);
         self.rig.block_on(client.query_one(query, &[])).unwrap()
+    }
+
+    /// All rows of one query.
+    pub fn rows(&self, query: &str) -> Vec<Row> {
+        let client = self.rig.connect(&self.url);
+        self.rig.block_on(client.query(query, &[])).unwrap()
     }
 
     /// A single number.
@@ -275,6 +287,16 @@ pub async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     tokio::spawn(connection);
     Ok(client)
+}
+
+/// The PostgreSQL that pgrig fetches for this major version; fetches it if need be.
+pub fn fetched(rig: &Rig, major: u16) -> PathBuf {
+    let directory = cache().join(Major::from_number(major).unwrap().pinned());
+    if !directory.is_dir() {
+        rig.done(&format!("server start --instance fetching --pg-version {major}"));
+        rig.done("server destroy --instance fetching");
+    }
+    directory
 }
 
 /// Where PostgreSQL is unpacked for all tests: below the target directory, or where a home there

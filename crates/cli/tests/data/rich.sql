@@ -11,7 +11,7 @@ CREATE TABLE rich (
     r real, d double precision, n numeric, price numeric(8,2) NOT NULL, m money,
     t text, v varchar(20), c char(12), nm name, b bytea,
     tm time, tz timetz, ts timestamp(6), iv interval,
-    u uuid, j json, x xml,
+    u uuid, j json, jb jsonb, x xml,
     i inet, ci cidr, ma macaddr, ma8 macaddr8,
     bi bit(5), vb bit varying(9),
     po point, li line, ls lseg, bo box, pa path, pg polygon, cc circle,
@@ -32,6 +32,7 @@ CREATE INDEX rich_nulls_first ON rich (id NULLS FIRST);
 CREATE INDEX rich_covering ON rich (id) INCLUDE (two);
 CREATE INDEX rich_pattern ON rich (t text_pattern_ops);
 CREATE INDEX rich_gin ON rich USING gin (ints);
+CREATE INDEX rich_documents ON rich USING gin (jb);
 CREATE INDEX rich_gist ON rich USING gist (bo);
 CREATE INDEX rich_hash ON rich USING hash (u);
 CREATE INDEX rich_brin ON rich USING brin (at);

@@ -248,12 +248,12 @@ fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
         visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
         map.write(block, page).map_err(|error| map.failure(error))?;
     }
-    let indexes = || written.indexes.iter().map(|index| &index.fork);
-    let forks = || [&heap.fork, &map].into_iter().chain(indexes());
-    for fork in forks() {
+    let of_indexes = written.indexes.iter().map(|index| &index.fork);
+    let forks: Vec<&Fork> = [&heap.fork, &map].into_iter().chain(of_indexes).collect();
+    for fork in &forks {
         fork.sync().map_err(|error| fork.failure(error))?;
     }
-    for fork in forks() {
+    for fork in forks {
         fork.keep();
     }
     Ok(())
