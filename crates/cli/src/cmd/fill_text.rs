@@ -59,6 +59,9 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         Subject::Table(_) => line("table", format!("{}.{}, {kind}", plan.schema, plan.bulk_name())),
         Subject::Pgbench | Subject::Series => line("tables", format!("{kind}, {}", tables(plan))),
     }
+    if plan.persistence == Persistence::Unlogged {
+        line("", "a crash of the server empties unlogged tables".to_owned());
+    }
     line("steps", plan.steps.iter().map(title).collect::<Vec<_>>().join(", "));
     if !plan.dropped.is_empty() {
         let size = match plan.dropped_bytes {

@@ -130,25 +130,28 @@ impl<'a> Proof<'a> {
         self.server.row(&format!("SELECT coalesce({index}, {oid})::regclass::text")).get(0)
     }
 
-    /// Every table's name, number of rows, and a checksum of them in their physical order.
-    pub fn contents(&self) -> Vec<(String, i64, String)> {
-        self.summed("row_number() OVER (ORDER BY ctid) || t::text")
+    /// The rows are the same, and those of the bulk table in the same order.
+    pub fn assert_same(&self, other: &Proof) {
+        let bulk = "row_number() OVER (ORDER BY ctid) || t::text";
+        assert_eq!(self.summed(bulk, Relation::is_bulk), other.summed(bulk, Relation::is_bulk));
+        self.assert_same_unordered(other);
     }
 
-    /// The same in whatever order.
-    pub fn unordered_contents(&self) -> Vec<(String, i64, String)> {
-        self.summed("t::text")
+    /// The rows are the same, in whatever order.
+    pub fn assert_same_unordered(&self, other: &Proof) {
+        assert_eq!(self.summed("t::text", |_| true), other.summed("t::text", |_| true));
     }
 
-    fn summed(&self, row: &str) -> Vec<(String, i64, String)> {
-        let of = |Relation { oid, name, .. }: Relation| {
+    /// Tables' names, numbers of rows, and a checksum of them.
+    fn summed(&self, row: &str, of: impl Fn(&Relation) -> bool) -> Vec<(String, i64, String)> {
+        let sum = |Relation { oid, name, .. }: Relation| {
             let row = self.server.row(&format!(
                 "SELECT (SELECT relname::text FROM pg_class WHERE oid = {oid}), count(*), \
                         coalesce(sum(hashtextextended(row, 0)), 0)::text FROM (SELECT {row} AS row FROM {name} t) t"
             ));
             (row.get(0), row.get(1), row.get(2))
         };
-        self.tables().into_iter().map(of).collect()
+        self.tables().into_iter().filter(of).map(sum).collect()
     }
 
     /// All files have the mode, owner and group that the server gives its own.

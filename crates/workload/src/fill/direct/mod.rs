@@ -21,7 +21,7 @@ mod refusal;
 mod relation;
 mod statistics;
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
@@ -58,7 +58,7 @@ pub enum Failure {
     #[error(transparent)]
     NotDirect(#[from] NotDirect),
     /// A file could not be made or written.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", remedy(.source))]
     File {
         /// The fork's first file.
         path: String,
@@ -88,6 +88,14 @@ pub enum Failure {
         /// Bytes.
         written: u64,
     },
+}
+
+/// What to do about it, where that is known.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Free some space there, or ask for less",
+        _ => "",
+    }
 }
 
 /// Writes pages of one table.
