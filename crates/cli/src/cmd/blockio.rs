@@ -46,6 +46,9 @@ async fn measure(
 ) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
     let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+    if !arguments.explain {
+        blockio::clear_leftovers(&chosen.target, request).await?;
+    }
     let plan = Plan::new(&connection, &survey, request).await?;
     // The run has sessions of its own.
     connection.close().await;

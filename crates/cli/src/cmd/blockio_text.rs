@@ -108,6 +108,7 @@ pub(super) fn results(plan: &Plan, run: &Run) -> String {
     parts.extend(clients(plan, run));
     parts.extend(server_view(plan, run));
     parts.push(beside(plan, run));
+    parts.extend(vacuum_rates(run));
     parts.join("\n\n")
 }
 
@@ -127,13 +128,12 @@ fn median(run: &Run, step: &Step, what: &str) -> Option<f64> {
 
 /// The results table: a line for each step.
 fn steps(plan: &Plan, run: &Run) -> String {
-    let mut table =
-        new_table(&["step", "median", "best", "worst", "MB/s", "hits", "I/O wait", "WAL", "data"]);
+    let mut table = new_table(&["step", "median", "best", "worst", "MB/s", "hits", "I/O wait", "data"]);
     let none = || "-".to_owned();
     for step in plan.script() {
         let Some(seconds) = sample(run, step.name) else {
             let mut cells = vec![step.title.to_owned(), "left out".to_owned()];
-            cells.resize_with(9, none);
+            cells.resize_with(8, none);
             table.add_row(cells);
             continue;
         };
@@ -151,11 +151,10 @@ fn steps(plan: &Plan, run: &Run) -> String {
             if moved > 0.0 { rate(moved / seconds.median()) } else { none() },
             hits.map_or_else(none, |(hits, reads)| percent(hits / (hits + reads))),
             waited.map_or_else(none, |(read, write)| latency(read + write)),
-            median(run, step, "wal").map_or_else(none, whole_bytes),
             states(run, step).unwrap_or_else(none),
         ]);
     }
-    align_right(&mut table, 1..8);
+    align_right(&mut table, 1..7);
     let release = run.environment.server.version.split(" on ").next().unwrap_or_default();
     let trials = match plan.request.trials {
         1 => "one trial".to_owned(),
@@ -165,7 +164,7 @@ fn steps(plan: &Plan, run: &Run) -> String {
     let index = sample(run, "index").map_or(0.0, |sample| sample.median());
     format!(
         "{}\n\n{release}; {trials}; table {}, index {}\nMB/s of what a step must read and write; hits: found in shared_buffers; \
-         I/O wait: of\nall processes together; WAL: the server's",
+         I/O wait:\nof all processes together",
         trimmed(&table),
         whole_bytes(heap),
         whole_bytes(index)
@@ -222,22 +221,27 @@ fn clients(plan: &Plan, run: &Run) -> Option<String> {
     Some(format!("each client's own time, medians\n\n{}", trimmed(&table)))
 }
 
-/// pg_stat_io, where there is one.
+/// What the whole server counted: WAL, and pg_stat_io where there is one.
 fn server_view(plan: &Plan, run: &Run) -> Option<String> {
-    let mut table = new_table(&["pg_stat_io", "read", "written", "extended", "fsyncs"]);
-    for step in plan.script() {
-        let Some(reads) = median(run, step, "io-reads") else { continue };
-        let number = |what| median(run, step, what).unwrap_or(0.0);
-        table.add_row([
-            step.title.to_owned(),
-            whole_bytes(reads),
-            whole_bytes(number("io-writes")),
-            whole_bytes(number("io-extends")),
-            format!("{:.0}", number("io-fsyncs")),
-        ]);
+    let has_io = plan.script().iter().any(|step| median(run, step, "io-reads").is_some());
+    let mut header = vec!["server-wide", "WAL"];
+    if has_io {
+        header.extend(["read", "written", "extended", "fsyncs"]);
     }
-    align_right(&mut table, 1..5);
-    (!table.is_empty()).then(|| trimmed(&table))
+    let mut table = new_table(&header);
+    let shown = |bytes: Option<f64>| bytes.map_or_else(|| "-".to_owned(), whole_bytes);
+    for step in plan.script() {
+        let number = |what| median(run, step, what);
+        let mut cells = vec![step.title.to_owned(), shown(number("wal"))];
+        if has_io {
+            cells.extend(["io-reads", "io-writes", "io-extends"].map(|what| shown(number(what))));
+            cells.push(number("io-fsyncs").map_or_else(|| "-".to_owned(), |fsyncs| format!("{fsyncs:.0}")));
+        }
+        table.add_row(cells);
+    }
+    align_right(&mut table, 1..header.len());
+    let is_told = plan.script().iter().any(|step| median(run, step, "wal").is_some());
+    (is_told || has_io).then(|| trimmed(&table))
 }
 
 /// Where this server stands beside published machines.
@@ -259,21 +263,21 @@ fn beside(plan: &Plan, run: &Run) -> String {
         table.add_row(cells);
     }
     align_right(&mut table, 1..header.len());
-    let mut text = trimmed(&table);
-    if let Some(rates) = rates(run) {
-        let _ = write!(
-            text,
-            "\n\nVACUUM by its own account: read {} MB/s, write {} MB/s",
-            rate(rates.read),
-            rate(rates.write)
-        );
-        for machine in &references {
-            let Some(printed) = machine.vacuum else { continue };
-            let theirs = [printed.read, printed.write].map(|printed| rate(printed * MEBIBYTE));
-            let _ = write!(text, "; {} {} and {}", named(machine), theirs[0], theirs[1]);
+    trimmed(&table)
+}
+
+/// VACUUM by the servers' own accounts.
+fn vacuum_rates(run: &Run) -> Option<String> {
+    let own = rates(run)?;
+    let mut table = new_table(&["VACUUM's own MB/s", "read", "write"]);
+    table.add_row(["this server".to_owned(), rate(own.read), rate(own.write)]);
+    for machine in references() {
+        if let Some(printed) = machine.vacuum {
+            table.add_row([named(&machine), rate(printed.read * MEBIBYTE), rate(printed.write * MEBIBYTE)]);
         }
     }
-    text
+    align_right(&mut table, 1..3);
+    Some(trimmed(&table))
 }
 
 /// PostgreSQL's MB.

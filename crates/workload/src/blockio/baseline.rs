@@ -1,5 +1,6 @@
 //! A saved run to compare with.
 
+use measure::human::bytes;
 use measure::{Run, Sample, Setting, Status, Trial, Verdict};
 
 use super::error::BlockioError;
@@ -58,13 +59,16 @@ impl Baseline {
                 request.mode.name()
             ));
         }
-        for (name, theirs, ours) in [
-            ("SIZE", asked("size"), request.size),
-            ("--clients", asked("clients"), u64::from(request.clients)),
-        ] {
-            if theirs != ours {
-                return refuse(format!("{name} was {theirs}, now it is {ours}: give the same"));
-            }
+        if asked("size") != request.size {
+            let size = asked("size").as_u64().unwrap_or_default();
+            return refuse(format!(
+                "its SIZE is {}, not {}: give the same",
+                bytes(size),
+                bytes(request.size)
+            ));
+        }
+        if asked("clients") != request.clients {
+            return refuse(format!("it has {} clients, not {}", asked("clients"), request.clients));
         }
         Ok(Self { run })
     }

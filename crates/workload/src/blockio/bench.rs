@@ -41,7 +41,7 @@ impl<'a> Bench<'a> {
         let lead = sessions.open().await?;
         let counting = Counting { major: survey.server.major() };
         let (in_hand, step) = (AtomicBool::new(false), Mutex::new("the beginning"));
-        Ok(Self { plan, survey, observer, counting, sessions, lead, in_hand, step })
+        Ok(Self { plan, survey, counting, lead, sessions, observer, in_hand, step })
     }
 
     /// The step that is being done.
@@ -49,11 +49,10 @@ impl<'a> Bench<'a> {
         *self.step.lock().expect("nobody panics holding this")
     }
 
-    /// Drops what an earlier run has left, and makes what all trials need.
+    /// Makes what all trials need.
     pub(super) async fn begin(&self) -> Result<(), BlockioError> {
         scratch::take_in_hand(&self.lead, &self.plan.schema).await?;
         self.in_hand.store(true, Ordering::Relaxed);
-        scratch::clear(&self.lead, &self.plan.schema).await?;
         Ok(scratch::prepare(&self.lead, self.plan).await?)
     }
 

@@ -39,6 +39,7 @@ pub use vacuum::Rates;
 use self::bench::Bench;
 use crate::connect::Target;
 use crate::fill::Survey;
+use crate::fill::session::Sessions;
 
 /// Told of a run's progress.
 pub trait Observer: Sync {
@@ -59,6 +60,20 @@ const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 
 /// SQLSTATE of a statement that was cancelled.
 const QUERY_CANCELED: &str = "57014";
+
+/// Drops what an earlier run has left in the request's schema: before a plan is made of what is there.
+///
+/// # Errors
+/// If another pgrig is at work there, or something cannot be dropped.
+pub async fn clear_leftovers(target: &Target, request: &Request) -> Result<(), BlockioError> {
+    let lead = Sessions::new(target).open().await?;
+    let schema = request.schema.as_deref().unwrap_or(SCHEMA);
+    scratch::take_in_hand(&lead, schema).await?;
+    scratch::clear(&lead, schema).await?;
+    // The run takes it in hand again.
+    lead.connection.close().await;
+    Ok(())
+}
 
 /// Carries the plan out, and hands each trial over when it is done. `interrupt` resolves when the user wants
 /// to stop. Everything made is dropped again, unless the run is complete and the request keeps it.

@@ -98,9 +98,10 @@ pub(super) async fn clear(lead: &Session, schema: &str) -> Result<(), ConnectErr
     // What failed may have left a transaction open.
     lead.run("ROLLBACK").await?;
     let journal = qualified(schema, JOURNAL);
-    let own = "SELECT EXISTS (SELECT FROM pg_class \
-               WHERE oid = to_regclass($1) AND relkind = 'r' AND relowner = current_user::regrole)";
-    if !lead.row(own, &[&journal]).await?.get::<_, bool>(0) {
+    let own = "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+               WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind = 'r' \
+                 AND pg_get_userbyid(c.relowner) = current_user)";
+    if !lead.row(own, &[&schema, &JOURNAL]).await?.get::<_, bool>(0) {
         return Ok(());
     }
     let listed = format!(

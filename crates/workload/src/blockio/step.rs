@@ -83,7 +83,7 @@ static OWN: [Step; 10] = [
     step("create-index", "index", Action::Index, Share::Heap, Share::Index).known_as("CREATE_INDEX"),
     step("lookup-before", "lookup", Action::Query(Query::ByIndex), Share::Touched, Share::Nothing).evicted(),
     step("cluster", "cluster", Action::Cluster, Share::Heap, Share::HeapAndIndex).known_as("CLUSTER"),
-    step("lookup-after", "lookup clustered", Action::Query(Query::ByIndex), Share::Touched, Share::Nothing)
+    step("lookup-after", "lookup after", Action::Query(Query::ByIndex), Share::Touched, Share::Nothing)
         .evicted(),
 ];
 
