@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
+use tokio::runtime::Builder;
 use workload::blockio::{self, Baseline, BlockioError, Plan, Request};
 use workload::fill::Survey;
 
@@ -24,7 +25,8 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> anyhow::Result<
     let request = arguments.request();
     request.check()?;
     let baseline = arguments.baseline.as_deref().map(|file| baseline(file, &request)).transpose()?;
-    on_server(&arguments.server, printer, async |home, chosen| {
+    // One thread: an answer then reaches whoever times it without waking another one.
+    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         measure(arguments, &request, baseline.as_ref(), home, chosen, printer).await
     })
 }
