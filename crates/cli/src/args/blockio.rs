@@ -9,19 +9,20 @@ use workload::blockio::{Mode, Request};
 use super::ServerChoice;
 use crate::size::Size;
 
-/// How fast a server's storage is through the database, with SQL alone.
-///
-/// Makes a table, vacuums, scans, indexes and clusters it, and drops it again: wall-clock time, MB/s,
-/// buffers and WAL of each step, and whether what was read came from shared_buffers (cached), perhaps from
-/// the operating system's cache (OS-warm) or from storage (cold). Needs no superuser and no extension: what
-/// a role may not do is left out, and said. After the article "Benchmarking PostgreSQL block I/O with SQL".
+/// How fast storage is through the database, with SQL alone
 #[derive(Clone, Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    after_help = "Makes a table, vacuums, scans, indexes and clusters it, and drops it again: time, MB/s, buffers and\n\
+        WAL of each step, and whether what was read came from shared_buffers (cached), perhaps from the\n\
+        operating system's cache (OS-warm) or from storage (cold). Needs no superuser and no extension:\n\
+        what a role may not do is left out, and said. After \"Benchmarking PostgreSQL block I/O with SQL\".\n\n\
+        Examples:\n  \
         pgrig blockio 1GB                       pgrig's own PostgreSQL\n  \
         pgrig blockio 50GB -d mydb              the server that psql -d mydb reaches\n  \
         pgrig blockio 1GB --compat              the published statements, beside published figures\n  \
         pgrig blockio 1GB --trials 5 --json before.json\n  \
-        pgrig blockio 1GB --trials 5 --baseline before.json\n")]
+        pgrig blockio 1GB --trials 5 --baseline before.json\n"
+)]
 pub(crate) struct BlockioArgs {
     /// What the table shall take; twice the server's memory to read from storage
     #[arg(default_value = "1GB")]
