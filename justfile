@@ -36,6 +36,11 @@ bench-ladder *arguments:
     cargo build --release --locked
     python3 bench/ladder.py {{arguments}}
 
+# pgrig blockio --compat against the same statements through psql; needs psql. Arguments: see --help
+bench-blockio *arguments:
+    cargo build --release --locked
+    python3 bench/blockio.py {{arguments}}
+
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open

@@ -88,6 +88,7 @@ impl Filler<'_> {
                 table: &self.tables.bulk,
                 persistence: plan.persistence,
                 fillfactor: plan.fillfactor,
+                vacuum: plan.includes(InitStep::Vacuum),
                 writers: plan.streams.get().div_ceil(plan.sessions().get()),
             }),
             meter,

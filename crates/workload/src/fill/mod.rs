@@ -30,10 +30,10 @@ mod remains;
 mod request;
 mod scratch;
 mod script;
-mod session;
+pub(crate) mod session;
 mod sink;
 mod steps;
-mod survey;
+pub(crate) mod survey;
 mod tables;
 
 use std::pin::pin;

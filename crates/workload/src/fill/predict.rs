@@ -57,8 +57,7 @@ pub(super) struct Layout {
     pub persistence: Persistence,
     /// A vacuum writes the heap's maps.
     pub vacuum: bool,
-    /// Whether pages are written directly: with a visibility map, and no map of the free space that they
-    /// do not have.
+    /// Whether pages are written directly: with a visibility map, vacuum or not.
     pub direct: bool,
     /// The bulk table's index; `None` also for a fill that builds none.
     pub index: IndexKind,
@@ -171,13 +170,9 @@ impl Layout {
     fn table(&self, table: &Table, rows: u64, index: IndexKind) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let heap = self.geometry.heap_blocks(rows, tuple(table), self.fillfactor);
-        let maps = if self.direct {
-            self.geometry.visibility_map_blocks(heap)
-        } else if self.vacuum {
-            self.geometry.free_space_map_blocks(heap) + self.geometry.visibility_map_blocks(heap)
-        } else {
-            0
-        };
+        let visible = if self.vacuum || self.direct { self.geometry.visibility_map_blocks(heap) } else { 0 };
+        let free = if self.vacuum { self.geometry.free_space_map_blocks(heap) } else { 0 };
+        let maps = visible + free;
         let index = key(table).map_or(0, |key| {
             let init_fork = u64::from(self.persistence == Persistence::Unlogged);
             let key = width(&key.kind);

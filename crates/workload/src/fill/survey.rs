@@ -150,6 +150,11 @@ impl Survey {
 }
 
 impl Survey {
+    /// Where the server's files are, if they can be seen.
+    pub fn data_directory(&self) -> Option<&Path> {
+        self.data_directory.as_deref()
+    }
+
     /// Where the server runs.
     pub(super) fn is_remote(&self) -> bool {
         self.site.remote
@@ -168,7 +173,7 @@ async fn named(connection: &Connection, directory: &Path) -> Result<PathBuf, Fil
 }
 
 /// Names that CREATE SCHEMA would refuse, or cut short.
-fn refuse_odd_name(schema: &str) -> Result<(), FillError> {
+pub(crate) fn refuse_odd_name(schema: &str) -> Result<(), FillError> {
     // NAMEDATALEN less the final zero byte.
     let fits = (1..=63).contains(&schema.len());
     if fits && !schema.starts_with("pg_") && schema != "information_schema" {
@@ -272,7 +277,7 @@ async fn find(
 }
 
 /// Whether the schema for new tables exists; refuses one that the role may not create or use.
-pub(super) async fn schema_for_tables(
+pub(crate) async fn schema_for_tables(
     connection: &Connection,
     schema: Option<&str>,
 ) -> Result<bool, FillError> {
@@ -299,7 +304,7 @@ fn usable_schema(row: &Row) -> Result<(String, bool), FillError> {
 }
 
 /// One row of a query about the server.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     connection: &Connection,
     query: &str,
     parameters: &[&(dyn ToSql + Sync)],

@@ -105,6 +105,8 @@ pub(super) struct Direct<'a> {
     pub(super) persistence: Persistence,
     /// Percent.
     pub(super) fillfactor: u8,
+    /// Whether it gets the free space map that a vacuum makes.
+    pub(super) vacuum: bool,
     /// Threads that make and write pages.
     pub(super) writers: u16,
 }
@@ -183,7 +185,8 @@ impl Direct<'_> {
         }
         Crew::start(tasks).finish(sent).await?;
         let (heap_blocks, rows) = heap.placing.look(|placing| (placing.blocks(), placing.rows()));
-        let written = Written { rows, heap_blocks, map_blocks: self.map_blocks(heap_blocks), indexes };
+        let [visible_blocks, free_blocks] = self.maps(heap_blocks);
+        let written = Written { rows, heap_blocks, visible_blocks, free_blocks, indexes };
         let to_finish = written.clone();
         let finish: Task = Box::new(move |_, _| finish(&heap, &to_finish));
         Crew::start(vec![finish]).finish(sent).await?;
@@ -203,16 +206,23 @@ impl Direct<'_> {
         (bytes / u64::from(self.ground.geometry.block_size()) * u64::from(per_page)).max(1)
     }
 
-    fn map_blocks(&self, heap_blocks: u32) -> u32 {
-        let blocks = self.ground.geometry.visibility_map_blocks(heap_blocks.into());
-        u32::try_from(blocks).expect("there are fewer than heap blocks")
+    /// Blocks of the visibility map and of the free space map.
+    fn maps(&self, heap_blocks: u32) -> [u32; 2] {
+        let (geometry, heap_blocks) = (self.ground.geometry, u64::from(heap_blocks));
+        let free = if self.vacuum { geometry.free_space_map_blocks(heap_blocks) } else { 0 };
+        [geometry.visibility_map_blocks(heap_blocks), free]
+            .map(|blocks| u32::try_from(blocks).expect("there are hardly more than heap blocks"))
     }
 
     /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
     /// page's checksum, and the index's first.
     async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
         let block_size = u64::from(self.ground.geometry.block_size());
-        let of_heap = [(relation, "main", written.heap_blocks), (relation, "vm", written.map_blocks)];
+        let of_heap = [
+            (relation, "main", written.heap_blocks),
+            (relation, "vm", written.visible_blocks),
+            (relation, "fsm", written.free_blocks),
+        ];
         let of_indexes = written.indexes.iter().map(|index| (&*index.name, "main", index.blocks()));
         for (name, fork, blocks) in of_heap.into_iter().chain(of_indexes) {
             let row =
@@ -243,21 +253,27 @@ impl Direct<'_> {
 struct Written {
     rows: u64,
     heap_blocks: u32,
-    map_blocks: u32,
+    visible_blocks: u32,
+    free_blocks: u32,
     indexes: Vec<Arc<Index>>,
 }
 
-/// Writes the visibility map, and has all reach the disk.
+/// Writes the maps, and has all reach the disk. There is no free space to tell of that a fillfactor would let
+/// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
 fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
-    let map = heap.fork.beside("_vm");
-    let mut buffer = Buffer::default();
-    let page = buffer.of(heap.ground.geometry.block_size() as usize);
-    for block in 0..written.map_blocks {
+    let [visible, free] = ["_vm", "_fsm"].map(|suffix| heap.fork.beside(suffix));
+    let block_size = heap.ground.geometry.block_size() as usize;
+    let mut page = Buffer::default();
+    let page = page.of(block_size);
+    for block in 0..written.free_blocks {
+        free.write(block, page).map_err(|error| free.failure(error))?;
+    }
+    for block in 0..written.visible_blocks {
         visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
-        map.write(block, page).map_err(|error| map.failure(error))?;
+        visible.write(block, page).map_err(|error| visible.failure(error))?;
     }
     let of_indexes = written.indexes.iter().map(|index| &index.fork);
-    let forks: Vec<&Fork> = [&heap.fork, &map].into_iter().chain(of_indexes).collect();
+    let forks: Vec<&Fork> = [&heap.fork, &visible, &free].into_iter().chain(of_indexes).collect();
     for fork in &forks {
         fork.sync().map_err(|error| fork.failure(error))?;
     }

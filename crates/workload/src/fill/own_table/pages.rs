@@ -80,6 +80,7 @@ impl Candidate {
             tuple: encoder.fixed_length().map_or_else(about, |body| TUPLE_HEADER + body),
             fillfactor: request.fillfactor,
             unlogged: request.persistence == Persistence::Unlogged,
+            vacuum: request.steps.include(InitStep::Vacuum),
             table: &described.table,
             first_row,
         };
@@ -133,6 +134,8 @@ struct Layout<'a> {
     fillfactor: u8,
     /// Whether indexes have an init fork.
     unlogged: bool,
+    /// Whether there is a free space map.
+    vacuum: bool,
     table: &'a Table,
     first_row: u64,
 }
@@ -151,8 +154,9 @@ impl Layout<'_> {
             }
             None => rows.saturating_mul(INDEX_ENTRY),
         });
+        let free = if self.vacuum { self.geometry.free_space_map_blocks(main) } else { 0 };
         Sizes {
-            heap: (main + self.geometry.visibility_map_blocks(main) + toast) * block,
+            heap: (main + self.geometry.visibility_map_blocks(main) + free + toast) * block,
             index: index.fold(0, u64::saturating_add),
         }
     }
