@@ -17,15 +17,29 @@ test:
 bench-rowgen:
     cargo bench -p rowgen
 
+# How fast pages are built and their checksums made
+bench-page:
+    cargo bench -p page
+
 # pgrig fill against pgbench -i, side by side; needs pgbench and psql. Arguments: see --help
 bench-fill *arguments:
     cargo build --release --locked
     python3 bench/fill.py {{arguments}}
 
+# pgrig fill --method direct against the disk itself and pgbench -i; needs pgbench, psql. Arguments: see --help
+bench-direct *arguments:
+    cargo build --release --locked
+    python3 bench/direct.py {{arguments}}
+
 # The levels of the article: by hand and by pgrig fill; needs pgbench and psql. Arguments: see --help
 bench-ladder *arguments:
     cargo build --release --locked
     python3 bench/ladder.py {{arguments}}
+
+# pgrig blockio --compat against the same statements through psql; needs psql. Arguments: see --help
+bench-blockio *arguments:
+    cargo build --release --locked
+    python3 bench/blockio.py {{arguments}}
 
 # The API documentation
 doc:

@@ -4,6 +4,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 
@@ -48,8 +49,12 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(FillError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    if let Some(BlockioError::Interrupted { .. }) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
+        || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

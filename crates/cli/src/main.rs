@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
+        Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),
     };

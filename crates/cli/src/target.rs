@@ -1,10 +1,11 @@
 //! Which server a verb works on: the one that was named, or the embedded one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use pgserver::{Home, Instance, Running, Spec};
 use workload::connect::{ConnectOptions, Connection, Target, resolve};
+use workload::fill::DataDirectory;
 use workload::server::differing_settings;
 
 use crate::args::{EmbeddedArgs, ServerChoice};
@@ -116,9 +117,19 @@ impl Chosen {
         Ok(connection)
     }
 
-    /// The data directory, where it is known to be this server's.
-    pub(crate) fn data_directory(&self) -> Option<PathBuf> {
-        self.embedded.as_ref().map(|embedded| embedded.running.data_dir())
+    /// The data directory; `named` is where somebody says it is.
+    ///
+    /// # Errors
+    /// If that is said of pgrig's own server.
+    pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
+        match (&self.embedded, named) {
+            (Some(_), Some(_)) => Err(Usage(
+                "pgrig knows where its own server's data directory is: leave out --data-directory".to_owned(),
+            )),
+            (Some(embedded), None) => Ok(DataDirectory::Own(embedded.running.data_dir())),
+            (None, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
+            (None, None) => Ok(DataDirectory::Asked),
+        }
     }
 
     /// The embedded instance's name, if it was started for this verb and stops with it.

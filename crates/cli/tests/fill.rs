@@ -212,7 +212,7 @@ fn explain_writes_nothing_and_quiet_says_only_results() {
     let server = rig.server("");
     let explained = rig.done("fill 50MB --schema new --unlogged --explain");
     assert!(explained.stdout.contains("a new schema"), "{explained:#?}");
-    assert!(explained.stdout.contains("frozen-copy"), "{explained:#?}");
+    assert!(explained.stdout.contains("direct: finished pages"), "{explained:#?}");
     assert_eq!(server.number("SELECT count(*) FROM pg_namespace WHERE nspname = 'new'"), 0);
     assert!(!rig.home.path().join("runs").exists(), "nothing ran, so there is no run");
 

@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-const FROZEN: &str = "fill 3GB --streams 1 --data-only --set shared_buffers=128MB";
-const PARALLEL: &str = "fill 3GB --streams 2 --unlogged --data-only --set shared_buffers=128MB";
+const FROZEN: &str = "fill 3GB --method copy --streams 1 --data-only --set shared_buffers=128MB";
+const PARALLEL: &str = "fill 3GB --method copy --streams 2 --unlogged --data-only --set shared_buffers=128MB";
 
 /// A fill in the middle of its COPY, and where its server is.
 struct Filling {
@@ -178,8 +178,10 @@ fn a_disk_that_fills_up_ends_the_fill_at_once_and_keeps_the_server() {
         eprintln!("skipped: this account may not mount a tmpfs");
         return;
     };
-    let filling =
-        filling(&rig, "fill 1GB --streams 1 --data-only --set shared_buffers=128MB --set max_wal_size=64MB");
+    let filling = filling(
+        &rig,
+        "fill 1GB --method copy --streams 1 --data-only --set shared_buffers=128MB --set max_wal_size=64MB",
+    );
     // Somebody else takes all that is left, while the server holds still.
     let backend = loading_backend(&rig, &filling);
     kill(backend, Signal::SIGSTOP).unwrap();

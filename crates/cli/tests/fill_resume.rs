@@ -103,14 +103,14 @@ fn what_is_complete_but_for_the_keys_gets_them() {
            IF current_query() LIKE '%ADD PRIMARY KEY%' THEN RAISE 'not now'; END IF; END $$; \
          CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()",
     );
-    let ran = rig.run("fill --rows 300000");
+    let ran = rig.run("fill --method copy --rows 300000");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("all 300000 new rows committed"), "{ran:#?}");
-    let other = rig.run("fill --rows 300001");
+    let other = rig.run("fill --method copy --rows 300001");
     assert_eq!(other.code, Some(2), "{other:#?}");
     assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
     server.execute("DROP EVENT TRIGGER refuse");
-    let document = rig.document("fill --rows 300000");
+    let document = rig.document("fill --method copy --rows 300000");
     let steps: Vec<&str> = document["trials"][0]["observations"]
         .as_array()
         .unwrap()
@@ -125,7 +125,7 @@ fn what_is_complete_but_for_the_keys_gets_them() {
 fn a_second_pgrig_waits_for_the_first_or_is_refused() {
     let rig = Rig::new();
     let server = rig.server("");
-    let first = rig.spawn("fill --rows 3000000 --chunk 1MB --streams 1");
+    let first = rig.spawn("fill --method copy --rows 3000000 --chunk 1MB --streams 1");
     common::until("the first is at it", || chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2));
     first.signal(Signal::SIGSTOP);
     let started = Instant::now();

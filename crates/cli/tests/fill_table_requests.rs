@@ -160,7 +160,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table plain --rows 1 --unlogged", "CREATE UNLOGGED TABLE"),
         ("--table plain --rows 1 --payload random", "--column NAME=text(80)"),
         ("--table plain --rows 1 --drop", "DROP or TRUNCATE a table of your own yourself"),
-        ("--table plain --rows 1 --server-side", "loaded by COPY"),
+        ("--table plain --rows 1 --server-side", "come by COPY, or as finished pages"),
         ("--table plain --rows 1 --init-steps tg", "give --ddl FILE"),
         ("--table customers --rows 1 --format binary", "--format binary"),
         ("--table plain", "how much?"),

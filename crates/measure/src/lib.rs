@@ -7,6 +7,7 @@ mod rate;
 mod run;
 mod sample;
 mod series;
+mod verdict;
 
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
@@ -15,3 +16,4 @@ pub use run::{
 };
 pub use sample::Sample;
 pub use series::Series;
+pub use verdict::Verdict;

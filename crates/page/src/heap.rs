@@ -9,6 +9,9 @@ pub const TUPLE_HEADER: u32 = 23;
 /// The longest payload that a one-byte varlena header can describe, bytes.
 const SHORT_VARLENA: u32 = 126;
 
+/// Tuples of which a page has to have room for so many before they are toasted (`TOAST_TUPLES_PER_PAGE`).
+const TOAST_TUPLES_PER_PAGE: u32 = 4;
+
 /// Tuples that COPY collects before it writes them (`MAX_BUFFERED_TUPLES` in `copyfrom.c`).
 const COPY_BATCH: u32 = 1000;
 /// Blocks by which a heap is extended at once, at most (`MAX_BUFFERS_TO_EXTEND_BY` in `hio.c`).
@@ -62,6 +65,10 @@ impl Geometry {
     /// How many rows COPY puts in each page of a heap, given the length of each row's body (the
     /// tuple less the [`TUPLE_HEADER`]; bytes), in order.
     ///
+    /// PostgreSQL 14 and later put a row to a single small one in the page even where the fillfactor says
+    /// no, if it is so long that an empty page would not keep the reserve either
+    /// (`RelationGetBufferForTuple` in `hio.c`). That is not followed here.
+    ///
     /// ```
     /// let bodies = [98; 100];
     /// let pages: Vec<u32> = page::Geometry::new(8192).rows_of_pages(bodies, 100).collect();
@@ -77,6 +84,14 @@ impl Geometry {
             let rows = Room::new(self, fillfactor).take_from(&mut tuples);
             (rows > 0).then_some(rows)
         })
+    }
+
+    /// Length of the longest tuple that PostgreSQL stores as it is, header included, bytes: it compresses longer
+    /// ones, or moves parts of them out (`TOAST_TUPLE_THRESHOLD` in `access/heaptoast.h`).
+    pub fn toast_threshold(self) -> u32 {
+        let before = max_align(PAGE_HEADER + TOAST_TUPLES_PER_PAGE * LINE_POINTER);
+        // Rounded down to what tuples are aligned to.
+        (self.block_size() - before) / TOAST_TUPLES_PER_PAGE / max_align(1) * max_align(1)
     }
 
     /// Blocks of a heap filled from empty with `rows` tuples.

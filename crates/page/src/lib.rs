@@ -14,11 +14,19 @@
 //! assert_eq!(geometry.rows_per_page(tuple, 100), 61);
 //! assert_eq!(geometry.rows_per_page(tuple, 10), 6);
 //! ```
+//!
+//! # Blocks themselves
+//!
+//! [`HeapPage`] places frozen tuples as COPY (FREEZE) does, by the rule that [`Geometry::rows_per_page`]
+//! counts with; [`visibility_map_page`] marks the heap's blocks; [`set_checksum`] completes any page;
+//! [`Segments`] says in which file of a fork a block belongs, and where.
+//!
+//! Pages have layout version 4 (PostgreSQL 8.3 to 18), 8-byte alignment and little-endian integers: whether
+//! a server's are so, its `pg_control` tells. Their LSN is 0, which precedes all WAL.
 
 mod brin;
 mod btree;
 mod checksum;
-mod header;
 mod heap;
 mod heap_page;
 mod layout;

@@ -49,6 +49,15 @@ fn tuples_have_the_length_that_pageinspect_shows() {
 }
 
 #[test]
+fn tuples_are_toasted_from_where_postgresql_does() {
+    // 2032 is what every server with the usual blocks has (`heaptoast.h`); the others by its formula.
+    let thresholds = [(8192, 2032), (1024, 240), (32768, 8176)];
+    for (block, threshold) in thresholds {
+        assert_eq!(Geometry::new(block).toast_threshold(), threshold, "blocks of {block} bytes");
+    }
+}
+
+#[test]
 fn an_empty_table_takes_nothing_but_its_index_s_metapage() {
     let geometry = Geometry::new(8192);
     assert_eq!(geometry.heap_blocks(0, 121, 100), 0);

@@ -1,7 +1,9 @@
 //! How fast rows are made, without a server.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use rowgen::{Column, Constants, Encoder, Format, Kind, Payload, Table, Values, pgbench};
+use rowgen::{
+    Column, Constants, Encoder, Format, Kind, Payload, Table, TupleEncoder, Tuples, Values, pgbench,
+};
 
 const ROWS: u64 = 100_000;
 
@@ -17,16 +19,23 @@ fn accounts(criterion: &mut Criterion) {
     bytes(criterion, "text, filler of words", &filled(Payload::Text), Format::Text);
     rows(criterion, "text, empty filler", &empty, Format::Text, Constants::Sent);
     rows(criterion, "binary, constants as defaults", &empty, Format::Binary, Constants::Defaulted);
+    tuples(criterion, "tuples, blank filler", &empty);
+    tuples(criterion, "tuples, random filler", &filled(Payload::Random));
 }
 
 fn others(criterion: &mut Criterion) {
     for (name, payload) in [("1 kB of random text", Payload::Random), ("1 kB of words", Payload::Text)] {
         let column = Column::new("filler", Kind::Text, Values::Payload { payload, low: 1_000, high: 1_000 });
-        bytes(criterion, name, &table(vec![column]), Format::Text);
+        let table = table(vec![column]);
+        bytes(criterion, name, &table, Format::Text);
+        tuples(criterion, &format!("{name}, tuples"), &table);
     }
     let orders = orders();
     bytes(criterion, "mixed, text", &orders, Format::Text);
     bytes(criterion, "mixed, binary", &orders, Format::Binary);
+    let mut storable = orders;
+    storable.columns[2].kind = Kind::Int2;
+    tuples(criterion, "mixed, tuples", &storable);
 }
 
 /// As applications have them.
@@ -79,6 +88,26 @@ fn measure(
                 encoder.encode(start..start + step, &mut out);
             }
             out.len()
+        });
+    });
+    group.finish();
+}
+
+/// Time per row, and bytes of bodies.
+fn tuples(criterion: &mut Criterion, name: &str, table: &Table) {
+    let encoder = TupleEncoder::new(table).expect("of types that have a form");
+    let mut out = Tuples::new();
+    encoder.encode(0..ROWS, &mut out);
+    let mut group = criterion.benchmark_group(&table.name);
+    group.throughput(Throughput::ElementsAndBytes { elements: ROWS, bytes: out.bytes() as u64 });
+    group.bench_function(name, |bencher| {
+        bencher.iter(|| {
+            for start in (0..ROWS).step_by(1_000) {
+                out.clear();
+                encoder.encode(start..start + 1_000, &mut out);
+            }
+            // As a page is filled from them.
+            out.bodies().map(|body| body.bytes.len()).sum::<usize>()
         });
     });
     group.finish();

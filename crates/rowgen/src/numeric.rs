@@ -39,16 +39,16 @@ impl Digits {
         Self { places: digits, count, weight: if count == 0 { 0 } else { whole - 1 } }
     }
 
-    /// Whether it is stored with a header of 2 bytes, shown with so many decimals; else it has 4
-    /// (`NUMERIC_CAN_BE_SHORT`).
-    pub(crate) fn has_short_header(&self, scale: u16) -> bool {
-        scale <= 63 && (-64..=63).contains(&self.weight)
-    }
-
     /// The first one first.
     pub(crate) fn digits(&self) -> &[u16] {
         &self.places[..self.count]
     }
+}
+
+/// Whether a number with so many decimals shown, and this weight of its first digit, is stored with a header
+/// of 2 bytes; others have 4 (`NUMERIC_CAN_BE_SHORT`).
+pub(crate) fn has_short_header(scale: u16, weight: i16) -> bool {
+    scale <= 63 && (-64..=63).contains(&weight)
 }
 
 /// Decimals left once the zeros at the end are taken away, and the number without them.

@@ -75,6 +75,7 @@ fn scalar() -> impl Strategy<Value = Kind> {
         Kind::Interval,
         Kind::Uuid,
         Kind::Json,
+        Kind::Jsonb,
         Kind::Xml,
         Kind::Inet,
         Kind::Cidr,
@@ -115,8 +116,8 @@ fn values(kind: &Kind) -> BoxedStrategy<Values> {
         fitting.push(Values::Between { low: units.low, high: units.high });
         fitting.push(Values::Drawn(Distribution::Normal { mean: 0.0, sd: 1_000.0 }));
     }
-    if kind.distinct().is_some() {
-        fitting.push(Values::Unique(Turn::EACH));
+    if let Some(distinct) = kind.distinct() {
+        fitting.push(Values::Unique(Turn { every: 1, of: distinct }));
     }
     let payload = |low, high| Values::Payload { payload: Payload::Random, low, high };
     match kind {
@@ -272,7 +273,15 @@ fn values_that_the_server_would_refuse_or_change_are_left_to_it() {
         (Kind::Inet, "10.0.0.1/33"),
         (Kind::Bit(3), "01"),
         (Kind::Varbit(Some(3)), "0101"),
-        (Kind::Json, "{}"),
+        (Kind::Json, "{"),
+        (Kind::Json, "{\"a\": \"\\u0000\"}"),
+        (Kind::Jsonb, "[1,]"),
+        (Kind::Jsonb, "[01]"),
+        (Kind::Jsonb, "[-.5]"),
+        (Kind::Jsonb, "[1e3]"),
+        (Kind::Jsonb, "[\"a\"] x"),
+        (Kind::Jsonb, "{\"a\": 1, \"a\": 2}"),
+        (Kind::Xml, "<a/>"),
         (Kind::Line, "{0,0,1}"),
         (Kind::Circle, "<(1,2),-3>"),
         (Kind::Point, "1,2"),
@@ -283,6 +292,12 @@ fn values_that_the_server_would_refuse_or_change_are_left_to_it() {
         let error = TupleEncoder::supports(&one(kind.clone(), Values::Text(text.into()))).unwrap_err();
         assert!(matches!(error, Unstorable::Literal { .. }), "{} {text}: {error}", kind.sql());
     }
+}
+
+#[test]
+#[should_panic(expected = "no value for row 108")]
+fn there_is_no_unique_value_past_the_last() {
+    encoded(&one(Kind::Varchar(Some(1)), Values::Unique(Turn { every: 3, of: u64::MAX })), 100..109);
 }
 
 #[test]

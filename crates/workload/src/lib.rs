@@ -1,6 +1,7 @@
 //! All that talks to PostgreSQL: connecting, what a server is, and a folder per verb, each
 //! configuration → run.
 
+pub mod blockio;
 pub mod catalog;
 pub mod connect;
 pub mod disturbance;

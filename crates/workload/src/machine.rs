@@ -1,6 +1,7 @@
 //! The machine that pgrig runs on, and whether the server is on it too.
 
 use std::fs;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -77,11 +78,21 @@ pub fn is_local(connection: &Connection) -> Option<bool> {
 /// None where it cannot be seen or proved.
 pub async fn data_directory(connection: &Connection, server: &ServerInfo) -> Option<std::path::PathBuf> {
     let path = Path::new(server.data_directory.as_ref()?);
-    let mut told = [0; 8];
-    let mut control = fs::File::open(path.join("global/pg_control")).ok()?;
-    std::io::Read::read_exact(&mut control, &mut told).ok()?;
+    let of_server = is_data_directory(connection, path).await;
+    matches!(of_server, Ok(Ok(true))).then(|| path.to_owned())
+}
+
+/// Whether the path is this server's data directory: see [`data_directory`].
+///
+/// # Errors
+/// If the server cannot be asked. In `Ok`, if the directory cannot be read, or is none of PostgreSQL's.
+pub async fn is_data_directory(
+    connection: &Connection,
+    path: &Path,
+) -> Result<io::Result<bool>, tokio_postgres::Error> {
     let query = "SELECT system_identifier FROM pg_control_system()";
-    let row = connection.client.query_one(query, &[]).await.ok()?;
-    let identifier: i64 = row.get(0);
-    (identifier.to_ne_bytes() == told).then(|| path.to_owned())
+    let identifier: i64 = connection.client.query_one(query, &[]).await?.get(0);
+    let mut told = [0; 8];
+    let read = fs::File::open(path.join("global/pg_control")).and_then(|mut file| file.read_exact(&mut told));
+    Ok(read.map(|()| identifier.to_ne_bytes() == told))
 }

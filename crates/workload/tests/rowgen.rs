@@ -73,7 +73,7 @@ fn length(stored: Stored) -> u32 {
 fn is_structured(kind: &Kind) -> bool {
     match kind {
         Kind::Array(element) => is_structured(element),
-        Kind::Jsonb | Kind::TsVector | Kind::TsQuery | Kind::Multirange { .. } => true,
+        Kind::TsVector | Kind::TsQuery | Kind::Multirange { .. } => true,
         _ => false,
     }
 }

@@ -205,6 +205,11 @@ pub(crate) struct FillArgs {
     #[arg(long, value_enum, help_heading = "Method")]
     pub(crate) format: Option<Format>,
 
+    /// Where this machine sees the data directory of a server that is not pgrig's own and has it elsewhere: a
+    /// container's volume, say
+    #[arg(long, value_name = "DIR", help_heading = "Method")]
+    pub(crate) data_directory: Option<PathBuf>,
+
     /// Commit after so many bytes of heap; what is committed survives an interruption [default: chosen]
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,

@@ -1,5 +1,6 @@
 //! The command line's shape. Help texts are these doc comments.
 
+mod blockio;
 mod fill;
 mod size;
 
@@ -9,10 +10,11 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
+pub(crate) use blockio::BlockioArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use size::SizeArgs;
 
-/// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows.
+/// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
 /// With no server named, pgrig uses a PostgreSQL of its own (see `pgrig server --help`). A server
 /// is named with -d, -h, -p, -U or the PG* environment, as for psql.
@@ -62,6 +64,8 @@ pub(crate) enum Verb {
     Fill(Box<FillArgs>),
     /// Rows, scale and bytes from one another, without a server
     Size(SizeArgs),
+    /// How fast storage is through the database, with SQL alone
+    Blockio(Box<BlockioArgs>),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
@@ -71,6 +75,7 @@ impl Verb {
     pub(crate) fn json_to_stdout(&self) -> bool {
         match self {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
+            Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }

@@ -5,11 +5,13 @@ use std::fmt::Write;
 use measure::human::{bytes, grouped};
 use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
+use tokio::runtime::Builder;
+use workload::blockio::BlockioError;
 use workload::disturbance::Checkpoints;
 use workload::fill::{self, Conduct, FillError, Outcome, Plan, Request, Survey, turning_point};
 
 use super::{fill_text, ladder};
-use crate::args::FillArgs;
+use crate::args::{FillArgs, ServerChoice};
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::progress::FillProgress;
@@ -23,28 +25,38 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()>
     }
     let request = arguments.request()?;
     request.check()?;
-    on_server(arguments, printer, async |home, chosen| fill(arguments, &request, home, chosen, printer).await)
+    on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+        fill(arguments, &request, home, chosen, printer).await
+    })
 }
 
-/// Does the work on the server that the arguments name, and leaves that as it was found.
+/// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
+/// found.
 pub(super) fn on_server(
-    arguments: &FillArgs,
+    server: &ServerChoice,
+    runtime: &mut Builder,
     printer: &Printer,
     work: impl AsyncFnOnce(&Home, &Chosen) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let home = Home::locate()?;
     // Started on the main thread, which outlives everything: the server ends when it does.
-    let chosen = target::choose(&arguments.server, &home, printer)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let chosen = target::choose(server, &home, printer)?;
+    let runtime = runtime.enable_all().build()?;
     let result = runtime.block_on(work(&home, &chosen));
     let log = chosen.log();
     let released = chosen.release(printer);
     if let (Err(error), Some(log)) = (&result, log)
-        && matches!(error.downcast_ref(), Some(FillError::Step { .. }))
+        && failed_at_a_step(error)
     {
         printer.say(format!("the server's log: {}", log.display()));
     }
     result.and(released)
+}
+
+/// Whether the server's log may say more.
+fn failed_at_a_step(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(FillError::Step { .. }))
+        || matches!(error.downcast_ref(), Some(BlockioError::Step { .. }))
 }
 
 async fn fill(
@@ -55,7 +67,8 @@ async fn fill(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
-    let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+    let survey =
+        Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
     let plan = survey.plan(&connection, request, !arguments.no_resume).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),

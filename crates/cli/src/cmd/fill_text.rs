@@ -6,8 +6,8 @@ use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped, latency};
 use workload::fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
 use workload::fill::{
-    Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Rows,
-    Subject, Survey,
+    Amount, Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint,
+    Rows, Subject, Survey,
 };
 use workload::volume::Volume;
 
@@ -37,7 +37,9 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     if let Some(rows) = plan.rows().filter(|_| plan.includes(InitStep::Generate)) {
         line("rows", rows_line(plan, rows));
         let sizes = plan.predicted.sizes;
-        let parts = if plan.described.is_some() {
+        // Sizes of a table of the user's are estimates, unless its rows follow from a size.
+        let is_estimate = !matches!(plan.request.amount, Amount::Size(_));
+        let parts = if plan.described.is_some() && is_estimate {
             format!("about {} and indexes", bytes(sizes.heap))
         } else {
             let heap_and_index = format!("heap {} + indexes {}", bytes(sizes.heap), bytes(sizes.index));
@@ -158,6 +160,9 @@ fn method(plan: &Plan) -> String {
         Method::FrozenCopy if plan.is_single_transaction() => "create and load in one transaction".to_owned(),
         Method::Direct if plan.is_single_transaction() => {
             "finished pages into the table's files, in the transaction that creates it".to_owned()
+        }
+        Method::Direct if plan.described.is_some() => {
+            "finished pages into the table's files, in the transaction that truncates it".to_owned()
         }
         Method::Direct => "finished pages into the leaves' files, a transaction for each".to_owned(),
         Method::FrozenCopy => "a transaction for each leaf".to_owned(),

@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use serde_json::json;
+use tokio::runtime::Builder;
 use tokio::sync::watch;
 use workload::connect::Connection;
 use workload::disturbance::Checkpoints;
@@ -47,9 +48,10 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
     refuse_flags(arguments)?;
     let trials = arguments.trials.map_or(TRIALS, NonZeroU16::get);
     let rungs = rungs(size)?;
-    on_server(arguments, printer, async |home, chosen| {
+    on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
-        let survey = Survey::of(&connection, chosen.data_directory().as_deref()).await?;
+        let survey =
+            Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
         clear_scratch(&connection).await?;
         let (id, started_at) = identify("fill");
         let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;

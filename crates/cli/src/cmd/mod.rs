@@ -1,5 +1,8 @@
 //! One file per verb.
 
+pub(crate) mod blockio;
+mod blockio_progress;
+mod blockio_text;
 pub(crate) mod fill;
 mod fill_text;
 mod ladder;

@@ -72,11 +72,15 @@ impl BtreeKey {
 /// ```
 ///
 /// # The sink
-/// It is given each block once, with its number and its finished page, whose LSN and checksum are 0. All
-/// numbers from 0 to the last come, but not in order. Leaves come in ascending order, a page that is
-/// being filled at each level is held back: a page of level 1 comes when fewer than block size ÷ 16
-/// blocks (512, or 4 MiB) have been begun after it; pages of level 2 and up, of which there is one in
-/// 80,000 blocks, come late; block 0, the metapage, comes last.
+/// It is given each block once, with its number and its finished page, whose LSN and checksum are 0. In
+/// the end all numbers from 0 to the last have come, but not in order, because at each level one page is
+/// held back while it is filled:
+///
+/// - leaves come in ascending order;
+/// - a page of level 1 (one block in 285) comes when the highest number so far is less than block
+///   size ÷ 16 (512, which is 4 MiB) above its own;
+/// - pages of level 2 and up (one block in 81,000) come any time after;
+/// - the metapage, block 0, comes last.
 ///
 /// A sink's error is handed through, and the builder is of no use afterwards.
 #[derive(Debug)]
@@ -111,22 +115,6 @@ impl BtreeBuilder {
         }
     }
 
-    /// Adds a row.
-    ///
-    /// # Errors
-    /// The sink's.
-    ///
-    /// # Panics
-    /// As [`Self::push_run`].
-    pub fn push<E>(
-        &mut self,
-        key: i64,
-        tid: TupleId,
-        sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.push_run(key, tid, 1, sink)
-    }
-
     /// Adds `rows` rows of one heap block: the first one's key and place are given, the others' follow
     /// them one by one.
     ///
@@ -144,19 +132,29 @@ impl BtreeBuilder {
         sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(others) = rows.checked_sub(1) else { return Ok(()) };
-        self.advance(first_key, others);
-        assert!(first.offset.checked_add(others).is_some(), "{rows} rows from offset {}", first.offset);
-        let mask = self.key.mask();
-        let mut tuple = Tuple::leaf(first, first_key.cast_unsigned() & mask);
-        let mut rows = u32::from(rows);
-        while rows > 0 {
-            let page = self.page_with_room(0, sink)?;
-            let fitting = rows.min(page.room());
-            page.put_run(tuple, fitting, mask);
-            tuple = tuple.after(fitting.into(), mask);
-            rows -= fitting;
-        }
-        Ok(())
+        let last_key = first_key.checked_add(others.into()).expect("keys do not go beyond int8");
+        self.advance(first_key, last_key);
+        self.fill(first, rows.into(), |row| first_key + i64::from(row), sink)
+    }
+
+    /// Adds the rows with these keys, which have consecutive places in one heap block from `first` on.
+    ///
+    /// # Errors
+    /// The sink's.
+    ///
+    /// # Panics
+    /// As [`Self::push_run`].
+    pub fn push_keys<E>(
+        &mut self,
+        keys: &[i64],
+        first: TupleId,
+        sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let (Some(&first_key), Some(&last_key)) = (keys.first(), keys.last()) else { return Ok(()) };
+        assert!(keys.is_sorted_by(|one, next| one < next), "keys do not ascend after {first_key}");
+        self.advance(first_key, last_key);
+        let rows = u32::try_from(keys.len()).expect("a heap block has a few hundred rows");
+        self.fill(first, rows, |row| keys[row as usize], sink)
     }
 
     /// Finishes the index; returns how many blocks it has.
@@ -185,12 +183,32 @@ impl BtreeBuilder {
         Ok(self.blocks)
     }
 
-    /// Takes note of consecutive keys, which must be in order and of the key's type.
-    fn advance(&mut self, first: i64, others: u16) {
-        assert!(self.last_key.is_none_or(|last| last < first), "keys do not ascend at {first}");
-        let last = first.checked_add(others.into()).filter(|&last| self.key.holds(last));
-        assert!(self.key.holds(first) && last.is_some(), "{first} + {others} is beyond {:?}", self.key);
-        self.last_key = last;
+    /// Takes note of keys, which must come after those before and be of the key's type.
+    fn advance(&mut self, first: i64, last: i64) {
+        assert!(self.last_key.is_none_or(|before| before < first), "keys do not ascend at {first}");
+        assert!(self.key.holds(first) && self.key.holds(last), "{first} or {last} is beyond {:?}", self.key);
+        self.last_key = Some(last);
+    }
+
+    /// Adds rows to the leaves.
+    fn fill<E>(
+        &mut self,
+        first: TupleId,
+        rows: u32,
+        key_of: impl Fn(u32) -> i64,
+        sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        assert!(u32::from(first.offset) + rows <= 1 << 16, "{rows} rows from offset {}", first.offset);
+        let mask = self.key.mask();
+        let tuple_of = |row| Tuple::leaf(first, row, key_of(row).cast_unsigned() & mask);
+        let mut done = 0;
+        while done < rows {
+            let page = self.page_with_room(0, sink)?;
+            let fitting = page.room().min(rows - done);
+            page.put_all((done..done + fitting).map(tuple_of));
+            done += fitting;
+        }
+        Ok(())
     }
 
     /// The open page of a level, begun if there is none, turned if it is full.

@@ -1,7 +1,7 @@
 //! The first block of a B-tree (`BTMetaPageData`, `_bt_initmetapage`).
 
 use super::SPECIAL;
-use crate::header::write_header;
+use crate::layout::PageHeader;
 use crate::{Geometry, PAGE_HEADER};
 
 const MAGIC: u32 = 0x0005_3162;
@@ -27,7 +27,7 @@ pub(super) fn metapage(geometry: Geometry, root: Option<Root>) -> Box<[u8]> {
     let block_size = geometry.block_size();
     let mut page = vec![0; block_size as usize].into_boxed_slice();
     let special = block_size - SPECIAL;
-    write_header(&mut page, PAGE_HEADER + LENGTH, special, special);
+    PageHeader { flags: 0, lower: PAGE_HEADER + LENGTH, upper: special, special }.write(&mut page);
 
     let Root { block, level } = root.unwrap_or(Root { block: 0, level: 0 });
     let meta = &mut page[PAGE_HEADER as usize..];

@@ -3,7 +3,7 @@
 use super::SPECIAL;
 use super::layout::Layout;
 use super::tuple::{TUPLE, Tuple};
-use crate::header::write_header;
+use crate::layout::PageHeader;
 use crate::{LINE_POINTER, PAGE_HEADER};
 
 /// Flags in the special space (`BTP_LEAF`, `BTP_ROOT`).
@@ -11,6 +11,10 @@ const LEAF: u16 = 1 << 0;
 const ROOT: u16 = 1 << 1;
 /// `LP_NORMAL`, shifted to where `ItemIdData` has its flags.
 const NORMAL: u32 = 1 << 15;
+
+fn header(lower: u32, upper: u32, special: u32) -> PageHeader {
+    PageHeader { flags: 0, lower, upper, special }
+}
 
 /// The rightmost page of its level so far.
 ///
@@ -32,7 +36,7 @@ impl OpenPage {
     pub(super) fn new(layout: Layout, level: u32, block: u32) -> Self {
         let mut bytes = vec![0; (layout.special + SPECIAL) as usize].into_boxed_slice();
         let last = layout.capacity - 1;
-        write_header(&mut bytes, pointer_at(layout.capacity), layout.start(last), layout.special);
+        header(pointer_at(layout.capacity), layout.start(last), layout.special).write(&mut bytes);
         let mut page = Self { bytes, layout, level, block, low_key: None, items: 0 };
         // The last item is the high key, and that comes first.
         page.set_line_pointer(0, last);
@@ -66,13 +70,13 @@ impl OpenPage {
         self.items += 1;
     }
 
-    /// Adds to a leaf the tuple `first` and those of the rows after it. There must be room.
-    pub(super) fn put_run(&mut self, first: Tuple, rows: u32, mask: u64) {
+    /// Adds tuples to a leaf. There must be room.
+    pub(super) fn put_all(&mut self, tuples: impl ExactSizeIterator<Item = Tuple>) {
         let end = self.layout.start(self.items) as usize + TUPLE;
-        self.items += rows;
-        let area = &mut self.bytes[end - rows as usize * TUPLE..end];
-        for (slot, row) in area.as_chunks_mut::<TUPLE>().0.iter_mut().rev().zip(0..) {
-            *slot = first.after(row, mask).to_bytes();
+        let place = &mut self.bytes[end - tuples.len() * TUPLE..end];
+        self.items += u32::try_from(tuples.len()).expect("no more than there is room for");
+        for (slot, tuple) in place.as_chunks_mut().0.iter_mut().rev().zip(tuples) {
+            *slot = tuple.to_bytes();
         }
     }
 
@@ -103,7 +107,7 @@ impl OpenPage {
     /// (`_bt_slideleft`, which leaves the last one standing behind the end too).
     pub(super) fn finish_last(&mut self, is_root: bool) {
         let (items, upper) = (self.items, self.layout.start(self.items - 1));
-        write_header(&mut self.bytes, pointer_at(items), upper, self.layout.special);
+        header(pointer_at(items), upper, self.layout.special).write(&mut self.bytes);
         (0..items).for_each(|item| self.set_line_pointer(item, item));
         self.set_line_pointer(items, items - 1);
         self.bytes[pointer_at(items + 1) as usize..upper as usize].fill(0);

@@ -38,10 +38,11 @@ pub(super) struct Tuple {
 }
 
 impl Tuple {
-    /// A leaf's: a key and where its row is.
-    pub(super) fn leaf(tid: TupleId, key: u64) -> Self {
+    /// A leaf's: a key and where its row is, which is so many line pointers behind `first`.
+    pub(super) fn leaf(first: TupleId, behind: u32, key: u64) -> Self {
         #[allow(clippy::cast_possible_truncation)]
-        Self { head: head(tid.block, tid.offset, TUPLE as u16), key }
+        let first = head(first.block, first.offset, TUPLE as u16);
+        Self { head: first + (u64::from(behind) << OFFSET_SHIFT), key }
     }
 
     /// A downlink: the page `child` begins with `low_key`, or is the leftmost.
@@ -69,12 +70,6 @@ impl Tuple {
 
     pub(super) fn key(self) -> u64 {
         self.key
-    }
-
-    /// The tuple of the row that is `rows` after this one, in the same heap block and with consecutive
-    /// keys; `mask` covers the key's bytes.
-    pub(super) fn after(self, rows: u64, mask: u64) -> Self {
-        Self { head: self.head + (rows << OFFSET_SHIFT), key: self.key.wrapping_add(rows) & mask }
     }
 
     pub(super) fn to_bytes(self) -> [u8; TUPLE] {

@@ -18,6 +18,8 @@ pub(crate) const LONG: u32 = 40;
 pub(crate) const ITEMS: u32 = 5;
 /// No `json` is longer, bytes.
 pub(crate) const JSON: u32 = 128;
+/// No `jsonb` is longer, unique ones included, without its header, bytes.
+pub(crate) const JSONB: u32 = 160;
 /// No `xml` is longer, bytes.
 pub(crate) const XML: u32 = 40;
 

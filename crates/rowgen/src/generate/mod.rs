@@ -9,7 +9,7 @@ mod unique;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use self::any::{ITEMS, JSON, LONG, XML};
+pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML};
 use self::distribution::Sampler;
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
@@ -129,7 +129,7 @@ impl Generator {
     fn is_null(&self, row: u64) -> bool {
         match &self.source {
             Source::Null => true,
-            Source::Nulls { nulls, below, .. } => is_drawn(*nulls, *below, row),
+            Source::Nulls { nulls, below, others } => is_drawn(*nulls, *below, row) || others.is_null(row),
             _ => false,
         }
     }

@@ -44,18 +44,14 @@ pub(crate) fn range(kind: &Kind, low: Value<'_>, high: Option<Value<'_>>, out: &
     out.push(b')');
 }
 
-/// Whether a character means nothing in any sequence.
-pub(crate) fn is_harmless(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-+.:/".contains(&byte)
-}
-
 /// Appends a part of a sequence, in quotes unless it is made of letters, digits and marks that mean
 /// nothing in any sequence.
 pub(crate) fn element(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
     let start = out.len();
     super::value(kind, value, out);
     let text = &out[start..];
-    if !text.is_empty() && text.iter().copied().all(is_harmless) && !text.eq_ignore_ascii_case(b"null") {
+    let harmless = |byte: &u8| byte.is_ascii_alphanumeric() || b"-+.:/".contains(byte);
+    if !text.is_empty() && text.iter().all(harmless) && !text.eq_ignore_ascii_case(b"null") {
         return;
     }
     let text = out.split_off(start);

@@ -6,7 +6,7 @@ mod number;
 
 use std::io::Write;
 
-pub(crate) use compound::{COMPOSITE, MULTIRANGE, array, element, is_harmless, range, sequence};
+pub(crate) use compound::{COMPOSITE, MULTIRANGE, array, element, range, sequence};
 
 use crate::Kind;
 use crate::numeric::trimmed;

@@ -3,10 +3,10 @@
 mod text;
 
 use crate::generate::{Generator, Reader};
-use crate::numeric::Digits;
+use crate::numeric::{Digits, has_short_header};
 use crate::units::decimals;
 use crate::value::Value;
-use crate::{Column, Kind, Table, Values};
+use crate::{Column, Kind, Precision, Table, Values};
 
 /// A value as a tuple stores it, not yet compressed or moved out of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +20,8 @@ pub enum Stored {
         /// What `typalign` stands for, bytes.
         align: u32,
     },
-    /// Of a varying-length type. Exact for numbers, text, bytes and bits; for `jsonb` and text search
-    /// within a few percent.
+    /// Of a varying-length type. Exact for numbers, text, bytes and bits; for text search and
+    /// `jsonb` with escapes within a few percent.
     Varying {
         /// Bytes, with the header of 1 or 4 bytes.
         length: u32,
@@ -120,7 +120,9 @@ fn stored(kind: &Kind, value: Value<'_>) -> Stored {
         Value::Address(_) => IPV4,
         Value::Units(units) => match kind {
             Kind::Numeric(precision) => {
-                numeric(Digits::new(units.unsigned_abs(), decimals(*precision)).digits().len())
+                let digits = Digits::new(units.unsigned_abs(), decimals(*precision));
+                // Without a scale the decimals are few.
+                numeric(digits.digits().len(), precision.map_or(0, scale), digits.weight)
             }
             kind => text::length(kind, itoa::Buffer::new().format(units)),
         },
@@ -149,9 +151,15 @@ fn bits(length: u32) -> u32 {
     4 + length.div_ceil(8)
 }
 
-/// A short header, then digits of base 10,000 (`NumericShort`).
-fn numeric(digits: usize) -> u32 {
-    2 + 2 * u32::try_from(digits).expect("few digits")
+/// A header, then digits of base 10,000 (`NumericShort`, `NumericLong`).
+fn numeric(digits: usize, scale: u16, weight: i16) -> u32 {
+    let header = if has_short_header(scale, weight) { 2 } else { 4 };
+    header + 2 * u32::try_from(digits).expect("few digits")
+}
+
+/// Decimals shown.
+fn scale(precision: Precision) -> u16 {
+    precision.scale.max(0).cast_unsigned()
 }
 
 fn count<T>(items: &[T]) -> u32 {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{IPV4, Stored, bits, count, numeric, varying};
-use crate::{Kind, render};
+use super::{IPV4, Stored, bits, count, numeric, scale, varying};
+use crate::tuples::jsonb_length;
+use crate::{Kind, Precision, render};
 
 /// Bytes after the header.
 pub(super) fn length(kind: &Kind, text: &str) -> u32 {
@@ -12,7 +13,7 @@ pub(super) fn length(kind: &Kind, text: &str) -> u32 {
         Kind::Bytea => {
             text.strip_prefix("\\x").map_or(count(text.as_bytes()), |hex| count(hex.as_bytes()) / 2)
         }
-        Kind::Numeric(_) => numeric(digits(text)),
+        Kind::Numeric(precision) => decimal(text, *precision),
         Kind::Bit(_) | Kind::Varbit(_) => bits(count(text.as_bytes())),
         Kind::Inet | Kind::Cidr => {
             if text.contains(':') {
@@ -24,7 +25,7 @@ pub(super) fn length(kind: &Kind, text: &str) -> u32 {
         // Number of points, whether closed, padding; or number of points and a box around them.
         Kind::Path => 12 + 16 * points(text),
         Kind::Polygon => 4 + 32 + 16 * points(text),
-        Kind::Jsonb => jsonb(text),
+        Kind::Jsonb => jsonb_length(text).unwrap_or_else(|| jsonb(text)),
         Kind::TsVector => tsvector(text),
         // A size; 12 bytes each for operators and operands; the operands' text.
         Kind::TsQuery => {
@@ -57,23 +58,31 @@ pub(super) fn length(kind: &Kind, text: &str) -> u32 {
     }
 }
 
-/// Digits of base 10,000.
-fn digits(text: &str) -> usize {
+/// A decimal number without exponent, as `numeric`.
+fn decimal(text: &str, precision: Option<Precision>) -> u32 {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let shown = precision.map_or(u16::try_from(fraction.len()).unwrap_or(u16::MAX), scale);
     let whole = whole.trim_start_matches(['-', '+', '0', ' ']);
     let fraction = fraction.trim_end_matches('0');
-    if whole.is_empty() {
-        let zeros = fraction.len() - fraction.trim_start_matches('0').len();
-        return fraction.len().div_ceil(4) - zeros / 4;
-    }
-    whole.len().div_ceil(4) + fraction.len().div_ceil(4)
+    let zeros = fraction.len() - fraction.trim_start_matches('0').len();
+    // Digits of base 10,000, and the first one's weight.
+    let (digits, weight) = match (whole.len(), fraction.len()) {
+        (0, 0) => (0, 0),
+        (0, decimals) => (decimals.div_ceil(4) - zeros / 4, -1 - places(zeros / 4)),
+        (integral, decimals) => (integral.div_ceil(4) + decimals.div_ceil(4), places((integral - 1) / 4)),
+    };
+    numeric(digits, shown, weight)
+}
+
+fn places(digits: usize) -> i16 {
+    i16::try_from(digits).unwrap_or(i16::MAX)
 }
 
 fn points(text: &str) -> u32 {
     count(&text.split(',').collect::<Vec<_>>()) / 2
 }
 
-/// A header, and for every key and value 4 bytes and what it holds (`utils/jsonb.h`).
+/// About: a header, and for every key and value 4 bytes and what it holds (`utils/jsonb.h`).
 fn jsonb(text: &str) -> u32 {
     let mut length = 0;
     let mut rest = text;
@@ -92,7 +101,7 @@ fn jsonb(text: &str) -> u32 {
             '-' | '0'..='9' => {
                 let end = rest.find([',', '}', ']', ' ']).unwrap_or(rest.len());
                 // A whole numeric with a long header.
-                length += 4 + (4 + numeric(digits(&rest[..end]))).next_multiple_of(4);
+                length += 4 + (4 + decimal(&rest[..end], None)).next_multiple_of(4);
                 end
             }
             't' | 'f' | 'n' => {

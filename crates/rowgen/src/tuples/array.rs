@@ -40,7 +40,7 @@ pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<(
     Some(())
 }
 
-/// The parts of `{…}`: in quotes, or made of characters that mean nothing in an array.
+/// The parts of `{…}`, in quotes where they need it.
 fn elements(kind: &Kind, text: &str) -> Option<Vec<String>> {
     let [open, delimiter, close] = render::array(kind).map(char::from);
     let mut rest = text.strip_prefix(open)?.strip_suffix(close)?;
@@ -49,8 +49,11 @@ fn elements(kind: &Kind, text: &str) -> Option<Vec<String>> {
         return Some(elements);
     }
     loop {
-        let (element, after) =
-            if let Some(quoted) = rest.strip_prefix('"') { quoted_part(quoted)? } else { plain_part(rest)? };
+        let (element, after) = if let Some(quoted) = rest.strip_prefix('"') {
+            quoted_part(quoted)?
+        } else {
+            plain_part(rest, delimiter)?
+        };
         elements.push(element);
         if after.is_empty() {
             return Some(elements);
@@ -72,9 +75,9 @@ fn quoted_part(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// As long as characters are harmless; NULL is no value.
-fn plain_part(text: &str) -> Option<(String, &str)> {
-    let end = text.bytes().position(|byte| !render::is_harmless(byte)).unwrap_or(text.len());
-    let (part, after) = text.split_at(end);
+/// Up to what means something in an array, and that; NULL is no value.
+fn plain_part(text: &str, delimiter: char) -> Option<(String, &str)> {
+    let special = |char: char| char == delimiter || "{}\"\\ \t\n\r\u{b}\u{c}".contains(char);
+    let (part, after) = text.split_at(text.find(special).unwrap_or(text.len()));
     (!part.is_empty() && !part.eq_ignore_ascii_case("null")).then(|| (part.to_owned(), after))
 }

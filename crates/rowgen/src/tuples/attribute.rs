@@ -2,7 +2,7 @@
 
 use super::literal;
 use crate::generate::{Generator, Reader};
-use crate::numeric::{Digits, trimmed};
+use crate::numeric::{Digits, has_short_header, trimmed};
 use crate::units::decimals;
 use crate::value::Value;
 use crate::{Column, Kind, Table};
@@ -60,7 +60,7 @@ pub(super) fn has_form(kind: &Kind) -> bool {
     match kind {
         // One dimension is made.
         Kind::Array(element) => !matches!(**element, Kind::Array(_)) && has_form(element),
-        Kind::Jsonb | Kind::TsVector | Kind::TsQuery => false,
+        Kind::TsVector | Kind::TsQuery => false,
         kind => kind.oid().is_some(),
     }
 }
@@ -285,7 +285,7 @@ pub(super) fn write_numeric(number: i64, places: i16, scale: i16, out: &mut Vec<
     let digits = Digits::new(number.unsigned_abs(), places);
     let scale = scale.max(0).cast_unsigned();
     let negative = number < 0;
-    if digits.has_short_header(scale) {
+    if has_short_header(scale, digits.weight) {
         // The weight's sign and six bits: a number of seven bits in two's complement.
         let weight = digits.weight.cast_unsigned() & 0x7F;
         let sign = if negative { SHORT_NEGATIVE } else { 0 };

@@ -77,17 +77,14 @@ impl Tuples {
         self.shapes.push(Shape { end: offset(self.bytes.len()), features });
     }
 
-    /// Appends `count` bodies that are copies of one, and gives their bytes for changes.
-    pub(super) fn push_copies(&mut self, body: &[u8], features: Features, count: usize) -> &mut [u8] {
+    /// Appends bodies of one length that stand one after another, and gives their bytes for changes.
+    pub(super) fn push_many(&mut self, bodies: &[u8], length: usize, features: Features) -> &mut [u8] {
         let start = self.bytes.len();
-        self.bytes.reserve(body.len() * count);
-        for _ in 0..count {
-            self.bytes.extend_from_slice(body);
-        }
+        self.bytes.extend_from_slice(bodies);
         // That the last one's end fits means that all do.
-        let (last, length) = (offset(self.bytes.len()), offset(body.len()));
-        let mut end = last - length * offset(count);
-        self.shapes.extend((0..count).map(|_| {
+        let (mut end, last) = (offset(start), offset(self.bytes.len()));
+        let length = offset(length);
+        self.shapes.extend((0..(last - end) / length).map(|_| {
             end += length;
             Shape { end, features }
         }));

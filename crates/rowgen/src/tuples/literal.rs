@@ -8,18 +8,20 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use jiff::civil::Date;
 
 use super::attribute::{self, is_its_text, write_text, write_units};
-use super::{array, shape};
+use super::{array, jsonb, shape};
 use crate::units::{DAY, decimals};
 use crate::{Kind, Precision};
 
 /// Whether a value that a user gives can be written: the server itself would take it, and as what.
 pub(super) fn is_readable(kind: &Kind, text: &str) -> bool {
-    // Whether it is well formed is for the server to say.
-    let judged = match kind {
-        Kind::Array(element) => &**element,
-        kind => kind,
+    let well_formed = match kind {
+        Kind::Json => jsonb::is_readable(text),
+        // That is for the server to say.
+        Kind::Xml => false,
+        Kind::Array(element) => !matches!(**element, Kind::Json | Kind::Xml),
+        _ => true,
     };
-    !matches!(judged, Kind::Json | Kind::Xml) && payload(kind, text, &mut Vec::new()).is_some()
+    well_formed && payload(kind, text, &mut Vec::new()).is_some()
 }
 
 /// Appends the stored bytes of a value, those of a varying-length type without header. None, and anything
@@ -46,6 +48,7 @@ pub(super) fn payload(kind: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> 
         Kind::Varbit(most) => {
             bits(text, out).filter(|bits| most.is_none_or(|most| *bits <= most)).map(|_| ())
         }
+        Kind::Jsonb => jsonb::payload(text, out),
         Kind::Array(element) => array::payload(element, text, out),
         Kind::Point | Kind::Line | Kind::Lseg | Kind::Box | Kind::Path | Kind::Polygon | Kind::Circle => {
             shape::payload(kind, text, out)
@@ -167,7 +170,7 @@ fn numeric(precision: Option<Precision>, text: &str, out: &mut Vec<u8>) -> Optio
 }
 
 /// A decimal number without exponent: its digits, and how many of them are decimals.
-fn decimal(text: &str) -> Option<(i64, i16)> {
+pub(super) fn decimal(text: &str) -> Option<(i64, i16)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
     let all_digits = unsigned.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());

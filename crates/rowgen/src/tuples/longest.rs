@@ -2,7 +2,7 @@
 
 use super::attribute::{Attribute, Content, payload};
 use super::varying::before_attributes;
-use crate::generate::{ITEMS, JSON, LONG, UNIQUE_TEXT, XML};
+use crate::generate::{ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML};
 use crate::value::Value;
 use crate::{Kind, Values};
 
@@ -26,6 +26,7 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
         return (length, length);
     }
     match values {
+        Values::Null => (0, 0),
         Values::Nulls { values, .. } => payloads(kind, values),
         values if values.literals().next().is_some() => literals(kind, values),
         values => generated(kind, values),
@@ -64,6 +65,7 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
         (Kind::Path, _) => (12 + 3 * POINT, 12 + 3 * POINT),
         (Kind::Polygon, _) => (36 + 4 * POINT, 36 + 4 * POINT),
         (Kind::Json, _) => (0, JSON),
+        (Kind::Jsonb, _) => (0, JSONB),
         (Kind::Xml, _) => (0, XML),
         (Kind::Array(element), values) => {
             let align = element.align();

@@ -10,6 +10,7 @@
 mod array;
 mod attribute;
 mod batch;
+mod jsonb;
 mod literal;
 mod longest;
 mod shape;
@@ -65,6 +66,8 @@ pub enum Unstorable {
 pub struct TupleEncoder {
     attributes: u16,
     longest: u32,
+    /// Rows that have values in all columns.
+    limit: u64,
     rows: Rows,
 }
 
@@ -92,7 +95,8 @@ impl TupleEncoder {
         let count = u16::try_from(attributes.len()).expect("PostgreSQL has at most 1600 columns");
         let varying = Varying::new(attributes);
         let rows = Template::new(&varying).map_or_else(|| Rows::Uneven(varying), Rows::Even);
-        Ok(Self { attributes: count, longest, rows })
+        let limit = table.columns.iter().map(limit).min().unwrap_or(u64::MAX);
+        Ok(Self { attributes: count, longest, limit, rows })
     }
 
     /// Whether all of the table's columns can be written.
@@ -116,29 +120,62 @@ impl TupleEncoder {
         }
     }
 
-    /// No body is longer, bytes. The tuple has 23 more; from `TOAST_TUPLE_THRESHOLD` on
-    /// (`access/heaptoast.h`, 2032 bytes of tuple for blocks of 8 kB) PostgreSQL would compress it or
-    /// move parts of it out.
+    /// No body is longer, bytes. Its tuple has 23 more; one of more than `TOAST_TUPLE_THRESHOLD`
+    /// (`access/heaptoast.h`, 2032 bytes for blocks of 8 kB) PostgreSQL would compress, or move parts of it
+    /// out, which is not done here.
     pub fn longest(&self) -> u32 {
         self.longest
     }
 
     /// Appends the rows numbered `range` (from 0).
+    ///
+    /// # Panics
+    /// If a column is [`Values::Unique`] and there are not so many values; COPY's server would refuse them.
     pub fn encode(&self, range: Range<u64>, out: &mut Tuples) {
+        self.check(range.clone().next_back());
         match &self.rows {
-            Rows::Even(template) => template.encode(&range, out),
+            Rows::Even(template) => template.encode(range, out),
             Rows::Uneven(varying) => varying.encode(range, out),
         }
     }
 
     /// Appends the rows with these numbers, in this order.
+    ///
+    /// # Panics
+    /// As [`TupleEncoder::encode`].
     pub fn encode_rows(&self, rows: &[u64], out: &mut Tuples) {
+        self.check(rows.iter().copied().max());
         let numbers = rows.iter().copied();
         match &self.rows {
-            Rows::Even(template) => template.encode(&numbers, out),
+            Rows::Even(template) => template.encode(numbers, out),
             Rows::Uneven(varying) => varying.encode(numbers, out),
         }
     }
+
+    fn check(&self, last: Option<u64>) {
+        if let Some(row) = last {
+            assert!(row < self.limit, "a column of unique values has no value for row {row}");
+        }
+    }
+}
+
+/// For how many rows the column has values.
+fn limit(column: &Column) -> u64 {
+    match &column.values {
+        Values::Unique(turn) => match column.kind.distinct() {
+            Some(distinct) if turn.of > distinct => distinct.saturating_mul(turn.every),
+            _ => u64::MAX,
+        },
+        Values::Nulls { values, .. } => limit(&Column { values: (**values).clone(), ..column.clone() }),
+        _ => u64::MAX,
+    }
+}
+
+/// Length of a `jsonb` without its header, bytes; none if the text has what is not read here.
+pub(crate) fn jsonb_length(text: &str) -> Option<u32> {
+    let mut bytes = Vec::new();
+    jsonb::payload(text, &mut bytes)?;
+    u32::try_from(bytes.len()).ok()
 }
 
 fn supports(column: &Column) -> Result<(), Unstorable> {

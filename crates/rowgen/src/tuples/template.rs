@@ -1,14 +1,22 @@
 //! Rows of one length: a body that is copied, with what changes patched in.
 
-use super::attribute::{Attribute, Content, is_integer, payload};
+use super::attribute::{Attribute, Content, is_integer, is_its_text, payload};
 use super::batch::{Features, Tuples};
 use super::varying::{Varying, before_attributes};
 use crate::generate::{Generator, Reader};
+use crate::value::Value;
+
+/// Copied at once, bytes.
+const COPIED: usize = 16 << 10;
 
 /// A body with the places of what changes in it.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
-    body: Vec<u8>,
+    /// So many of the body that they are copied at once, and stay in the processor's cache while what
+    /// changes is patched in.
+    copies: Vec<u8>,
+    /// Of one, bytes.
+    length: usize,
     features: Features,
     patches: Vec<Patch>,
 }
@@ -51,35 +59,69 @@ impl Template {
         }
         let features = Features { has_nulls: body.has_nulls, has_varwidth: body.has_varwidth };
         debug_assert_eq!(body.bytes.len(), before + end as usize);
-        Some(Self { body: body.bytes.to_vec(), features, patches })
+        let length = body.bytes.len();
+        let copies = body.bytes.repeat((COPIED / length).max(1));
+        Some(Self { copies, length, features, patches })
     }
 
+    /// Of a body, bytes.
     pub(super) fn length(&self) -> u32 {
-        u32::try_from(self.body.len()).expect("a row is below 1 GB")
+        u32::try_from(self.length).expect("a row is below 1 GB")
     }
 
-    pub(super) fn encode(&self, rows: &(impl Iterator<Item = u64> + Clone), out: &mut Tuples) {
-        let bodies = out.push_copies(&self.body, self.features, rows.clone().count());
-        let mut scratch = Vec::new();
-        for Patch { offset, length, generator } in &self.patches {
-            let mut reader = Reader::new(generator);
-            let kind = reader.kind();
-            let places = bodies.chunks_exact_mut(self.body.len());
-            let places = places.map(|body| &mut body[*offset..*offset + *length]);
-            let integer = is_integer(kind) && !generator.is_literal();
-            match (integer, *length) {
-                (true, 4) => places.zip(rows.clone()).for_each(|(place, row)| {
-                    place.copy_from_slice(&reader.units(row).to_le_bytes()[..4]);
-                }),
-                (true, 8) => places.zip(rows.clone()).for_each(|(place, row)| {
-                    place.copy_from_slice(&reader.units(row).to_le_bytes());
-                }),
-                _ => places.zip(rows.clone()).for_each(|(place, row)| {
-                    scratch.clear();
-                    payload(kind, reader.value(row), &mut scratch);
-                    place.copy_from_slice(&scratch);
-                }),
+    pub(super) fn encode(&self, mut rows: impl Iterator<Item = u64> + Clone, out: &mut Tuples) {
+        let mut patching: Vec<Patching<'_>> = self.patches.iter().map(Patching::from).collect();
+        loop {
+            let count = rows.clone().take(self.copies.len() / self.length).count();
+            let Some(last) = count.checked_sub(1) else { return };
+            let bodies = out.push_many(&self.copies[..count * self.length], self.length, self.features);
+            for patching in &mut patching {
+                patching.patch(bodies, self.length, rows.clone());
             }
+            rows.nth(last);
+        }
+    }
+}
+
+/// A [`Patch`] being made.
+struct Patching<'a> {
+    patch: &'a Patch,
+    reader: Reader<'a>,
+    scratch: Vec<u8>,
+}
+
+impl<'a> From<&'a Patch> for Patching<'a> {
+    fn from(patch: &'a Patch) -> Self {
+        Self { patch, reader: Reader::new(&patch.generator), scratch: Vec::new() }
+    }
+}
+
+impl Patching<'_> {
+    /// In each of the bodies, which stand one after another, for each of the rows.
+    fn patch(&mut self, bodies: &mut [u8], body: usize, rows: impl Iterator<Item = u64>) {
+        let Self { patch: Patch { offset, length, generator }, reader, scratch } = self;
+        let (offset, length) = (*offset, *length);
+        let kind = reader.kind();
+        let places = bodies.chunks_exact_mut(body).map(|body| &mut body[offset..offset + length]).zip(rows);
+        match (is_integer(kind) && !generator.is_literal(), length) {
+            (true, 4) => places.for_each(|(place, row)| {
+                place.copy_from_slice(&reader.units(row).to_le_bytes()[..4]);
+            }),
+            (true, 8) => places.for_each(|(place, row)| {
+                place.copy_from_slice(&reader.units(row).to_le_bytes());
+            }),
+            _ => places.for_each(|(place, row)| match reader.value(row) {
+                // Fillers: worth the shortest way.
+                Value::Plain(bytes) if bytes.len() == length && is_its_text(kind) => {
+                    place.copy_from_slice(bytes);
+                }
+                Value::Bytes(bytes) => place.copy_from_slice(bytes),
+                value => {
+                    scratch.clear();
+                    payload(kind, value, scratch);
+                    place.copy_from_slice(scratch);
+                }
+            }),
         }
     }
 }

@@ -125,9 +125,9 @@ fn method(request: &Request) -> Checked {
             )?;
             refuse(
                 needs_chunks(request).is_some(),
-                "--method direct writes a whole table in the transaction that creates it: --append, --chunk, limits \
-                 and probes do not go with it, nor steps without t or with p before g. Leave them out, or give \
-                 --method copy",
+                "--method direct writes a whole table in the transaction that creates or truncates it: --append, \
+                 --chunk, limits and probes do not go with it, nor, for pgbench's tables, steps without t or with p \
+                 before g. Leave them out, or give --method copy",
             )
         }
         MethodChoice::Auto | MethodChoice::Copy => Ok(()),
@@ -186,7 +186,8 @@ fn own_table(request: &Request) -> Checked {
     )?;
     refuse(
         matches!(request.method, MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode),
-        "rows of a table of your own are loaded by COPY: leave out --method and --server-side",
+        "rows of a table of your own come by COPY, or as finished pages: give --method copy or direct, or leave out \
+         --method and --server-side",
     )?;
     refuse(
         request.payload != Payload::Blank,

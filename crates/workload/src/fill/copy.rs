@@ -42,6 +42,15 @@ pub(super) enum Batch {
 }
 
 impl Batch {
+    /// One after the other.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let (range, listed) = match self {
+            Self::Range(rows) => (rows.clone(), &[][..]),
+            Self::Listed(rows) => (0..0, &rows[..]),
+        };
+        range.chain(listed.iter().copied())
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> u64 {
         match self {

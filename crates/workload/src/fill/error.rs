@@ -62,6 +62,14 @@ pub enum FillError {
     /// Pages cannot be written into the tables' files.
     #[error("--method direct is not possible: {0}")]
     NotDirect(#[from] NotDirect),
+    /// The directory that was named is not the server's.
+    #[error("--data-directory {path} is not this server's data directory: {problem}")]
+    DataDirectory {
+        /// As given.
+        path: String,
+        /// What does not fit.
+        problem: String,
+    },
     /// A fill that was begun otherwise is not complete.
     #[error(
         "schema {schema} has an unfinished fill, begun by another request: give that command again to complete it, \
@@ -307,6 +315,12 @@ impl From<Failure> for Cause {
             Failure::Server(error) => Self::Server(error),
             failure => Self::Direct(failure),
         }
+    }
+}
+
+impl From<NotDirect> for Cause {
+    fn from(why: NotDirect) -> Self {
+        Self::Direct(why.into())
     }
 }
 

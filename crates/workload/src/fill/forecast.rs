@@ -55,7 +55,8 @@ impl Planner<'_> {
             (false, true) => 0,
             (false, false) => index * 9 / 10,
         };
-        let in_one = matches!(method, Method::FrozenCopy | Method::Explode | Method::CreateTableAs | Method::Direct);
+        let in_one =
+            matches!(method, Method::FrozenCopy | Method::Explode | Method::CreateTableAs | Method::Direct);
         if self.server.skips_wal() && in_one {
             return index;
         }

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, RwLock};
 use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
-use super::direct::Direct;
+use super::direct::{self, Direct};
 use super::error::Cause;
 use super::growth::{Growth, Next};
 use super::ledger::Ledger;
@@ -88,6 +88,7 @@ impl Filler<'_> {
                 table: &self.tables.bulk,
                 persistence: plan.persistence,
                 fillfactor: plan.fillfactor,
+                vacuum: plan.includes(InitStep::Vacuum),
                 writers: plan.streams.get().div_ceil(plan.sessions().get()),
             }),
             meter,
@@ -129,9 +130,7 @@ impl Filler<'_> {
         // What went wrong first counts.
         loaded?;
         given_up?;
-        if plan.includes(InitStep::Create) {
-            self.drop_defaults(session).await?;
-        }
+        self.drop_defaults(session).await?;
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
     }
@@ -188,11 +187,17 @@ impl Filler<'_> {
     }
 
     async fn set_defaults(&self, session: &Session) -> Result<(), ConnectError> {
+        if !self.plan.has_load_defaults() {
+            return Ok(());
+        }
         let tables = self.tables.all().filter_map(|table| ddl::set_defaults(self.plan, table));
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
 
     async fn drop_defaults(&self, session: &Session) -> Result<(), ConnectError> {
+        if !self.plan.has_load_defaults() {
+            return Ok(());
+        }
         let tables = self.tables.all().filter_map(|table| ddl::drop_defaults(self.plan, table));
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
@@ -343,11 +348,26 @@ impl Loop<'_, '_> {
         if !self.ledger.begin(session, chunk.number).await? {
             return Ok(session.run("ROLLBACK").await?);
         }
+        self.refuse_others_rows(session).await?;
         session.run_all(&self.sink.prologue(chunk)).await?;
         let rows = self.rows(session, chunk).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
         self.filler.progress.commit_rows(rows);
         Ok(self.explode(session, chunk).await?)
+    }
+
+    /// Makes sure that a table of the user's that will be truncated is still empty, and stays so until it is.
+    async fn refuse_others_rows(&self, session: &Session) -> Result<(), Cause> {
+        let plan = self.filler.plan;
+        if plan.described.is_none() || !plan.method.is_frozen() {
+            return Ok(());
+        }
+        let table = plan.bulk_qualified();
+        self.filler.watched(session, &format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+        let row = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS has_rows"), &[]).await?;
+        let problem = "it has rows, which somebody else has put there since this fill began";
+        direct::refuse(&table, row.get::<_, bool>("has_rows").then_some(problem))?;
+        Ok(())
     }
 
     /// Makes and loads the chunk's rows in the session's transaction, and counts them.

@@ -30,10 +30,10 @@ mod remains;
 mod request;
 mod scratch;
 mod script;
-mod session;
+pub(crate) mod session;
 mod sink;
 mod steps;
-mod survey;
+pub(crate) mod survey;
 mod tables;
 
 use std::pin::pin;
@@ -60,7 +60,7 @@ pub use request::{
 };
 pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
 pub use script::sql_of_script;
-pub use survey::Survey;
+pub use survey::{DataDirectory, Survey};
 
 use self::limits::{Event, Governor, Limits, Outlook, Sight};
 use self::steps::Filler;

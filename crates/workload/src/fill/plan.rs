@@ -253,6 +253,12 @@ impl Plan {
             && self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
     }
 
+    /// Whether columns that are the same in every row have their value as a default while rows come in: in
+    /// tables that pgrig makes, and may alter.
+    pub(super) fn has_load_defaults(&self) -> bool {
+        self.described.is_none() && self.includes(InitStep::Create)
+    }
+
     /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
     pub(super) fn exploded(&self, chunk: u64) -> Option<u64> {
         (self.method == Method::Explode).then(|| self.chunks() + chunk)

@@ -77,6 +77,18 @@ pub struct Site {
     pub own: bool,
 }
 
+impl Site {
+    /// Processors; two where they cannot be counted.
+    pub(super) fn cores(self) -> u16 {
+        self.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2)
+    }
+
+    /// Threads that write pages.
+    pub(super) fn writers(self) -> NonZeroU16 {
+        NonZeroU16::MIN.saturating_add(self.cores().min(MOST_STREAMS))
+    }
+}
+
 impl Plan {
     /// Plans the fill.
     ///
@@ -90,7 +102,7 @@ impl Plan {
         found: Found,
     ) -> Result<Self, FillError> {
         request.check()?;
-        let direct = direct::choice(request, server, site, ground, found.unfinished.as_ref())?;
+        let direct = direct::choice(request, server, site, ground, found.unfinished.as_ref(), Ok(()))?;
         let most = server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
         match request.streams.map(NonZeroU16::get) {
             Some(streams) if u32::from(streams) > most => return Err(FillError::Streams { streams, most }),
@@ -287,7 +299,7 @@ impl Planner<'_> {
     }
 
     fn cores(&self) -> u16 {
-        self.site.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2)
+        self.site.cores()
     }
 
     /// Streams into one table, by COPY.
@@ -331,7 +343,10 @@ impl Planner<'_> {
             return (streams, "--streams says so");
         }
         if method == Method::Direct {
-            return (self.writers(), "one more than there are cores, since some wait for the disk");
+            return (
+                self.site.writers(),
+                "threads that make pages and write them, one more than cores, since some wait for the disk",
+            );
         }
         let leaves = self.request.partitions.map_or(1, |partitions| partitions.count.get());
         let leaves = u16::try_from(leaves).unwrap_or(u16::MAX);
@@ -347,12 +362,10 @@ impl Planner<'_> {
                 NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN),
                 "the server makes the rows, on as many cores",
             ),
-            Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert | Method::Direct => self.table_streams(),
+            Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert | Method::Direct => {
+                self.table_streams()
+            }
         }
-    }
-
-    fn writers(&self) -> NonZeroU16 {
-        NonZeroU16::MIN.saturating_add(self.cores().min(MOST_STREAMS))
     }
 
     fn spread(&self) -> Spread {
@@ -373,11 +386,13 @@ impl Planner<'_> {
         let of_bytes = |bytes: u64| (bytes / self.bytes_per_row()).max(1);
         let chunk_rows = match (begun, method) {
             (Some(begun), _) => begun.charter.chunk_rows,
-            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => match spread {
-                Spread::Table => self.rows(),
-                Spread::Range { leaf_rows, .. } => leaf_rows,
-                Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
-            },
+            (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => {
+                match spread {
+                    Spread::Table => self.rows(),
+                    Spread::Range { leaf_rows, .. } => leaf_rows,
+                    Spread::Hash { leaves } => self.rows().div_ceil(u64::from(leaves)),
+                }
+            }
             (None, Method::ChunkedCopy | Method::Server | Method::Reinsert) => {
                 let share = self.rows().div_ceil(u64::from(streams.get()) * 4).max(CHUNK_ROWS);
                 let share = share.min(of_bytes(LARGE_CHUNK));
@@ -484,9 +499,13 @@ impl Planner<'_> {
     }
 }
 
-/// Why rows cannot come in the transaction that creates their table, if they cannot.
+/// Why rows cannot come in the transaction that creates their table, if they cannot. A table of the user's
+/// that is there and empty is as good as one that is created.
 pub(super) fn needs_chunks(request: &Request) -> Option<&'static str> {
-    let created = request.steps.order(InitStep::Create, InitStep::Generate);
+    let created = match request.subject {
+        Subject::Table(_) => !request.append,
+        Subject::Pgbench | Subject::Series => request.steps.order(InitStep::Create, InitStep::Generate),
+    };
     let keys_first = request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
     if request.amount == Amount::Unbounded {
         Some("chunk by chunk: only a limit ends this fill")

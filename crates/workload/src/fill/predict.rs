@@ -10,7 +10,7 @@ use super::request::{IndexKind, InitStep, Partitions, Persistence, Request, Subj
 use super::tables::{Tables, key, leaf_rows};
 
 /// Blocks that one table can have (`MaxBlockNumber`).
-const MAX_BLOCKS: u64 = u32::MAX as u64;
+pub(super) const MAX_BLOCKS: u64 = u32::MAX as u64;
 
 /// Bytes that tables and their indexes take once finished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -57,8 +57,7 @@ pub(super) struct Layout {
     pub persistence: Persistence,
     /// A vacuum writes the heap's maps.
     pub vacuum: bool,
-    /// Whether pages are written directly: with a visibility map, and no map of the free space that they
-    /// do not have.
+    /// Whether pages are written directly: with a visibility map, vacuum or not.
     pub direct: bool,
     /// The bulk table's index; `None` also for a fill that builds none.
     pub index: IndexKind,
@@ -165,26 +164,15 @@ impl Layout {
         if size < smallest || size > largest {
             return Err((smallest, largest));
         }
-        // The total never falls as rows are added: find where it first reaches the size.
-        let (mut below, mut reaching) = (0, most - present);
-        while reaching - below > 1 {
-            let middle = below + (reaching - below) / 2;
-            if grown(middle) < size { below = middle } else { reaching = middle }
-        }
-        let nearer_below = below > 0 && size - grown(below) < grown(reaching).saturating_sub(size);
-        Ok(if nearer_below { below } else { reaching })
+        Ok(nearest(size, most - present, grown))
     }
 
     fn table(&self, table: &Table, rows: u64, index: IndexKind) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let heap = self.geometry.heap_blocks(rows, tuple(table), self.fillfactor);
-        let maps = if self.direct {
-            self.geometry.visibility_map_blocks(heap)
-        } else if self.vacuum {
-            self.geometry.free_space_map_blocks(heap) + self.geometry.visibility_map_blocks(heap)
-        } else {
-            0
-        };
+        let visible = if self.vacuum || self.direct { self.geometry.visibility_map_blocks(heap) } else { 0 };
+        let free = if self.vacuum { self.geometry.free_space_map_blocks(heap) } else { 0 };
+        let maps = visible + free;
         let index = key(table).map_or(0, |key| {
             let init_fork = u64::from(self.persistence == Persistence::Unlogged);
             let key = width(&key.kind);
@@ -196,6 +184,19 @@ impl Layout {
         });
         Sizes { heap: (heap + maps) * block, index: index * block }
     }
+}
+
+/// The number of rows, from 1 to `most`, that takes closest to `size` bytes. What `bytes` says never falls as
+/// rows are added.
+pub(super) fn nearest(size: u64, most: u64, bytes: impl Fn(u64) -> u64) -> u64 {
+    // Find where it first reaches the size.
+    let (mut below, mut reaching) = (0, most);
+    while reaching - below > 1 {
+        let middle = below + (reaching - below) / 2;
+        if bytes(middle) < size { below = middle } else { reaching = middle }
+    }
+    let is_nearer = below > 0 && size - bytes(below) < bytes(reaching).saturating_sub(size);
+    if is_nearer { below } else { reaching }
 }
 
 /// Length of each of the table's tuples, bytes. Every row of these tables has the same.

@@ -35,18 +35,21 @@ pub async fn clear_scratch(connection: &Connection) -> Result<(), FillError> {
 /// Has the server write what it holds, and the kernel too where it is this machine's: what one trial
 /// leaves unwritten shall not burden the next.
 ///
+/// A role that may not CHECKPOINT goes without: tells whether there was one.
+///
 /// # Errors
-/// If the connection is lost. A role that may not CHECKPOINT goes without.
-pub async fn settle(connection: &Connection, is_local: bool) -> Result<(), FillError> {
-    match run(connection, "CHECKPOINT").await {
-        Ok(()) | Err(ConnectError::Query { .. }) => {}
+/// If the connection is lost.
+pub async fn settle(connection: &Connection, is_local: bool) -> Result<bool, FillError> {
+    let has_checkpoint = match run(connection, "CHECKPOINT").await {
+        Ok(()) => true,
+        Err(ConnectError::Query { .. }) => false,
         Err(error) => return Err(error.into()),
-    }
+    };
     if is_local {
         // Takes as long as the disk needs; the runtime goes on meanwhile.
         let _ = tokio::task::spawn_blocking(nix::unistd::sync).await;
     }
-    Ok(())
+    Ok(has_checkpoint)
 }
 
 async fn run(connection: &Connection, sql: &str) -> Result<(), ConnectError> {

@@ -1,4 +1,4 @@
-//! Connections of a fill: opened alike, all cancelled at once on an interrupt.
+//! Connections of a fill, and of other verbs: opened alike, all cancelled at once on an interrupt.
 
 use std::sync::Mutex;
 
@@ -8,19 +8,19 @@ use tokio_postgres::types::ToSql;
 use crate::connect::{Canceller, ConnectError, Connection, Target};
 
 /// Opens sessions and can cancel what they run.
-pub(super) struct Sessions<'a> {
+pub(crate) struct Sessions<'a> {
     target: &'a Target,
     open: Mutex<Vec<Canceller>>,
 }
 
 impl<'a> Sessions<'a> {
-    pub(super) fn new(target: &'a Target) -> Self {
+    pub(crate) fn new(target: &'a Target) -> Self {
         Self { target, open: Mutex::new(Vec::new()) }
     }
 
-    /// A session without the timeouts that a role or database may have set: a fill takes as long
+    /// A session without the timeouts that a role or database may have set: work takes as long
     /// as it takes, and Ctrl-C ends it.
-    pub(super) async fn open(&self) -> Result<Session, ConnectError> {
+    pub(crate) async fn open(&self) -> Result<Session, ConnectError> {
         let connection = self.target.connect().await?;
         self.open.lock().expect("nobody panics holding this").push(connection.canceller());
         let session = Session { connection };
@@ -29,7 +29,7 @@ impl<'a> Sessions<'a> {
     }
 
     /// Cancels whatever any session runs. Those that are gone already do not matter.
-    pub(super) async fn cancel_all(&self) {
+    pub(crate) async fn cancel_all(&self) {
         let open: Vec<Canceller> = self.open.lock().expect("nobody panics holding this").clone();
         for canceller in open {
             let _ = canceller.cancel().await;
@@ -38,13 +38,13 @@ impl<'a> Sessions<'a> {
 }
 
 /// One connection; its errors say what the server said.
-pub(super) struct Session {
-    pub(super) connection: Connection,
+pub(crate) struct Session {
+    pub(crate) connection: Connection,
 }
 
 impl Session {
     /// Runs one or several statements that return nothing of interest.
-    pub(super) async fn run(&self, sql: &str) -> Result<(), ConnectError> {
+    pub(crate) async fn run(&self, sql: &str) -> Result<(), ConnectError> {
         match self.connection.client.batch_execute(sql).await {
             Ok(()) => Ok(()),
             Err(error) => Err(self.connection.explain(error).await),
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// Runs one statement and returns how many rows it touched.
-    pub(super) async fn execute(&self, sql: &str) -> Result<u64, ConnectError> {
+    pub(crate) async fn execute(&self, sql: &str) -> Result<u64, ConnectError> {
         match self.connection.client.execute(sql, &[]).await {
             Ok(rows) => Ok(rows),
             Err(error) => Err(self.connection.explain(error).await),
@@ -61,12 +61,12 @@ impl Session {
 
     /// Runs several statements in one message: together they are one transaction, unless they say
     /// otherwise.
-    pub(super) async fn run_all(&self, statements: &[String]) -> Result<(), ConnectError> {
+    pub(crate) async fn run_all(&self, statements: &[String]) -> Result<(), ConnectError> {
         if statements.is_empty() { Ok(()) } else { self.run(&statements.join(";\n")).await }
     }
 
     /// The only row of a query.
-    pub(super) async fn row(
+    pub(crate) async fn row(
         &self,
         query: &str,
         parameters: &[&(dyn ToSql + Sync)],
@@ -77,8 +77,20 @@ impl Session {
         }
     }
 
+    /// The rows of a query.
+    pub(super) async fn rows(
+        &self,
+        query: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, ConnectError> {
+        match self.connection.client.query(query, parameters).await {
+            Ok(rows) => Ok(rows),
+            Err(error) => Err(self.connection.explain(error).await),
+        }
+    }
+
     /// The server process behind this session.
-    pub(super) async fn pid(&self) -> Result<i32, ConnectError> {
+    pub(crate) async fn pid(&self) -> Result<i32, ConnectError> {
         Ok(self.row("SELECT pg_backend_pid()", &[]).await?.get(0))
     }
 }

@@ -6,7 +6,7 @@ use super::chunks::{Chunk, Spread};
 use super::copy::{Copy, Partition, Rows};
 use super::plan::{Method, Plan};
 use super::predict::tuple;
-use super::request::{InitStep, Subject};
+use super::request::Subject;
 use super::session::Session;
 use super::tables::{Tables, leaves};
 use crate::connect::ConnectError;
@@ -25,11 +25,11 @@ pub(super) struct Sink<'a> {
 impl<'a> Sink<'a> {
     pub(super) fn new(plan: &'a Plan, tables: &'a Tables) -> Self {
         let bulk = &tables.bulk;
-        // Rows are added to tables of somebody's: their defaults are not ours to change.
-        let constants = if plan.includes(InitStep::Create) { Constants::Defaulted } else { Constants::Sent };
+        let constants = if plan.has_load_defaults() { Constants::Defaulted } else { Constants::Sent };
         let copy = Copy::new(&plan.schema, bulk, plan.format, constants, plan.method.is_frozen());
         let repeats = plan.method == Method::Reinsert && plan.partitions.is_some();
-        let layout = (plan.method.is_frozen() || repeats).then(|| tuple(bulk));
+        let fills_whole = plan.method.is_frozen() && plan.method.copies();
+        let layout = (fills_whole || repeats).then(|| tuple(bulk));
         Self { plan, bulk, leaves: leaves(bulk, plan.partitions), copy, layout }
     }
 

@@ -20,6 +20,17 @@ use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
 use crate::volume::Volumes;
 
+/// How the server's data directory is known.
+#[derive(Clone, Debug)]
+pub enum DataDirectory {
+    /// It is pgrig's own server's.
+    Own(PathBuf),
+    /// Somebody says that this machine sees it here; it has to be proved.
+    Named(PathBuf),
+    /// The server is asked, and believed only when the directory is proved to be here.
+    Asked,
+}
+
 /// A server seen with a fill in mind.
 pub struct Survey {
     /// Its build and settings.
@@ -35,12 +46,12 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at the server. `data_directory` is known for an embedded server; for others it is
-    /// asked, and believed only when proved to be on this machine.
+    /// Looks at the server.
     ///
     /// # Errors
-    /// If the server cannot be asked or cannot be filled at all.
-    pub async fn of(connection: &Connection, data_directory: Option<&Path>) -> Result<Self, FillError> {
+    /// If the server cannot be asked or cannot be filled at all, or if the directory that was named is
+    /// not its.
+    pub async fn of(connection: &Connection, data_directory: &DataDirectory) -> Result<Self, FillError> {
         let server = match ServerInfo::ask(&connection.client).await {
             Ok(server) => server,
             Err(error) => return Err(connection.explain(error).await.into()),
@@ -56,8 +67,9 @@ impl Survey {
         }
         let client = machine::this_machine();
         let directory = match data_directory {
-            Some(directory) => Some(directory.to_owned()),
-            None => machine::data_directory(connection, &server).await,
+            DataDirectory::Own(directory) => Some(directory.clone()),
+            DataDirectory::Named(directory) => Some(named(connection, directory).await?),
+            DataDirectory::Asked => machine::data_directory(connection, &server).await,
         };
         // A server whose files are here runs here, whatever the transport.
         let server_is_local = directory.as_ref().map(|_| true).or(machine::is_local(connection));
@@ -66,7 +78,7 @@ impl Survey {
             cores: local.then_some(client.cores),
             memory: local.then_some(client.memory),
             remote: !local && !is_loopback(&connection.transport),
-            own: data_directory.is_some(),
+            own: matches!(data_directory, DataDirectory::Own(_)),
         };
         let environment = Environment {
             pgrig: env!("CARGO_PKG_VERSION").to_owned(),
@@ -138,14 +150,30 @@ impl Survey {
 }
 
 impl Survey {
+    /// Where the server's files are, if they can be seen.
+    pub fn data_directory(&self) -> Option<&Path> {
+        self.data_directory.as_deref()
+    }
+
     /// Where the server runs.
     pub(super) fn is_remote(&self) -> bool {
         self.site.remote
     }
 }
 
+/// The directory that somebody says is the server's, if it is.
+async fn named(connection: &Connection, directory: &Path) -> Result<PathBuf, FillError> {
+    let problem = match machine::is_data_directory(connection, directory).await {
+        Ok(Ok(true)) => return Ok(directory.to_owned()),
+        Ok(Ok(false)) => "it belongs to another one (its system identifier differs)".to_owned(),
+        Ok(Err(error)) => format!("its global/pg_control cannot be read ({error})"),
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    Err(FillError::DataDirectory { path: directory.display().to_string(), problem })
+}
+
 /// Names that CREATE SCHEMA would refuse, or cut short.
-fn refuse_odd_name(schema: &str) -> Result<(), FillError> {
+pub(crate) fn refuse_odd_name(schema: &str) -> Result<(), FillError> {
     // NAMEDATALEN less the final zero byte.
     let fits = (1..=63).contains(&schema.len());
     if fits && !schema.starts_with("pg_") && schema != "information_schema" {
@@ -249,7 +277,7 @@ async fn find(
 }
 
 /// Whether the schema for new tables exists; refuses one that the role may not create or use.
-pub(super) async fn schema_for_tables(
+pub(crate) async fn schema_for_tables(
     connection: &Connection,
     schema: Option<&str>,
 ) -> Result<bool, FillError> {
@@ -276,7 +304,7 @@ fn usable_schema(row: &Row) -> Result<(String, bool), FillError> {
 }
 
 /// One row of a query about the server.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     connection: &Connection,
     query: &str,
     parameters: &[&(dyn ToSql + Sync)],

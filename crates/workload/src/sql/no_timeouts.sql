@@ -2,4 +2,6 @@ SELECT set_config(name, '0', false)
   FROM pg_settings
  WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout',
                 'transaction_timeout')
-   AND setting <> '0'
+   AND setting <> '0';
+-- A statement sees what was committed before it, whatever the role or database has as its default.
+SET default_transaction_isolation = 'read committed'

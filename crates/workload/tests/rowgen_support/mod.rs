@@ -1,5 +1,8 @@
 //! A server that takes tables from rowgen.
 
+// Each test program uses its part.
+#![allow(dead_code)]
+
 use bytes::Bytes;
 use futures_util::SinkExt;
 use pgserver::{Home, Instance, Major, Running, Spec};
@@ -12,7 +15,7 @@ use workload::quote::identifier;
 pub(crate) struct Server {
     pub(crate) connection: Connection,
     pub(crate) version: u16,
-    _running: Running,
+    pub(crate) running: Running,
     _home: TempDir,
 }
 
@@ -28,7 +31,7 @@ pub(crate) fn on(version: u16, test: impl AsyncFnOnce(Server)) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let connection = target.connect().await.unwrap();
-        let server = Server { connection, version, _running: running, _home: home };
+        let server = Server { connection, version, running, _home: home };
         server.sql(TYPES).await;
         test(server).await;
     });

@@ -41,16 +41,15 @@ impl Choice {
             Self::Not => None,
             Self::Impossible(why) => Some(format!("no pages written directly: {why}")),
             Self::Chosen { asked: true, .. } => Some("--method direct says so".to_owned()),
-            Self::Chosen { asked: false, .. } => Some(
-                "direct: finished pages into the tables' files, at a tenth of COPY's processor time (pgrig's own server)"
-                    .to_owned(),
-            ),
+            Self::Chosen { asked: false, .. } => {
+                Some("past the server's COPY, at the speed of the disk: it is pgrig's own server".to_owned())
+            }
         }
     }
 }
 
-/// Decides for a request about pgbench's tables: on pgrig's own server it is the first choice, elsewhere it
-/// is done when it is asked for.
+/// Decides: on pgrig's own server it is the first choice, elsewhere it is done when it is asked for.
+/// `suits` tells whether the table does.
 ///
 /// # Errors
 /// If it is asked for and not possible.
@@ -60,13 +59,15 @@ pub(in crate::fill) fn choice(
     site: Site,
     ground: &Result<Ground, NotDirect>,
     unfinished: Option<&Unfinished>,
+    suits: Result<(), NotDirect>,
 ) -> Result<Choice, FillError> {
     let asked = request.method == MethodChoice::Direct;
-    let wanted = asked || request.method == MethodChoice::Auto && site.own;
+    // Who says how COPY shall send wants COPY.
+    let wanted = asked || request.method == MethodChoice::Auto && site.own && request.format.is_none();
     if !wanted || request.subject == Subject::Series {
         return Ok(Choice::Not);
     }
-    match possible(request, server, ground, unfinished) {
+    match possible(request, server, ground, unfinished).and_then(|ground| suits.map(|()| ground)) {
         Ok(ground) => Ok(Choice::Chosen { ground: Box::new(ground), asked }),
         Err(why) if asked => Err(why.into()),
         Err(why) => Ok(Choice::Impossible(why)),
@@ -79,7 +80,10 @@ fn possible(
     ground: &Result<Ground, NotDirect>,
     unfinished: Option<&Unfinished>,
 ) -> Result<Ground, NotDirect> {
-    let begun_in_chunks = |begun: &Unfinished| begun.charter.rows.is_none_or(|rows| begun.charter.chunk_rows < rows);
+    let begun_in_chunks = |begun: &Unfinished| {
+        let charter = &begun.charter;
+        charter.until_size.is_some() || charter.rows.is_none_or(|rows| charter.chunk_rows < rows)
+    };
     if request.partitions.is_none() && unfinished.is_some_and(begun_in_chunks) {
         return Err(NotDirect::InChunks("chunk by chunk, as it was begun".to_owned()));
     }

@@ -52,7 +52,11 @@ impl Ground {
     fn proved(row: &Row, server: &ServerInfo, directory: &Path) -> Result<Self, NotDirect> {
         let alignment: i32 = row.get("max_data_alignment");
         if alignment != MAX_ALIGN {
-            return Err(NotDirect::Format { what: "alignment", found: alignment.to_string(), known: "8 bytes" });
+            return Err(NotDirect::Format {
+                what: "alignment",
+                found: alignment.to_string(),
+                known: "8 bytes",
+            });
         }
         let encoding: String = row.get("encoding");
         if !ENCODINGS.contains(&encoding.as_str()) {
@@ -92,5 +96,9 @@ fn refuse_other_pages(path: &Path, geometry: Geometry) -> Result<(), NotDirect> 
     if found == expected {
         return Ok(());
     }
-    Err(NotDirect::Format { what: "page layout", found: format!("{found:#06x}"), known: "version 4, little-endian" })
+    Err(NotDirect::Format {
+        what: "page layout",
+        found: format!("{found:#06x}"),
+        known: "version 4, little-endian",
+    })
 }

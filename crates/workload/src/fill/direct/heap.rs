@@ -6,10 +6,10 @@ use page::{HeapPage, TupleFlags};
 use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::Failure;
 use super::fork::{Buffer, Fork};
 use super::ground::Ground;
 use super::pieces::{InTurn, Pieces, Stop};
-use super::Failure;
 use crate::fill::copy::Batch;
 
 /// What a piece of rows takes, bytes, about: so much is written at once. Its tuples and pages stay in the
@@ -34,8 +34,8 @@ pub(super) struct Placing {
     blocks: u32,
     /// The rows of the block after those: further ones may go in.
     open: Held,
-    /// Told how many rows each block got, in order.
-    tell: Option<Sender<Vec<u32>>>,
+    /// Each is told how many rows each block got, in order.
+    tell: Vec<Sender<Vec<u32>>>,
     /// Rows placed, those of the open block included.
     rows: u64,
 }
@@ -78,7 +78,7 @@ impl Held {
 
 impl Placing {
     /// An empty heap; `tell` is told how many rows each block gets.
-    pub(super) fn new(tell: Option<Sender<Vec<u32>>>) -> Self {
+    pub(super) fn new(tell: Vec<Sender<Vec<u32>>>) -> Self {
         Self { tell, ..Self::default() }
     }
 
@@ -111,12 +111,12 @@ impl Placing {
         // The greatest number is no block's (InvalidBlockNumber).
         let blocks = more.and_then(|more| first_block.checked_add(more)).filter(|blocks| *blocks < u32::MAX);
         self.blocks = blocks.ok_or(Failure::TooLarge)?;
-        if let Some(tell) = &self.tell {
-            // If the index has failed, that is told by it.
+        for tell in &self.tell {
+            // If an index has failed, that is told by it.
             let _ = tell.send(rows_of_pages.clone());
         }
         if is_last {
-            self.tell = None;
+            self.tell.clear();
         }
         Ok(Placed { first_block, held, rows_of_pages })
     }
@@ -127,7 +127,9 @@ impl Heap {
     pub(super) fn work(&self, stop: &Stop, tell: &UnboundedSender<u64>) -> Result<(), Failure> {
         let mut tuples = Tuples::new();
         let mut buffer = Buffer::default();
-        while !stop.is_set() && let Some(piece) = self.pieces.next() {
+        while !stop.is_set()
+            && let Some(piece) = self.pieces.next()
+        {
             tuples.clear();
             match &piece.rows {
                 Batch::Range(rows) => self.encoder.encode(rows.clone(), &mut tuples),

@@ -1,6 +1,7 @@
 //! A primary key's main fork: written while the heap is, from keys that ascend with the rows.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use page::{BtreeBuilder, BtreeKey, TupleId, set_checksum};
@@ -16,17 +17,21 @@ const PIECE_BLOCKS: u32 = 256;
 
 /// An index that is being written.
 pub(super) struct Index {
+    /// Qualified and quoted.
+    pub(super) name: String,
     pub(super) ground: Ground,
     pub(super) fork: Fork,
     pub(super) key: Key,
     /// Of its leaves, percent.
     pub(super) fillfactor: u8,
+    /// How many it has, once it is written.
+    pub(super) blocks: OnceLock<u32>,
 }
 
 /// How a row's key follows from its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
-    pub(super) kind: BtreeKey,
+pub(in crate::fill) struct Key {
+    pub(in crate::fill) kind: BtreeKey,
     /// Of row 0.
     pub(super) start: i64,
     /// From row to row; above 0.
@@ -40,12 +45,22 @@ impl Key {
 }
 
 impl Index {
-    /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block; returns
-    /// how many blocks it has.
-    pub(super) fn work(&self, mut rows: Rows, pages: &Receiver<Vec<u32>>, stop: &Stop) -> Result<u32, Failure> {
+    /// How many it has; 0 before it is written.
+    pub(super) fn blocks(&self) -> u32 {
+        self.blocks.get().copied().unwrap_or(0)
+    }
+
+    /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block.
+    pub(super) fn work(
+        &self,
+        mut rows: Rows,
+        pages: &Receiver<Vec<u32>>,
+        stop: &Stop,
+    ) -> Result<(), Failure> {
         let mut builder = BtreeBuilder::new(self.ground.geometry, self.key.kind, self.fillfactor);
         let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
         let mut sink = |block: u32, page: &[u8]| gathered.take(block, page);
+        let mut keys = Vec::new();
         let mut block = 0;
         while let Some(rows_of_pages) = next(pages, stop) {
             for count in rows_of_pages {
@@ -55,15 +70,10 @@ impl Index {
                         let count = u16::try_from(count).expect("a page has at most 32768 bytes");
                         builder.push_run(self.key.of(range.start), first, count, &mut sink)?;
                     }
-                    Some(Batch::Range(range)) => {
-                        for (offset, row) in (1..).zip(range) {
-                            builder.push(self.key.of(row), TupleId { block, offset }, &mut sink)?;
-                        }
-                    }
-                    Some(Batch::Listed(rows)) => {
-                        for (offset, row) in (1..).zip(rows) {
-                            builder.push(self.key.of(row), TupleId { block, offset }, &mut sink)?;
-                        }
+                    Some(batch) => {
+                        keys.clear();
+                        keys.extend(batch.numbers().map(|row| self.key.of(row)));
+                        builder.push_keys(&keys, first, &mut sink)?;
                     }
                     None => {}
                 }
@@ -71,11 +81,13 @@ impl Index {
             }
         }
         if stop.is_set() {
-            return Ok(0);
+            return Ok(());
         }
         let blocks = builder.finish(&mut sink)?;
         gathered.finish(blocks)?;
-        Ok(blocks)
+        // Nobody else sets it.
+        let _ = self.blocks.set(blocks);
+        Ok(())
     }
 }
 
@@ -102,8 +114,7 @@ impl Gathered<'_> {
     fn take(&mut self, block: u32, page: &[u8]) -> Result<(), Failure> {
         let (number, within) = (block / PIECE_BLOCKS, (block % PIECE_BLOCKS) as usize);
         let spare = &mut self.spare;
-        let (buffer, pages) =
-            self.open.entry(number).or_insert_with(|| (spare.pop().unwrap_or_default(), 0));
+        let (buffer, pages) = self.open.entry(number).or_insert_with(|| (spare.pop().unwrap_or_default(), 0));
         let into = &mut buffer.of(PIECE_BLOCKS as usize * page.len())[within * page.len()..][..page.len()];
         into.copy_from_slice(page);
         if self.index.ground.checksums {

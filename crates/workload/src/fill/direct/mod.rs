@@ -11,12 +11,15 @@
 mod choice;
 mod crew;
 mod fork;
+mod form;
 mod ground;
 mod heap;
 mod index;
 mod pieces;
+mod promises;
 mod refusal;
 mod relation;
+mod statistics;
 
 use std::io::{self, ErrorKind};
 use std::sync::mpsc::channel;
@@ -29,11 +32,13 @@ use thiserror::Error;
 pub(super) use self::choice::{Choice, choice};
 pub use self::ground::Ground;
 pub use self::refusal::NotDirect;
+pub(super) use self::relation::{IndexFound, Relation, refuse};
+pub(super) use self::statistics::{ColumnStatistics, of as statistics};
 
 use self::crew::{Crew, Task};
 use self::fork::{Buffer, Fork};
 use self::heap::{Heap, PIECE, Placing};
-use self::index::Index;
+use self::index::{Index, Key};
 use self::pieces::{InTurn, Pieces};
 use super::copy::{Batch, Rows};
 use super::request::Persistence;
@@ -63,6 +68,16 @@ pub enum Failure {
     /// A table has no more than 2^32 - 2 blocks.
     #[error("the table has more blocks than PostgreSQL can count: give --partitions")]
     TooLarge,
+    /// A row is not as the table's constraints want it.
+    #[error("a row of {table} breaks {checks}: {row}. Nothing of it stays")]
+    Broken {
+        /// The table.
+        table: String,
+        /// Names of its CHECKs.
+        checks: String,
+        /// As text.
+        row: String,
+    },
     /// The server does not see what was written.
     #[error("{relation}: {found} bytes are in it by the server's account, {written} were written")]
     Unseen {
@@ -90,6 +105,8 @@ pub(super) struct Direct<'a> {
     pub(super) persistence: Persistence,
     /// Percent.
     pub(super) fillfactor: u8,
+    /// Whether it gets the free space map that a vacuum makes.
+    pub(super) vacuum: bool,
     /// Threads that make and write pages.
     pub(super) writers: u16,
 }
@@ -108,42 +125,45 @@ impl Direct<'_> {
             return Ok(0);
         }
         session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
-        let fork = relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
-        let mut indexes = relation::indexes(session, relation, self.table).await?;
-        let direct = indexes.iter().position(|index| index.key.is_some()).map(|at| indexes.remove(at));
-        let index = match &direct {
-            Some(found) => Some(self.index(session, found).await?),
-            None => None,
-        };
-        let write = self.write(fork, index, rows, sent);
+        let (found, fork) =
+            relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
+        let (mut direct, mut built) = (Vec::new(), Vec::new());
+        for index in relation::indexes(session, relation).await? {
+            match index.key(self.table) {
+                Some(key) => direct.push(self.index(session, index, key).await?),
+                None => built.push(index.name),
+            }
+        }
+        let write = self.write(fork, direct, rows, sent);
         // Without the session there is no transaction any more that the files could belong to.
         let written = tokio::select! {
             written = write => written?,
             lost = session.connection.ending() => return Err(lost.into()),
         };
-        for other in &indexes {
-            session.run(&format!("REINDEX INDEX {}", other.name)).await?;
+        for name in &built {
+            session.run(&format!("REINDEX INDEX {name}")).await?;
         }
-        self.look(session, relation, direct.as_ref().map(|index| index.name.as_str()), &written).await?;
+        self.look(session, relation, &written).await?;
+        promises::kept(session, relation, &found).await?;
         Ok(written.rows)
     }
 
-    async fn index(&self, session: &Session, found: &relation::IndexFound) -> Result<Index, Failure> {
-        let key = found.key.expect("chosen for it");
-        let fork = relation::index(session, self.ground, &found.name).await?;
-        Ok(Index { ground: self.ground.clone(), fork, key, fillfactor: found.fillfactor })
+    async fn index(&self, session: &Session, found: IndexFound, key: Key) -> Result<Index, Failure> {
+        let IndexFound { name, fillfactor, .. } = found;
+        let fork = relation::index(session, self.ground, &name).await?;
+        Ok(Index { name, ground: self.ground.clone(), fork, key, fillfactor, blocks: OnceLock::new() })
     }
 
-    /// Has threads write heap and index side by side, then the visibility map.
+    /// Has threads write heap and indexes side by side, then the visibility map.
     async fn write(
         &self,
         fork: Fork,
-        index: Option<Index>,
+        indexes: Vec<Index>,
         rows: Rows,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<Written, Failure> {
         let encoder = TupleEncoder::new(self.table).map_err(|error| NotDirect::Column(error.to_string()))?;
-        let (tell, pages) = channel();
+        let (tell, pages): (Vec<_>, Vec<_>) = indexes.iter().map(|_| channel()).unzip();
         let piece = self.rows_of(&encoder, &rows, PIECE);
         let heap = Arc::new(Heap {
             ground: self.ground.clone(),
@@ -151,33 +171,24 @@ impl Direct<'_> {
             encoder,
             fillfactor: self.fillfactor,
             pieces: Pieces::new(rows.clone(), piece),
-            placing: InTurn::new(Placing::new(index.is_some().then_some(tell))),
+            placing: InTurn::new(Placing::new(tell)),
         });
-        let index_blocks = Arc::new(OnceLock::new());
-        let index = index.map(Arc::new);
+        let indexes: Vec<Arc<Index>> = indexes.into_iter().map(Arc::new).collect();
         let mut tasks: Vec<Task> = Vec::new();
         for _ in 0..self.writers {
             let heap = Arc::clone(&heap);
             tasks.push(Box::new(move |stop, tell| heap.work(stop, tell)));
         }
-        if let Some(index) = index.clone() {
-            let blocks = Arc::clone(&index_blocks);
-            tasks.push(Box::new(move |stop, _| {
-                let written = index.work(rows, &pages, stop)?;
-                // Nobody else sets it.
-                let _ = blocks.set(written);
-                Ok(())
-            }));
+        for (index, pages) in indexes.iter().zip(pages) {
+            let (index, rows) = (Arc::clone(index), rows.clone());
+            tasks.push(Box::new(move |stop, _| index.work(rows, &pages, stop)));
         }
         Crew::start(tasks).finish(sent).await?;
         let (heap_blocks, rows) = heap.placing.look(|placing| (placing.blocks(), placing.rows()));
-        let written = Written {
-            rows,
-            heap_blocks,
-            map_blocks: self.map_blocks(heap_blocks),
-            index_blocks: index_blocks.get().copied(),
-        };
-        let finish: Task = Box::new(move |_, _| finish(&heap, index.as_deref(), written));
+        let [visible_blocks, free_blocks] = self.maps(heap_blocks);
+        let written = Written { rows, heap_blocks, visible_blocks, free_blocks, indexes };
+        let to_finish = written.clone();
+        let finish: Task = Box::new(move |_, _| finish(&heap, &to_finish));
         Crew::start(vec![finish]).finish(sent).await?;
         Ok(written)
     }
@@ -195,28 +206,25 @@ impl Direct<'_> {
         (bytes / u64::from(self.ground.geometry.block_size()) * u64::from(per_page)).max(1)
     }
 
-    fn map_blocks(&self, heap_blocks: u32) -> u32 {
-        let blocks = self.ground.geometry.visibility_map_blocks(heap_blocks.into());
-        u32::try_from(blocks).expect("there are fewer than heap blocks")
+    /// Blocks of the visibility map and of the free space map.
+    fn maps(&self, heap_blocks: u32) -> [u32; 2] {
+        let (geometry, heap_blocks) = (self.ground.geometry, u64::from(heap_blocks));
+        let free = if self.vacuum { geometry.free_space_map_blocks(heap_blocks) } else { 0 };
+        [geometry.visibility_map_blocks(heap_blocks), free]
+            .map(|blocks| u32::try_from(blocks).expect("there are hardly more than heap blocks"))
     }
 
     /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
     /// page's checksum, and the index's first.
-    async fn look(
-        &self,
-        session: &Session,
-        relation: &str,
-        index: Option<&str>,
-        written: &Written,
-    ) -> Result<(), Failure> {
+    async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
         let block_size = u64::from(self.ground.geometry.block_size());
-        let forks = [
-            (Some(relation), "main", Some(written.heap_blocks)),
-            (Some(relation), "vm", Some(written.map_blocks)),
-            (index, "main", written.index_blocks),
+        let of_heap = [
+            (relation, "main", written.heap_blocks),
+            (relation, "vm", written.visible_blocks),
+            (relation, "fsm", written.free_blocks),
         ];
-        for (name, fork, blocks) in forks {
-            let (Some(name), Some(blocks)) = (name, blocks) else { continue };
+        let of_indexes = written.indexes.iter().map(|index| (&*index.name, "main", index.blocks()));
+        for (name, fork, blocks) in of_heap.into_iter().chain(of_indexes) {
             let row =
                 session.row("SELECT pg_relation_size(to_regclass($1), $2) AS bytes", &[&name, &fork]).await?;
             let found = row.get::<_, i64>("bytes").unsigned_abs();
@@ -241,29 +249,35 @@ impl Direct<'_> {
 }
 
 /// What came to be.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Written {
     rows: u64,
     heap_blocks: u32,
-    map_blocks: u32,
-    index_blocks: Option<u32>,
+    visible_blocks: u32,
+    free_blocks: u32,
+    indexes: Vec<Arc<Index>>,
 }
 
-/// Writes the visibility map, and has all reach the disk.
-fn finish(heap: &Heap, index: Option<&Index>, written: Written) -> Result<(), Failure> {
-    let map = heap.fork.beside("_vm");
-    let mut buffer = Buffer::default();
-    let page = buffer.of(heap.ground.geometry.block_size() as usize);
-    for block in 0..written.map_blocks {
-        visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
-        map.write(block, page).map_err(|error| map.failure(error))?;
+/// Writes the maps, and has all reach the disk. There is no free space to tell of that a fillfactor would let
+/// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
+fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
+    let [visible, free] = ["_vm", "_fsm"].map(|suffix| heap.fork.beside(suffix));
+    let block_size = heap.ground.geometry.block_size() as usize;
+    let mut page = Buffer::default();
+    let page = page.of(block_size);
+    for block in 0..written.free_blocks {
+        free.write(block, page).map_err(|error| free.failure(error))?;
     }
-    let forks = [Some(&heap.fork), Some(&map), index.map(|index| &index.fork)];
-    let forks = || forks.into_iter().flatten();
-    for fork in forks() {
+    for block in 0..written.visible_blocks {
+        visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
+        visible.write(block, page).map_err(|error| visible.failure(error))?;
+    }
+    let of_indexes = written.indexes.iter().map(|index| &index.fork);
+    let forks: Vec<&Fork> = [&heap.fork, &visible, &free].into_iter().chain(of_indexes).collect();
+    for fork in &forks {
         fork.sync().map_err(|error| fork.failure(error))?;
     }
-    for fork in forks() {
+    for fork in forks {
         fork.keep();
     }
     Ok(())

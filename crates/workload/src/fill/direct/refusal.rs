@@ -12,28 +12,26 @@ pub enum NotDirect {
          path here (a container's volume, say) give --data-directory PATH"
     )]
     Unseen,
-    /// The directory that was named is another server's.
-    #[error("--data-directory {path} is not this server's: {problem}")]
-    OtherServer {
-        /// As given.
-        path: String,
-        /// What does not fit.
-        problem: String,
-    },
     /// What the server has just made is not in the directory.
-    #[error("{path} is not as the server says: this is a copy of its data directory. Nothing was written")]
+    #[error(
+        "{path} is not as the server says: the directory is a copy of its data directory, or a tablespace has another path here. Nothing was written"
+    )]
     Copy {
         /// The file.
         path: String,
     },
     /// Its files may not be written.
-    #[error("{path} may not be written by this operating system user: run pgrig as the server's own, or as root")]
+    #[error(
+        "{path} may not be written by this operating system user: run pgrig as the server's own, or as root"
+    )]
     ReadOnly {
         /// The data directory.
         path: String,
     },
     /// A format that is not known here.
-    #[error("the server's {what} is {found}, pages are written here for {known} only: leave out --method direct")]
+    #[error(
+        "the server's {what} is {found}, pages are written here for {known} only: leave out --method direct"
+    )]
     Format {
         /// Which part of the format.
         what: &'static str,
@@ -70,7 +68,9 @@ pub enum NotDirect {
     #[error("{0}")]
     Column(String),
     /// A row is too long.
-    #[error("its rows may have {longest} bytes, and from {threshold} on PostgreSQL compresses them or moves parts of them out (TOAST)")]
+    #[error(
+        "its rows may have {longest} bytes, and above {threshold} PostgreSQL compresses them or moves parts of them out (TOAST)"
+    )]
     Toast {
         /// Of a row, bytes.
         longest: u32,
@@ -80,8 +80,16 @@ pub enum NotDirect {
     /// The server itself has to look at each row.
     #[error("{0}, which only the server can see to")]
     Duties(String),
+    /// A table that is there cannot be given new files.
+    #[error("a table that is there is truncated in the transaction that fills it, and {0}")]
+    Truncate(String),
+    /// What --ddl makes of it is more than an empty table.
+    #[error("{0}")]
+    Ddl(String),
     /// Its size follows only from its rows.
-    #[error("how many rows a size takes is known only afterwards for this table: give --rows instead of a SIZE")]
+    #[error(
+        "how many rows a size takes is known only afterwards for this table: give --rows instead of a SIZE"
+    )]
     Size,
     /// The relation is not as it should be in the transaction that fills it.
     #[error("{relation} is not what was expected: {problem}. Nothing was written")]

@@ -1,92 +1,261 @@
-//! A relation within the transaction that fills it: proved to be new, empty, locked and as planned, before
-//! anything is written into its files.
+//! What the server says of a relation: asked before a fill is planned, and once more within the transaction
+//! that fills it, where it has to be new, empty and locked, before anything is written into its files.
 
 use std::path::PathBuf;
 
 use page::BtreeKey;
-use rowgen::{Column, Kind, Table, Values};
+use rowgen::{Kind, Table, Values};
+use serde::Deserialize;
+use tokio_postgres::Row;
+use tokio_postgres::types::Json;
 
 use super::fork::Fork;
 use super::ground::Ground;
 use super::index::Key;
-use super::{Failure, NotDirect};
+use super::{Failure, NotDirect, form};
 use crate::fill::request::Persistence;
 use crate::fill::session::Session;
 
-/// An index of a relation.
-pub(super) struct IndexFound {
+/// A table or an index.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
+pub(in crate::fill) struct Relation {
+    /// Within the data directory.
+    path: Option<String>,
+    access_method: Option<String>,
+    /// `relkind`.
+    kind: String,
+    /// `relpersistence`.
+    persistence: String,
+    /// Of the main fork.
+    pub(in crate::fill) bytes: u64,
+    pub(in crate::fill) has_toast: bool,
+    /// Whether this transaction has made or truncated it.
+    pub(in crate::fill) is_new: bool,
+    is_locked: bool,
+    /// In their order, with those that were dropped.
+    pub(super) attributes: Vec<Attribute>,
+    /// Enforced CHECKs.
+    pub(super) checks: Vec<Check>,
+    foreign_keys: Vec<String>,
+    /// Those that fire on INSERT, and so for each row of a COPY.
+    triggers: Vec<String>,
+    truncate_triggers: Vec<String>,
+    /// Other tables.
+    referenced_by: Vec<String>,
+    has_children: bool,
+    may_truncate: bool,
+    may_select: bool,
+    may_reindex: bool,
+}
+
+/// A table's attribute.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) dropped: bool,
+    /// Its type with modifiers.
+    pub(super) type_sql: String,
+    /// The type below all domains.
+    pub(super) base_oid: u32,
+    /// `atttypmod`, or a domain's `typtypmod`.
+    pub(super) base_modifier: i32,
+    /// The type below all domains, with modifiers.
+    pub(super) base_sql: String,
+    pub(super) has_domain_checks: bool,
+    pub(super) not_null: bool,
+    /// STORAGE PLAIN of a type of varying length: no short headers.
+    pub(super) has_plain_storage: bool,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Check {
+    pub(super) name: String,
+    pub(super) expression: String,
+}
+
+impl Relation {
+    /// The query for [`Self::of`]; its parameter is a qualified name.
+    pub(in crate::fill) const QUERY: &str = include_str!("../../sql/direct_relation.sql");
+
+    pub(in crate::fill) fn of(row: &Row) -> Self {
+        let Json(attributes) = row.get("attributes");
+        let Json(checks) = row.get("checks");
+        Self {
+            path: row.get("path"),
+            access_method: row.get("access_method"),
+            kind: row.get("kind"),
+            persistence: row.get("persistence"),
+            bytes: row.get::<_, Option<i64>>("bytes").unwrap_or_default().unsigned_abs(),
+            has_toast: row.get("has_toast"),
+            is_new: row.get("is_new"),
+            is_locked: row.get("is_locked"),
+            attributes,
+            checks,
+            foreign_keys: row.get("foreign_keys"),
+            triggers: row.get("triggers"),
+            truncate_triggers: row.get("truncate_triggers"),
+            referenced_by: row.get("referenced_by"),
+            has_children: row.get("has_children"),
+            may_truncate: row.get("may_truncate"),
+            may_select: row.get("may_select"),
+            may_reindex: row.get("may_reindex"),
+        }
+    }
+
+    /// Whether the table can hold rows that nobody but their maker has looked at; CHECKs can be asked for
+    /// afterwards.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(in crate::fill) fn takes(&self, table: &Table) -> Result<(), NotDirect> {
+        if self.kind == "p" {
+            return Err(NotDirect::Duties("it is partitioned".to_owned()));
+        }
+        if self.access_method.as_deref() != Some("heap") {
+            return Err(NotDirect::AccessMethod { found: self.access_method.clone().unwrap_or_default() });
+        }
+        let duties = [
+            (&self.triggers, "triggers run for its rows"),
+            (&self.foreign_keys, "foreign keys have its rows looked up"),
+        ];
+        if let Some((names, duty)) = duties.into_iter().find(|(names, _)| !names.is_empty()) {
+            return Err(NotDirect::Duties(format!("{duty}: {}", names.join(", "))));
+        }
+        form::fits(&self.attributes, table)
+    }
+
+    /// Whether a table that is there can be given new files; `indexes`: whether the server has to build some.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(in crate::fill) fn can_begin_anew(&self) -> Result<(), NotDirect> {
+        let problem = if !self.may_truncate || !self.may_select {
+            "this role may not do so, or not see whether it is empty: GRANT SELECT, TRUNCATE on it".to_owned()
+        } else if self.has_children {
+            "other tables inherit from it".to_owned()
+        } else if !self.referenced_by.is_empty() {
+            format!("foreign keys of {} reference it", self.referenced_by.join(", "))
+        } else if !self.truncate_triggers.is_empty() {
+            format!("triggers run for that: {}", self.truncate_triggers.join(", "))
+        } else {
+            return Ok(());
+        };
+        Err(NotDirect::Truncate(problem))
+    }
+
+    /// Whether the role may have the server build its indexes.
+    pub(in crate::fill) fn may_reindex(&self) -> bool {
+        self.may_reindex
+    }
+}
+
+/// An index of a table.
+#[derive(Clone, Debug)]
+pub(in crate::fill) struct IndexFound {
     /// Qualified and quoted.
     pub(super) name: String,
     /// Percent.
-    pub(super) fillfactor: u8,
-    /// How its keys follow from rows' numbers; none if the server has to build it.
-    pub(super) key: Option<Key>,
+    pub(in crate::fill) fillfactor: u8,
+    /// The only column of a plain ascending B-tree.
+    key_column: Option<String>,
 }
 
-/// Looks at a table's main fork in its transaction. `columns` are those that rows were made for.
+impl IndexFound {
+    /// The query for [`Self::of`]; its parameter is a table's qualified name.
+    pub(in crate::fill) const QUERY: &str = include_str!("../../sql/direct_indexes.sql");
+
+    pub(in crate::fill) fn of(row: &Row) -> Self {
+        Self {
+            name: row.get("name"),
+            fillfactor: u8::try_from(row.get::<_, i32>("fillfactor")).unwrap_or(page::LEAF_FILLFACTOR),
+            key_column: row.get("key_column"),
+        }
+    }
+
+    /// How its keys follow from the numbers of the table's rows, if they ascend with them; none if the server
+    /// has to build it.
+    pub(in crate::fill) fn key(&self, table: &Table) -> Option<Key> {
+        let column = table.columns.iter().find(|column| Some(&column.name) == self.key_column.as_ref())?;
+        let Values::Serial { start, step } = column.values else { return None };
+        // Dates and times are stored as the integers that they are counted in.
+        let kind = match column.kind {
+            Kind::Int2 => BtreeKey::Int2,
+            Kind::Int4 | Kind::Date => BtreeKey::Int4,
+            Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => BtreeKey::Int8,
+            _ => return None,
+        };
+        let units = column.kind.units()?;
+        // Past the end of the type values begin again.
+        let last = i128::from(start) + i128::from(step) * i128::from(table.rows.saturating_sub(1));
+        let ascends = step > 0 && start >= units.low && last <= i128::from(units.high);
+        ascends.then_some(Key { kind, start, step })
+    }
+}
+
+/// A table's indexes.
+pub(super) async fn indexes(session: &Session, name: &str) -> Result<Vec<IndexFound>, Failure> {
+    let rows = session.rows(IndexFound::QUERY, &[&name]).await?;
+    Ok(rows.iter().map(IndexFound::of).collect())
+}
+
+/// Looks at a table in its transaction, and opens its main fork. `table` is what rows were made for.
 pub(super) async fn heap(
     session: &Session,
     ground: &Ground,
     name: &str,
     table: &Table,
     persistence: Persistence,
-) -> Result<Fork, Failure> {
-    let row = session.row(include_str!("../../sql/direct_relation.sql"), &[&name]).await?;
-    let refuse = |problem: String| {
-        Failure::NotDirect(NotDirect::Relation { relation: name.to_owned(), problem })
-    };
-    let kind: String = row.get("kind");
-    let access_method: Option<String> = row.get("access_method");
+) -> Result<(Relation, Fork), Failure> {
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
+    relation.takes(table)?;
     let expected = match persistence {
         Persistence::Logged => "p",
         Persistence::Unlogged => "u",
     };
-    let columns: Vec<String> = row.get("columns");
-    if kind != "r" {
-        return Err(refuse(format!("it is no ordinary table (relkind {kind})")));
-    }
-    if access_method.as_deref() != Some("heap") {
-        let found = access_method.unwrap_or_default();
-        return Err(Failure::NotDirect(NotDirect::AccessMethod { found }));
-    }
-    if row.get::<_, String>("persistence") != expected {
-        return Err(refuse("it is logged or unlogged, other than when this was planned".to_owned()));
-    }
-    if !table.columns.iter().map(|column| &column.name).eq(&columns) {
-        return Err(refuse(format!("it has the columns {}", columns.join(", "))));
-    }
-    if row.get("has_plain_storage") {
-        return Err(refuse("a column has STORAGE PLAIN".to_owned()));
-    }
-    if !row.get::<_, bool>("is_new") {
-        return Err(refuse("it was not made in this transaction".to_owned()));
-    }
-    if !row.get::<_, bool>("is_locked") {
-        return Err(refuse("it is not locked".to_owned()));
-    }
-    if row.get::<_, i64>("bytes") != 0 {
-        return Err(refuse("it is not empty".to_owned()));
-    }
-    open(ground, row.get("path"), 0)
+    let problem = if relation.kind != "r" {
+        Some("it is no ordinary table")
+    } else if relation.persistence != expected {
+        Some("it is logged or unlogged, other than when this was planned")
+    } else if !relation.is_new {
+        Some("it was not made in this transaction")
+    } else if !relation.is_locked {
+        Some("it is not locked")
+    } else if relation.bytes != 0 {
+        Some("it is not empty")
+    } else {
+        None
+    };
+    refuse(name, problem)?;
+    let fork = open(ground, &relation, 0)?;
+    Ok((relation, fork))
 }
 
 /// Looks at an index in the transaction that made it: it has a metapage and nothing else.
 pub(super) async fn index(session: &Session, ground: &Ground, name: &str) -> Result<Fork, Failure> {
-    let row = session.row(include_str!("../../sql/direct_relation.sql"), &[&name]).await?;
-    let block = i64::from(ground.geometry.block_size());
-    let bytes: i64 = row.get("bytes");
-    let access_method: Option<String> = row.get("access_method");
-    if bytes != block || !row.get::<_, bool>("is_new") || access_method.as_deref() != Some("btree") {
-        let problem = "it is no new and empty B-tree".to_owned();
-        return Err(Failure::NotDirect(NotDirect::Relation { relation: name.to_owned(), problem }));
-    }
-    open(ground, row.get("path"), bytes.unsigned_abs())
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
+    let is_empty = relation.bytes == u64::from(ground.geometry.block_size());
+    let is_as_made = is_empty && relation.is_new && relation.access_method.as_deref() == Some("btree");
+    refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;
+    open(ground, &relation, relation.bytes)
+}
+
+/// Refuses a relation that is not as it has to be.
+///
+/// # Errors
+/// If there is a problem.
+pub(in crate::fill) fn refuse(name: &str, problem: Option<&str>) -> Result<(), NotDirect> {
+    let refused =
+        |problem: &str| NotDirect::Relation { relation: name.to_owned(), problem: problem.to_owned() };
+    problem.map_or(Ok(()), |problem| Err(refused(problem)))
 }
 
 /// Opens the main fork. That the file is where this machine sees the data directory, with the length that
 /// the server says, shows that the directory is the one that the server works in, and no copy of it.
-fn open(ground: &Ground, path: &str, bytes: u64) -> Result<Fork, Failure> {
-    let path = ground.data_directory.join(path);
+fn open(ground: &Ground, relation: &Relation, bytes: u64) -> Result<Fork, Failure> {
+    let path = ground.data_directory.join(relation.path.as_deref().unwrap_or_default());
     let failed = |path: &PathBuf, source| Failure::File { path: path.display().to_string(), source };
     match std::fs::metadata(&path) {
         Ok(file) if file.len() == bytes => {}
@@ -95,39 +264,4 @@ fn open(ground: &Ground, path: &str, bytes: u64) -> Result<Fork, Failure> {
         }
     }
     Fork::of_server(path.clone(), ground.geometry, ground.segments).map_err(|error| failed(&path, error))
-}
-
-/// The table's indexes, and which of them can be built from sequential keys.
-pub(super) async fn indexes(session: &Session, name: &str, table: &Table) -> Result<Vec<IndexFound>, Failure> {
-    let client = &session.connection.client;
-    let rows = match client.query(include_str!("../../sql/direct_indexes.sql"), &[&name]).await {
-        Ok(rows) => rows,
-        Err(error) => return Err(session.connection.explain(error).await.into()),
-    };
-    let found = |row: &tokio_postgres::Row| {
-        let column: Option<String> = row.get("key_column");
-        let column = table.columns.iter().find(|known| Some(&known.name) == column.as_ref());
-        IndexFound {
-            name: row.get("name"),
-            fillfactor: u8::try_from(row.get::<_, i32>("fillfactor")).unwrap_or(page::LEAF_FILLFACTOR),
-            key: column.and_then(|column| sequential(column, table.rows)),
-        }
-    };
-    Ok(rows.iter().map(found).collect())
-}
-
-/// The key that a column is if its values ascend with the rows.
-fn sequential(column: &Column, rows: u64) -> Option<Key> {
-    let kind = match column.kind {
-        Kind::Int2 => BtreeKey::Int2,
-        Kind::Int4 => BtreeKey::Int4,
-        Kind::Int8 => BtreeKey::Int8,
-        _ => return None,
-    };
-    let Values::Serial { start, step } = column.values else { return None };
-    let bits = 8 * kind.length();
-    let most = i64::MAX >> (64 - bits);
-    // Past the end of the type values begin again.
-    let last = i128::from(start) + i128::from(step) * i128::from(rows.saturating_sub(1));
-    (step > 0 && last <= i128::from(most)).then_some(Key { kind, start, step })
 }

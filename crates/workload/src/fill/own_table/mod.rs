@@ -1,7 +1,8 @@
-//! A table of the user's: described by its catalog, loaded by COPY chunk by chunk, until it has the
-//! rows or the size that was asked for.
+//! A table of the user's: described by its catalog, filled with finished pages where that can be, else loaded by
+//! COPY chunk by chunk, until it has the rows or the size that was asked for.
 
 mod key;
+mod pages;
 mod rules;
 mod width;
 
@@ -9,6 +10,7 @@ use rowgen::{ColumnSpec, Format};
 use tokio_postgres::Client;
 use tokio_postgres::error::ErrorPosition;
 
+use self::pages::Candidate;
 use super::ddl;
 use super::error::FillError;
 use super::ledger::{self, Unfinished};
@@ -27,8 +29,8 @@ struct Seen {
     first_row: u64,
     /// Whether the role may VACUUM it.
     may_vacuum: bool,
-    /// How many indexes it has.
-    indexes: u64,
+    /// Its files and indexes.
+    candidate: Candidate,
     /// What table and indexes shall take in the end, bytes, if a size was asked for.
     until_size: Option<u64>,
     /// Whether --schema has to be created first.
@@ -191,7 +193,7 @@ impl Look<'_> {
         let first_row = begun.charter.first_row;
         let key = key::row_key(self.connection, &info, &table, first_row, begun.rows).await?;
         let binary = begun.charter.binary;
-        let width = width::of_row(&table, None);
+        let width = width::of_row(&table, self.survey.server.geometry, None);
         let rows = Rows { table, binary, width, key, most: None, warnings: Vec::new() };
         let seen = Seen { until_size: begun.charter.until_size, ..self.seen(info, rows, first_row).await? };
         rules::plan(self.survey, request, seen, Some(begun))
@@ -214,7 +216,7 @@ impl Look<'_> {
             table.seed = table.seed.wrapping_add(self.bytes_present(&info).await?);
         }
         warnings.extend(verified.warnings);
-        let width = width::of_row(&table, verified.bytes_per_row);
+        let width = width::of_row(&table, self.survey.server.geometry, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
         let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
         self.seen(info, Rows { table, binary, width, key, most, warnings }, first_row).await
@@ -228,11 +230,11 @@ impl Look<'_> {
         }
         Ok(Seen {
             until_size: self.until_size(&info).await?,
+            candidate: Candidate::of(self.connection, &info).await?,
             info,
             rows,
             first_row,
             may_vacuum: row.get("may_vacuum"),
-            indexes: u64::try_from(row.get::<_, i64>("indexes")).unwrap_or_default(),
             create_schema: false,
             stale_ledger: None,
         })

@@ -3,7 +3,9 @@
 use std::num::NonZeroU16;
 
 use super::Seen;
+use super::pages::Pages;
 use crate::fill::chunks::{Chunking, Spread};
+use crate::fill::direct::{self, Ground};
 use crate::fill::error::FillError;
 use crate::fill::ledger::Unfinished;
 use crate::fill::plan::{Method, Plan, Prediction, Rows};
@@ -17,11 +19,26 @@ const LARGE_CHUNK: u64 = 16 << 20;
 const CHUNKS: u64 = 40;
 /// What an entry of an index takes with its share of the page, bytes, roughly: a key of 8 to 16 bytes
 /// with header and line pointer, on pages that are two thirds full.
-const INDEX_ENTRY: u64 = 40;
+pub(super) const INDEX_ENTRY: u64 = 40;
 /// Rows below which a further stream does not pay.
 const FEW_ROWS: u64 = 100_000;
 /// Streams that are chosen at most.
 const MOST_STREAMS: u16 = 8;
+
+/// How the rows get into the table.
+struct Load {
+    method: Method,
+    ground: Option<Ground>,
+    /// Rows at most.
+    rows: Option<u64>,
+    chunk_rows: u64,
+    /// What table and indexes shall take in the end, bytes, where that is measured as they grow.
+    until_size: Option<u64>,
+    streams: NonZeroU16,
+    vacuum: &'static str,
+    predicted: Prediction,
+    reasons: Vec<String>,
+}
 
 /// The plan for the table that was seen; `unfinished` is what an interrupted run has done.
 pub(super) fn plan(
@@ -30,21 +47,30 @@ pub(super) fn plan(
     seen: Seen,
     unfinished: Option<Unfinished>,
 ) -> Result<Plan, FillError> {
-    let Seen { info, mut rows, first_row, may_vacuum, indexes, until_size, create_schema, stale_ledger } =
+    let Seen { info, mut rows, first_row, may_vacuum, candidate, until_size, create_schema, stale_ledger } =
         seen;
-    let row = rows.width + INDEX_ENTRY * indexes;
+    let row = rows.width + INDEX_ENTRY * candidate.indexes();
     let (wanted, chunk_rows) = match &unfinished {
         Some(begun) => (begun.charter.rows, begun.charter.chunk_rows),
         None => (wanted(request, &rows, row, &info.display_name())?, chunk_rows(request, rows.width, row)),
     };
+    let begun = unfinished.as_ref().and(wanted);
+    let pages = candidate.pages(request, survey.server.geometry, &rows, first_row, begun);
+    let suits = pages.as_ref().map(|_| ()).map_err(Clone::clone);
+    let choice =
+        direct::choice(request, &survey.server, survey.site, &survey.ground, unfinished.as_ref(), suits)?;
     let (format, format_reason) = format(survey, request, rows.binary)?;
-    let heap_rows = match (request.amount, wanted) {
-        (Amount::Rows(rows), _) => rows,
-        _ => chunk_rows,
+    let load = if let (Some(ground), Ok(pages)) = (choice.ground(), pages) {
+        rows.table.rows = first_row.saturating_add(pages.rows);
+        let streams = request.streams.unwrap_or_else(|| survey.site.writers());
+        by_pages(&pages, ground.clone(), streams, choice.reason())
+    } else {
+        let chunks = Chunks { rows: wanted, chunk_rows, width: rows.width, row, until_size };
+        let reasons =
+            ["chunk by chunk: it is a table of your own".to_owned()].into_iter().chain(choice.reason());
+        let format_reason = format!("{} format: {format_reason}", format.name());
+        by_copy(survey, request, &chunks, reasons.chain([format_reason]).collect())
     };
-    let heap = heap_rows.saturating_mul(rows.width);
-    let sizes = Sizes { heap, index: heap_rows.saturating_mul(row).saturating_sub(heap) };
-    let logged = request.persistence == Persistence::Logged;
     let mut steps = request.steps.clone();
     if !may_vacuum && steps.include(InitStep::Vacuum) {
         steps = steps.without(InitStep::Vacuum);
@@ -64,12 +90,9 @@ pub(super) fn plan(
         dropped: Vec::new(),
         dropped_bytes: 0,
         stale_ledger,
-        until_size,
-        reasons: vec![
-            "chunk by chunk: it is a table of your own".to_owned(),
-            format!("{} format: {format_reason}", format.name()),
-        ],
-        chunking: Chunking { first_row, rows: wanted, chunk_rows, spread: Spread::Table },
+        until_size: load.until_size,
+        reasons: load.reasons,
+        chunking: Chunking { first_row, rows: load.rows, chunk_rows: load.chunk_rows, spread: Spread::Table },
         unfinished,
         scale: 1,
         scale_before: 0,
@@ -82,19 +105,67 @@ pub(super) fn plan(
         index_tablespace: None,
         autovacuum: true,
         payload: request.payload,
-        method: Method::ChunkedCopy,
-        ground: None,
-        streams: request.streams.unwrap_or_else(|| streams(survey, wanted)),
-        copy_rows: chunk_rows,
+        method: load.method,
+        ground: load.ground,
+        streams: load.streams,
+        copy_rows: load.chunk_rows,
         write_behind: false,
         flush_early: true,
-        vacuum: steps.include(InitStep::Vacuum).then_some("FREEZE, ANALYZE"),
+        vacuum: steps.include(InitStep::Vacuum).then_some(load.vacuum),
         steps,
         format,
         index_build: None,
-        predicted: Prediction { sizes, wal: if logged { sizes.total() } else { 0 }, temporary: 0 },
+        predicted: load.predicted,
         described: Some(rows),
     })
+}
+
+/// Rows chunk by chunk.
+struct Chunks {
+    rows: Option<u64>,
+    chunk_rows: u64,
+    /// What a row takes without its indexes, and with them, bytes.
+    width: u64,
+    row: u64,
+    until_size: Option<u64>,
+}
+
+fn by_copy(survey: &Survey, request: &Request, chunks: &Chunks, reasons: Vec<String>) -> Load {
+    let &Chunks { rows, chunk_rows, width, row, until_size } = chunks;
+    let predicted_rows = match request.amount {
+        Amount::Rows(rows) => rows,
+        _ => chunk_rows,
+    };
+    let heap = predicted_rows.saturating_mul(width);
+    let sizes = Sizes { heap, index: predicted_rows.saturating_mul(row).saturating_sub(heap) };
+    let logged = request.persistence == Persistence::Logged;
+    Load {
+        method: Method::ChunkedCopy,
+        ground: None,
+        rows,
+        chunk_rows,
+        until_size,
+        streams: request.streams.unwrap_or_else(|| streams(survey, rows)),
+        vacuum: "FREEZE, ANALYZE",
+        predicted: Prediction { sizes, wal: if logged { sizes.total() } else { 0 }, temporary: 0 },
+        reasons,
+    }
+}
+
+/// All rows in one transaction, past the server.
+fn by_pages(pages: &Pages, ground: Ground, streams: NonZeroU16, reason: Option<String>) -> Load {
+    Load {
+        method: Method::Direct,
+        ground: Some(ground),
+        rows: Some(pages.rows),
+        chunk_rows: pages.rows,
+        until_size: None,
+        streams,
+        vacuum: "ANALYZE",
+        // Rows of permanent tables come so only where they need no WAL.
+        predicted: Prediction { sizes: pages.sizes, wal: 0, temporary: 0 },
+        reasons: Vec::from_iter(reason),
+    }
 }
 
 /// Rows that are loaded at most. `row` is what one takes, about.

@@ -1,20 +1,17 @@
 //! What a row takes, before there is any.
 
-use page::{LINE_POINTER, max_align};
+use page::{Geometry, LINE_POINTER, TUPLE_HEADER, max_align};
 use rowgen::{Storage, Stored, Table};
 
 /// Rows whose stored size is looked at to predict the others'.
 const SAMPLE: u64 = 1_000;
-/// `HeapTupleHeaderData` up to the null bitmap, bytes.
-const TUPLE_HEADER: u32 = 23;
-/// `TOAST_TUPLE_THRESHOLD`: longer tuples are compressed, and moved out if they are still too long.
-const TOASTED_FROM: u64 = 2032;
 
 /// Bytes of a row: as the values tell; where they are so long that the server may compress them, as the
 /// server stored `sample`.
-pub(super) fn of_row(table: &Table, sample: Option<u64>) -> u64 {
+pub(super) fn of_row(table: &Table, geometry: Geometry, sample: Option<u64>) -> u64 {
     let row = row(table);
-    sample.filter(|sample| row > TOASTED_FROM && *sample > 0).unwrap_or(row)
+    let is_toasted = row > u64::from(geometry.toast_threshold());
+    sample.filter(|sample| is_toasted && *sample > 0).unwrap_or(row)
 }
 
 /// Heap bytes of a row with its line pointer, on average over a sample.

@@ -1,0 +1,125 @@
+//! `pgrig blockio`: request → plan → trials → run document and tables.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use measure::{FORMAT_VERSION, Note, Run, Status};
+use pgserver::Home;
+use tokio::runtime::Builder;
+use workload::blockio::{self, Baseline, BlockioError, Plan, Request};
+use workload::fill::Survey;
+
+use super::blockio_progress::BlockioProgress;
+use super::blockio_text;
+use super::fill::{farewell, on_server};
+use crate::args::BlockioArgs;
+use crate::exit::Usage;
+use crate::interrupt::interrupted;
+use crate::printer::Printer;
+use crate::runs::{RunFile, identify};
+use crate::target::Chosen;
+
+/// Measures the server that the arguments name.
+pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> anyhow::Result<()> {
+    let request = arguments.request();
+    request.check()?;
+    let baseline = arguments.baseline.as_deref().map(|file| baseline(file, &request)).transpose()?;
+    // One thread: an answer then reaches whoever times it without waking another one.
+    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
+        measure(arguments, &request, baseline.as_ref(), home, chosen, printer).await
+    })
+}
+
+/// Read before anything is done, so that a wrong one costs nothing.
+fn baseline(file: &Path, request: &Request) -> anyhow::Result<Baseline> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| Usage(format!("cannot read --baseline {}: {error}", file.display())))?;
+    Ok(Baseline::read(&text, request)?)
+}
+
+async fn measure(
+    arguments: &BlockioArgs,
+    request: &Request,
+    baseline: Option<&Baseline>,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let connection = chosen.connect(printer).await?;
+    let survey = Survey::of(&connection, &chosen.data_directory(None)?).await?;
+    if !arguments.explain {
+        blockio::clear_leftovers(&chosen.target, request).await?;
+    }
+    let plan = Plan::new(&connection, &survey, request).await?;
+    // The run has sessions of its own.
+    connection.close().await;
+    if arguments.explain {
+        if arguments.json.is_some() {
+            return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
+        }
+        return Ok(printer.result(blockio_text::plan(&plan, &survey))?);
+    }
+    printer.say(blockio_text::plan(&plan, &survey) + "\n");
+
+    let (id, started_at) = identify("blockio");
+    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut run = Run {
+        format_version: FORMAT_VERSION,
+        id,
+        verb: "blockio".to_owned(),
+        started_at,
+        status: Status::Unfinished,
+        request: serde_json::to_value(request)?,
+        plan: serde_json::to_value(&plan)?,
+        environment: survey.environment.clone(),
+        trials: Vec::new(),
+        notes: Vec::new(),
+    };
+    file.save(&run)?;
+    let progress = BlockioProgress::new(&plan, printer);
+    let mut unsaved = None;
+    let work = blockio::run(&chosen.target, &survey, &plan, &progress, interrupted(printer), |outcome| {
+        run.trials.extend(outcome.trials(&plan));
+        for text in outcome.notes {
+            let note = Note { text };
+            if !run.notes.contains(&note) {
+                run.notes.push(note);
+            }
+        }
+        unsaved = file.save(&run).err();
+    });
+    let result = Box::pin(work).await;
+    drop(progress);
+    run.status = match &result {
+        Ok(()) => Status::Done,
+        Err(BlockioError::Interrupted { .. }) => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    if let Err(error) = &result {
+        run.notes.push(Note { text: error.to_string() });
+    }
+    let saved = file.finish(&run);
+    if let Err(error) = result {
+        // What went wrong first is what counts; a full disk may be why both did.
+        if let Err(unsaved) = saved {
+            printer.warn(format!("{unsaved:#}"));
+        }
+        return Err(error.into());
+    }
+    saved?;
+    unsaved.map_or(Ok(()), Err).context("while trials went on")?;
+    printer.result(blockio_text::results(&plan, &run))?;
+    if let Some(baseline) = baseline {
+        printer.result(blockio_text::comparison(baseline, request, &run))?;
+    }
+    printer.say("");
+    for note in &run.notes {
+        printer.say(format!("note: {}", note.text));
+    }
+    for hint in blockio_text::hints(arguments, &plan, &run) {
+        printer.say(hint);
+    }
+    farewell(chosen, &file, printer);
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! `jsonb` (`utils/jsonb.h`, `convertJsonbValue` in `utils/adt/jsonb_util.c`), from JSON without escapes,
+//! exponents and keys that come twice.
+
+use super::attribute::{HEADER, long_header, pad, write_numeric};
+use super::literal::decimal;
+
+/// Containers in one another; the server allows many more.
+const DEEPEST: u32 = 32;
+
+/// `JB_FSCALAR`, `JB_FOBJECT`, `JB_FARRAY`: what a container's number of items goes with.
+const SCALAR: u32 = 0x1000_0000;
+const OBJECT: u32 = 0x2000_0000;
+const ARRAY: u32 = 0x4000_0000;
+/// `JENTRY_HAS_OFF`: an entry with where its item ends; others have how long it is.
+const HAS_OFFSET: u32 = 0x8000_0000;
+/// `JB_OFFSET_STRIDE`: from one such entry to the next.
+const STRIDE: usize = 32;
+/// `VARHDRSZ` and entries are aligned to an int.
+const ALIGN: u32 = 4;
+
+enum Node<'a> {
+    Null,
+    Bool(bool),
+    Text(&'a str),
+    /// So many, and how many of its digits are decimals.
+    Number(i64, i16),
+    /// Items of an array, or an object's keys and then their values; the header tells which, and how many.
+    Container(u32, Vec<Node<'a>>),
+}
+
+/// Appends a `jsonb` without its header. None, and anything appended, if the text cannot be read.
+pub(super) fn payload(text: &str, out: &mut Vec<u8>) -> Option<()> {
+    let start = out.len();
+    match parsed(text)? {
+        root @ Node::Container(..) => root.write(start, out),
+        scalar => Node::Container(SCALAR | ARRAY | 1, vec![scalar]).write(start, out),
+    };
+    Some(())
+}
+
+/// Whether it is JSON that can be read here.
+pub(super) fn is_readable(text: &str) -> bool {
+    parsed(text).is_some()
+}
+
+impl Node<'_> {
+    /// Appends the node; its type as entries have it (`JENTRY_IS…`).
+    fn write(&self, start: usize, out: &mut Vec<u8>) -> u32 {
+        match self {
+            Self::Text(text) => {
+                out.extend_from_slice(text.as_bytes());
+                0
+            }
+            Self::Number(number, decimals) => {
+                pad(start, ALIGN, out);
+                let header = out.len();
+                out.extend([0; HEADER]);
+                write_numeric(*number, *decimals, *decimals, out);
+                let length = out.len() - header - HEADER;
+                out[header..header + HEADER].copy_from_slice(&long_header(length));
+                0x1000_0000
+            }
+            Self::Bool(false) => 0x2000_0000,
+            Self::Bool(true) => 0x3000_0000,
+            Self::Null => 0x4000_0000,
+            Self::Container(header, items) => {
+                pad(start, ALIGN, out);
+                out.extend(header.to_le_bytes());
+                let entries = out.len();
+                let begin = entries + size_of::<u32>() * items.len();
+                out.resize(begin, 0);
+                for (number, item) in items.iter().enumerate() {
+                    let before = out.len();
+                    let kind = item.write(start, out);
+                    let entry = if number % STRIDE == 0 {
+                        HAS_OFFSET | length(begin, out)
+                    } else {
+                        length(before, out)
+                    };
+                    let at = entries + size_of::<u32>() * number;
+                    out[at..at + size_of::<u32>()].copy_from_slice(&(kind | entry).to_le_bytes());
+                }
+                0x5000_0000
+            }
+        }
+    }
+}
+
+fn length(since: usize, out: &[u8]) -> u32 {
+    u32::try_from(out.len() - since).expect("a value is below 256 MB")
+}
+
+fn parsed(text: &str) -> Option<Node<'_>> {
+    let mut parser = Parser { rest: text.trim_start_matches(BLANK) };
+    let node = parser.value(DEEPEST)?;
+    parser.rest.is_empty().then_some(node)
+}
+
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// Reads one thing after another, with the blanks after it.
+struct Parser<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Parser<'a> {
+    fn value(&mut self, depth: u32) -> Option<Node<'a>> {
+        match self.rest.bytes().next()? {
+            b'"' => self.string().map(Node::Text),
+            b'[' => self.array(depth.checked_sub(1)?),
+            b'{' => self.object(depth.checked_sub(1)?),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => {
+                let words = [("null", Node::Null), ("true", Node::Bool(true)), ("false", Node::Bool(false))];
+                words.into_iter().find_map(|(word, node)| self.took(word).then_some(node))
+            }
+        }
+    }
+
+    fn took(&mut self, mark: &str) -> bool {
+        let after = self.rest.strip_prefix(mark);
+        if let Some(after) = after {
+            self.rest = after.trim_start_matches(BLANK);
+        }
+        after.is_some()
+    }
+
+    fn string(&mut self) -> Option<&'a str> {
+        let (text, _) = self.rest.strip_prefix('"')?.split_once('"')?;
+        self.rest = &self.rest[text.len() + 1..];
+        let plain = self.took("\"") && !text.contains(|char| char == '\\' || char < ' ');
+        plain.then_some(text)
+    }
+
+    fn number(&mut self) -> Option<Node<'a>> {
+        let end = self.rest.find(|char: char| !(char.is_ascii_digit() || "+-.eE".contains(char)));
+        let (number, _) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        let digits = number.strip_prefix('-').unwrap_or(number);
+        let is_padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
+        let (value, decimals) = decimal(number)
+            .filter(|_| !is_padded && digits.starts_with(|char: char| char.is_ascii_digit()))?;
+        self.took(number).then_some(Node::Number(value, decimals))
+    }
+
+    fn array(&mut self, depth: u32) -> Option<Node<'a>> {
+        let items = self.items(["[", "]"], |parser| parser.value(depth))?;
+        Some(Node::Container(ARRAY | u32::try_from(items.len()).ok()?, items))
+    }
+
+    fn object(&mut self, depth: u32) -> Option<Node<'a>> {
+        let mut pairs = self.items(["{", "}"], |parser| {
+            let key = parser.string()?;
+            parser.took(":").then_some(())?;
+            Some((key, parser.value(depth)?))
+        })?;
+        // `lengthCompareJsonbStringValue`: by length first.
+        pairs.sort_by_key(|(key, _)| (key.len(), *key));
+        let is_unique = pairs.windows(2).all(|pair| pair[0].0 != pair[1].0);
+        let count = u32::try_from(pairs.len()).ok().filter(|_| is_unique)?;
+        let (mut items, values): (Vec<Node<'a>>, Vec<Node<'a>>) =
+            pairs.into_iter().map(|(key, value)| (Node::Text(key), value)).unzip();
+        items.extend(values);
+        Some(Node::Container(OBJECT | count, items))
+    }
+
+    fn items<T>(
+        &mut self,
+        [open, close]: [&str; 2],
+        item: impl Fn(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let mut items = Vec::new();
+        self.took(open).then_some(())?;
+        if self.took(close) {
+            return Some(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if self.took(close) {
+                return Some(items);
+            }
+            self.took(",").then_some(())?;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! A saved run to compare with.
+
+use measure::human::bytes;
+use measure::{Run, Sample, Setting, Status, Trial, Verdict};
+
+use super::error::BlockioError;
+use super::outcome::TOTAL;
+use super::request::Request;
+use super::step::{Step, steps};
+
+/// A `blockio` that was saved, of the same mode, size and number of clients.
+#[derive(Debug)]
+pub struct Baseline {
+    run: Run,
+}
+
+/// One step beside its baseline.
+#[derive(Debug)]
+pub struct Compared {
+    /// Which.
+    pub step: &'static Step,
+    /// Seconds that the baseline's bytes took.
+    pub baseline: Sample,
+    /// Seconds that as many bytes take now.
+    pub candidate: Sample,
+    /// What that says.
+    pub verdict: Verdict,
+}
+
+impl Baseline {
+    /// Reads a run document, and refuses what does not compare with the request.
+    ///
+    /// # Errors
+    /// [`BlockioError::Baseline`].
+    pub fn read(text: &str, request: &Request) -> Result<Self, BlockioError> {
+        let refuse = |why: String| Err(BlockioError::Baseline(why));
+        let run: Run = match serde_json::from_str(text) {
+            Ok(run) => run,
+            Err(error) => return refuse(format!("it is no run document of pgrig: {error}")),
+        };
+        if run.format_version != measure::FORMAT_VERSION {
+            return refuse(format!(
+                "its format is version {}, this pgrig reads {}",
+                run.format_version,
+                measure::FORMAT_VERSION
+            ));
+        }
+        if run.verb != "blockio" {
+            return refuse(format!("it is a run of {}, not of blockio", run.verb));
+        }
+        if run.status != Status::Done {
+            return refuse("that run was not completed: some of it is missing".to_owned());
+        }
+        let asked = |field: &str| run.request.get(field).cloned().unwrap_or_default();
+        if asked("mode") != request.mode.name() {
+            return refuse(format!(
+                "that run is of mode {}, this one of mode {}: their rows and statements differ",
+                asked("mode").as_str().unwrap_or("unknown"),
+                request.mode.name()
+            ));
+        }
+        if asked("size") != request.size {
+            let size = asked("size").as_u64().unwrap_or_default();
+            return refuse(format!(
+                "its SIZE is {}, not {}: give the same",
+                bytes(size),
+                bytes(request.size)
+            ));
+        }
+        if asked("clients") != request.clients {
+            return refuse(format!("it has {} clients, not {}", asked("clients"), request.clients));
+        }
+        Ok(Self { run })
+    }
+
+    /// When it began, RFC 3339.
+    pub fn started_at(&self) -> &str {
+        &self.run.started_at
+    }
+
+    /// The steps that both have, in order.
+    pub fn compare(&self, request: &Request, trials: &[Trial]) -> Vec<Compared> {
+        steps(request.mode)
+            .iter()
+            .filter_map(|step| {
+                let baseline = Sample::new(seconds(&self.run.trials, step, heap(&self.run.trials)?))?;
+                let candidate = Sample::new(seconds(trials, step, heap(&self.run.trials)?))?;
+                let verdict = Verdict::of(&baseline, &candidate);
+                Some(Compared { step, baseline, candidate, verdict })
+            })
+            .collect()
+    }
+
+    /// Settings that were otherwise then: name, then, now.
+    pub fn differing_settings(&self, now: &[Setting]) -> Vec<(String, String, String)> {
+        let then = &self.run.environment.server.settings;
+        let value = |settings: &[Setting], name: &str| {
+            let found = settings.iter().find(|setting| setting.name == name);
+            found.map_or_else(|| "default".to_owned(), |setting| setting.value.clone())
+        };
+        let mut names: Vec<&String> = then.iter().chain(now).map(|setting| &setting.name).collect();
+        names.sort();
+        names.dedup();
+        names
+            .into_iter()
+            .map(|name| (name.clone(), value(then, name), value(now, name)))
+            .filter(|(_, then, now)| then != now)
+            .collect()
+    }
+
+    /// The server then.
+    pub fn server(&self) -> &str {
+        &self.run.environment.server.version
+    }
+}
+
+/// The table's bytes in the first trial.
+fn heap(trials: &[Trial]) -> Option<f64> {
+    trials.iter().find_map(|trial| trial.value("heap")).filter(|heap| *heap > 0.0)
+}
+
+/// Seconds of a step in all trials, for so many bytes of table: the published one's depend on the server.
+fn seconds(trials: &[Trial], step: &Step, heap: f64) -> Vec<f64> {
+    let of_all = trials.iter().filter(|trial| trial.config == TOTAL);
+    of_all.filter_map(|trial| Some(trial.value(step.name)? * heap / trial.value("heap")?)).collect()
+}

@@ -1,0 +1,197 @@
+//! What a trial came to, and how a run document holds it.
+
+use std::time::Duration;
+
+use measure::{Event, Trial, Unit};
+use serde_json::json;
+
+use super::counters::Io;
+use super::plan::Plan;
+use super::state::State;
+use super::step::Step;
+use super::vacuum::Rates;
+
+/// The trial's configuration in run documents: all clients together.
+pub const TOTAL: &str = "total";
+
+/// The configuration of one client, counted from 1.
+pub fn client_config(client: usize) -> String {
+    format!("client {client}")
+}
+
+/// One trial.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The steps, in order.
+    pub steps: Vec<Done>,
+    /// All clients' rows.
+    pub rows: u64,
+    /// All clients' relations as they were made.
+    pub sizes: Sizes,
+    /// The same after CLUSTER.
+    pub sizes_after: Sizes,
+    /// What disturbed or limited it.
+    pub notes: Vec<String>,
+}
+
+/// What relations take, main forks only (`pg_relation_size`), bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Tables.
+    pub heap: u64,
+    /// Indexes.
+    pub index: u64,
+}
+
+/// One step that was done, or left out.
+#[derive(Debug)]
+pub struct Done {
+    /// Which.
+    pub step: &'static Step,
+    /// When it ended, since the trial began.
+    pub at: Duration,
+    /// How it went.
+    pub end: End,
+    /// Buffers evicted before it; none if it was not tried.
+    pub evicted: Option<u64>,
+}
+
+/// How a step ended.
+#[derive(Debug)]
+pub enum End {
+    /// It was done.
+    Timed(Timed),
+    /// The role has no right to it.
+    LeftOut {
+        /// Why, with the remedy.
+        because: String,
+    },
+}
+
+/// What was observed of a step.
+#[derive(Debug)]
+pub struct Timed {
+    /// From the first client's start to the last one's end.
+    pub elapsed: Duration,
+    /// Each client's own.
+    pub clients: Vec<Duration>,
+    /// What had to be read, bytes.
+    pub must_read: u64,
+    /// What had to be written, bytes.
+    pub must_write: u64,
+    /// Blocks found in shared_buffers and not found there, where that is known.
+    pub blocks: Option<Blocks>,
+    /// Seconds waited for reads and writes, all processes together; none without track_io_timing.
+    pub waited: Option<(f64, f64)>,
+    /// The server's own view.
+    pub io: Option<Io>,
+    /// WAL, bytes.
+    pub wal: Option<u64>,
+    /// Parallel workers, of queries.
+    pub workers: Option<u64>,
+    /// How warm the data were.
+    pub state: Option<State>,
+    /// The server's own rates, of VACUUM.
+    pub rates: Option<Rates>,
+}
+
+/// Blocks looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    /// Found in shared_buffers.
+    pub hits: u64,
+    /// Not found there.
+    pub reads: u64,
+}
+
+impl Outcome {
+    /// The run document's trials: all clients together, then each where there are several.
+    pub fn trials(&self, plan: &Plan) -> Vec<Trial> {
+        let mut total = Trial { config: TOTAL.to_owned(), ..Trial::default() };
+        for done in &self.steps {
+            done.observe(&mut total);
+            total.events.extend(done.events());
+        }
+        total.observe("rows", self.rows as f64, Unit::Rows);
+        for (name, bytes) in [
+            ("heap", self.sizes.heap),
+            ("index", self.sizes.index),
+            ("heap-after", self.sizes_after.heap),
+            ("index-after", self.sizes_after.index),
+        ] {
+            total.observe(name, bytes as f64, Unit::Bytes);
+        }
+        let clients = usize::from(plan.request.clients);
+        let each = (0..clients).filter(|_| clients > 1).map(|client| {
+            let mut trial = Trial { config: client_config(client + 1), ..Trial::default() };
+            for done in &self.steps {
+                if let End::Timed(timed) = &done.end
+                    && let Some(elapsed) = timed.clients.get(client)
+                {
+                    trial.observe(done.step.name, elapsed.as_secs_f64(), Unit::Seconds);
+                }
+            }
+            trial
+        });
+        std::iter::once(total).chain(each.collect::<Vec<_>>()).collect()
+    }
+}
+
+impl Done {
+    fn observe(&self, trial: &mut Trial) {
+        let name = |what: &str| format!("{}-{what}", self.step.name);
+        if let Some(evicted) = self.evicted {
+            trial.observe(&name("evicted"), evicted as f64, Unit::Blocks);
+        }
+        let End::Timed(timed) = &self.end else { return };
+        trial.observe(self.step.name, timed.elapsed.as_secs_f64(), Unit::Seconds);
+        let mut observe = |what: &str, value: Option<f64>, unit: Unit| {
+            if let Some(value) = value {
+                trial.observe(&name(what), value, unit);
+            }
+        };
+        let bytes = |number: Option<u64>| number.map(|number| number as f64);
+        observe("must-read", bytes(Some(timed.must_read)), Unit::Bytes);
+        observe("must-write", bytes(Some(timed.must_write)), Unit::Bytes);
+        observe("hits", bytes(timed.blocks.map(|blocks| blocks.hits)), Unit::Blocks);
+        observe("reads", bytes(timed.blocks.map(|blocks| blocks.reads)), Unit::Blocks);
+        observe("read-time", timed.waited.map(|(read, _)| read), Unit::Seconds);
+        observe("write-time", timed.waited.map(|(_, write)| write), Unit::Seconds);
+        observe("wal", bytes(timed.wal), Unit::Bytes);
+        observe("io-reads", bytes(timed.io.map(|io| io.reads)), Unit::Bytes);
+        observe("io-writes", bytes(timed.io.map(|io| io.writes)), Unit::Bytes);
+        observe("io-extends", bytes(timed.io.map(|io| io.extends)), Unit::Bytes);
+        observe("io-fsyncs", bytes(timed.io.map(|io| io.fsyncs)), Unit::Count);
+        observe("workers", bytes(timed.workers), Unit::Count);
+    }
+
+    /// What is no number: labels, the server's own rates, why a step was left out.
+    fn events(&self) -> Vec<Event> {
+        let (at, step) = (self.at.as_secs_f64(), self.step.name);
+        match &self.end {
+            End::LeftOut { because } => vec![Event {
+                at,
+                text: format!("{}: left out, {because}", self.step.title),
+                what: json!({ "event": "left-out", "step": step, "because": because }),
+            }],
+            End::Timed(timed) => {
+                let state = timed.state.map(|state| Event {
+                    at,
+                    text: format!("{}: {state}", self.step.title),
+                    what: json!({ "event": "state", "step": step, "state": state }),
+                });
+                let rates = timed.rates.map(|rates| Event {
+                    at,
+                    text: format!(
+                        "{}: avg read rate: {} MB/s, avg write rate: {} MB/s",
+                        self.step.title,
+                        Rates::as_printed(rates.read),
+                        Rates::as_printed(rates.write)
+                    ),
+                    what: json!({ "event": "server-rates", "step": step, "read": rates.read, "write": rates.write }),
+                });
+                state.into_iter().chain(rates).collect()
+            }
+        }
+    }
+}

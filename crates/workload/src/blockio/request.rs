@@ -1,0 +1,74 @@
+//! What was asked for.
+
+use measure::human::bytes;
+use serde::Serialize;
+
+use super::error::BlockioError;
+
+/// Below this a hundredth of the table is less than a copy of the settings.
+pub const SMALLEST: u64 = 10_000_000;
+/// Of one table: PostgreSQL's limit with blocks of 8 kB is 32 TiB.
+pub const LARGEST: u64 = 30_000_000_000_000;
+
+/// Which statements are run. Results of different modes do not compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// pgrig's own: the same rows on every server.
+    Own,
+    /// Those of the published Complete Block Check, whose rows are the server's settings.
+    Compat,
+}
+
+impl Mode {
+    /// As in run documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own => "own",
+            Self::Compat => "compat",
+        }
+    }
+}
+
+/// What was asked for, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Request {
+    /// Which statements.
+    pub mode: Mode,
+    /// What each client's table shall take, bytes; in [`Mode::Compat`] 10⁹ for each "GB" of the article,
+    /// which makes about 9 % more.
+    pub size: u64,
+    /// Repetitions.
+    pub trials: u16,
+    /// Connections at once, each with a table of its own.
+    pub clients: u16,
+    /// Where tables go; none for a schema of pgrig's own.
+    pub schema: Option<String>,
+    /// Whether the tables stay.
+    pub keep: bool,
+    /// Memory of the server's machine as the user knows it, bytes.
+    pub memory: Option<u64>,
+}
+
+impl Request {
+    /// Refuses what cannot work on any server.
+    ///
+    /// # Errors
+    /// [`BlockioError::Size`], [`BlockioError::Combination`].
+    pub fn check(&self) -> Result<(), BlockioError> {
+        if !(SMALLEST..=LARGEST).contains(&self.size) {
+            return Err(BlockioError::Size { size: bytes(self.size) });
+        }
+        if self.mode == Mode::Compat && self.clients > 1 {
+            return Err(BlockioError::Combination(
+                "--compat runs the published statements, which are for one client: leave out --clients or --compat",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The article's `SIZEGB`, as its reader types it.
+    pub(super) fn size_gb(&self) -> String {
+        (self.size as f64 / 1e9).to_string()
+    }
+}

@@ -1,0 +1,129 @@
+//! What `blockio` makes, and how all of it goes again: a journal beside the tables lists it, so that the next
+//! start knows what a killed one left.
+
+use std::time::{Duration, Instant};
+
+use super::error::BlockioError;
+use super::evict::{EXTENSION, Eviction};
+use super::plan::{JOURNAL, Plan, SETTINGS};
+use crate::connect::ConnectError;
+use crate::fill::session::Session;
+use crate::quote::{identifier, literal, qualified};
+
+/// How long a session that is at the same schema is waited for: one that a killed pgrig left behind ends by
+/// itself.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
+/// Between attempts.
+const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
+/// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `take_in_hand.sql`.
+const LOCK: i32 = 1_885_827_689;
+
+/// Takes the schema in hand for the leading session, once nobody else leads or works there.
+pub(super) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), BlockioError> {
+    let started = Instant::now();
+    for key in [leading(schema), working(schema)] {
+        while let Some(pid) = holder(lead, &key).await? {
+            if started.elapsed() > IN_HAND_DEADLINE {
+                return Err(BlockioError::InHand { schema: schema.to_owned(), pid });
+            }
+            tokio::time::sleep(IN_HAND_INTERVAL).await;
+        }
+    }
+    let release = format!("SELECT pg_advisory_unlock({LOCK}, hashtext({}))", literal(&working(schema)));
+    Ok(lead.run(&release).await?)
+}
+
+/// Shows the leading session of another pgrig that this one is still at work, even if its own is gone.
+pub(super) async fn mark_working(worker: &Session, schema: &str) -> Result<(), ConnectError> {
+    let key = literal(&working(schema));
+    worker.run(&format!("SELECT pg_advisory_lock_shared({LOCK}, hashtext({key}))")).await
+}
+
+async fn holder(lead: &Session, key: &str) -> Result<Option<i32>, ConnectError> {
+    Ok(lead.row(include_str!("../sql/take_in_hand.sql"), &[&key]).await?.get("holder"))
+}
+
+fn leading(schema: &str) -> String {
+    format!("blockio leads in {schema}")
+}
+
+fn working(schema: &str) -> String {
+    format!("blockio works in {schema}")
+}
+
+/// Schema, journal and settings; the journal first, in one transaction with the schema.
+pub(super) async fn prepare(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
+    let schema = identifier(&plan.schema);
+    let journal = qualified(&plan.schema, JOURNAL);
+    let mut statements = vec!["BEGIN".to_owned()];
+    let mut made = vec![("table", SETTINGS)];
+    made.extend(plan.tables.iter().map(|names| ("table", names.table.as_str())));
+    if plan.create_schema {
+        statements.push(format!("CREATE SCHEMA {schema}"));
+        made.push(("schema", &plan.schema));
+    }
+    let creates_extension = plan.eviction == Eviction::CreateExtension;
+    if creates_extension {
+        made.push(("extension", EXTENSION));
+    }
+    let rows: Vec<String> =
+        made.iter().map(|(kind, name)| format!("({}, {})", literal(kind), literal(name))).collect();
+    statements.push(format!("CREATE TABLE {journal} (kind text, name text)"));
+    statements.push(format!("INSERT INTO {journal} VALUES {}", rows.join(", ")));
+    statements.push(format!(
+        "COMMENT ON TABLE {journal} IS 'made by pgrig blockio, whose next run drops what it lists'"
+    ));
+    statements.push("COMMIT".to_owned());
+    if creates_extension {
+        statements.push(format!("CREATE EXTENSION {EXTENSION} SCHEMA {schema}"));
+    }
+    lead.run_all(&statements).await?;
+    let settings = qualified(&plan.schema, SETTINGS);
+    lead.run(&include_str!("../sql/blockio_settings.sql").replace("{table}", &settings)).await?;
+    lead.run(&format!("ANALYZE {settings}")).await
+}
+
+/// Drops the clients' tables.
+pub(super) async fn drop_tables(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
+    let tables: Vec<String> = plan.tables.iter().map(|names| qualified(&plan.schema, &names.table)).collect();
+    lead.run(&format!("DROP TABLE IF EXISTS {}", tables.join(", "))).await
+}
+
+/// Drops all that the journal lists, and the schema if pgrig made it and nobody else has put anything there.
+/// Only a journal of this role's own is believed.
+///
+/// # Errors
+/// If something cannot be dropped.
+pub(super) async fn clear(lead: &Session, schema: &str) -> Result<(), ConnectError> {
+    // What failed may have left a transaction open.
+    lead.run("ROLLBACK").await?;
+    let journal = qualified(schema, JOURNAL);
+    let own = "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+               WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind = 'r' \
+                 AND pg_get_userbyid(c.relowner) = current_user)";
+    if !lead.row(own, &[&schema, &JOURNAL]).await?.get::<_, bool>(0) {
+        return Ok(());
+    }
+    let listed = format!(
+        "SELECT ARRAY(SELECT name FROM {journal} WHERE kind = 'table') AS tables, \
+         EXISTS (SELECT FROM {journal} WHERE kind = 'extension') AS extension, \
+         EXISTS (SELECT FROM {journal} WHERE kind = 'schema') AS schema"
+    );
+    let row = lead.row(&listed, &[]).await?;
+    let tables: Vec<String> = row.get("tables");
+    let mut statements = vec!["BEGIN".to_owned()];
+    statements.extend(tables.iter().map(|name| format!("DROP TABLE IF EXISTS {}", qualified(schema, name))));
+    if row.get("extension") {
+        statements.push(format!("DROP EXTENSION IF EXISTS {EXTENSION}"));
+    }
+    statements.push(format!("DROP TABLE {journal}"));
+    lead.run_all(&statements).await?;
+    if row.get("schema") {
+        let drop = format!("SAVEPOINT schema; DROP SCHEMA {}", identifier(schema));
+        if lead.run(&drop).await.is_err() {
+            // Somebody has put something there.
+            lead.run("ROLLBACK TO schema").await?;
+        }
+    }
+    lead.run("COMMIT").await
+}

@@ -1,0 +1,63 @@
+//! Where what was read came from, as far as can be known through SQL.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How warm the data were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Found in shared_buffers.
+    Cached,
+    /// Not found there; the operating system may have had them.
+    OsWarm,
+    /// Not found there, and too large for the operating system's cache.
+    Cold,
+}
+
+/// Found in shared_buffers is what is so by all but a hundredth.
+const MISSES: u64 = 100;
+/// So many times the memory is too large for the operating system's cache (the article's rule).
+const TIMES_MEMORY: u64 = 2;
+
+impl State {
+    /// From blocks found in shared_buffers and not found there, and bytes of all tables and of the machine's
+    /// memory. None if nothing was read.
+    pub(super) fn of(hits: u64, reads: u64, data: u64, memory: Option<u64>) -> Option<Self> {
+        let touched = hits + reads;
+        if touched == 0 {
+            return None;
+        }
+        if reads * MISSES <= touched {
+            return Some(Self::Cached);
+        }
+        let is_larger = memory.is_some_and(|memory| data >= memory.saturating_mul(TIMES_MEMORY));
+        Some(if is_larger { Self::Cold } else { Self::OsWarm })
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cached => "cached",
+            Self::OsWarm => "OS-warm",
+            Self::Cold => "cold",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cold_is_only_what_no_cache_can_hold() {
+        let gb = 1_000_000_000;
+        assert_eq!(State::of(0, 0, gb, Some(gb)), None);
+        assert_eq!(State::of(990, 10, gb, None), Some(State::Cached));
+        assert_eq!(State::of(980, 20, gb, Some(gb)), Some(State::OsWarm));
+        assert_eq!(State::of(0, 1000, 2 * gb, Some(gb)), Some(State::Cold));
+        assert_eq!(State::of(0, 1000, 1000 * gb, None), Some(State::OsWarm));
+    }
+}
