@@ -51,9 +51,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         let before = self.bench.counting.now(lead).await?;
         // One checkpoint is for all.
         let workers = if is_checkpoint { &self.workers[..1] } else { &self.workers[..] };
-        let started = Instant::now();
         let seen = try_join_all(workers.iter().map(|worker| worker.run(step))).await;
-        let elapsed = started.elapsed();
         let at = self.started.elapsed();
         let seen = match seen {
             Ok(seen) => seen,
@@ -73,22 +71,25 @@ impl<'b, 'a> Trial<'b, 'a> {
             self.await_checkpoint(checkpoints).await;
         }
         let used = self.bench.counting.now(&self.bench.lead).await?.since(&before);
-        match step.action {
+        self.look(step.action, &seen).await.map_err(failed)?;
+        let timed = self.timed(step, &seen, used);
+        self.steps.push(Done { step, at, end: End::Timed(timed), evicted });
+        Ok(())
+    }
+
+    /// What there is after the step.
+    async fn look(&mut self, action: Action, seen: &[Seen]) -> Result<(), ConnectError> {
+        match action {
             Action::Create => {
-                self.sizes.heap = self.size(false).await.map_err(failed)?;
+                self.sizes.heap = self.size(false).await?;
                 self.rows = seen.iter().map(|seen| seen.rows).sum();
             }
-            Action::Index => self.sizes.index = self.size(true).await.map_err(failed)?,
+            Action::Index => self.sizes.index = self.size(true).await?,
             Action::Cluster => {
-                let heap = self.size(false).await.map_err(failed)?;
-                self.sizes_after = Sizes { heap, index: self.size(true).await.map_err(failed)? };
+                self.sizes_after = Sizes { heap: self.size(false).await?, index: self.size(true).await? };
             }
             Action::Checkpoint | Action::Vacuum | Action::Query(_) => {}
         }
-        // Of one client its own time is what psql's \timing tells.
-        let elapsed = if let [only] = &seen[..] { only.elapsed } else { elapsed };
-        let timed = self.timed(step, elapsed, &seen, used);
-        self.steps.push(Done { step, at, end: End::Timed(timed), evicted });
         Ok(())
     }
 
@@ -98,7 +99,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         self.bench.counting.is_prompt() || !waits
     }
 
-    fn timed(&self, step: &Step, elapsed: Duration, seen: &[Seen], used: Used) -> Timed {
+    fn timed(&self, step: &Step, seen: &[Seen], used: Used) -> Timed {
         let queries = Touched::sum(seen.iter().map(|seen| seen.touched));
         let is_utility = !matches!(step.action, Action::Query(_) | Action::Checkpoint);
         let database = used.database.filter(|_| is_utility);
@@ -114,8 +115,8 @@ impl<'b, 'a> Trial<'b, 'a> {
             .filter(|_| step.reads != Share::Nothing)
             .and_then(|blocks| State::of(blocks.hits, blocks.reads, data, self.bench.plan.memory));
         Timed {
-            elapsed,
-            clients: seen.iter().map(|seen| seen.elapsed).collect(),
+            elapsed: Seen::together(seen),
+            clients: seen.iter().map(|seen| seen.ended - seen.started).collect(),
             must_read: self.share(step.reads, self.sizes, blocks),
             must_write: self.share(
                 step.writes,
@@ -124,7 +125,7 @@ impl<'b, 'a> Trial<'b, 'a> {
             ),
             blocks,
             waited: waited.filter(|_| io_timing),
-            io: used.io.filter(|_| self.is_counted(step) || step.action == Action::Checkpoint),
+            io: used.io,
             wal: used.wal,
             workers: queries.map(|touched| touched.workers),
             state,

@@ -28,13 +28,23 @@ pub(super) struct Worker<'p> {
 
 /// What one client saw of a step.
 pub(super) struct Seen {
-    pub(super) elapsed: Duration,
+    pub(super) started: Instant,
+    pub(super) ended: Instant,
     /// Of queries.
     pub(super) touched: Option<Touched>,
     /// Of VACUUM.
     pub(super) rates: Option<Rates>,
     /// As the server counted them, of what creates rows.
     pub(super) rows: u64,
+}
+
+impl Seen {
+    /// From the first client's start to the last one's end.
+    pub(super) fn together(all: &[Self]) -> Duration {
+        let first = all.iter().map(|seen| seen.started).min();
+        let last = all.iter().map(|seen| seen.ended).max();
+        first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first)
+    }
 }
 
 impl<'p> Worker<'p> {
@@ -68,7 +78,7 @@ impl<'p> Worker<'p> {
         self.session.connection.take_notices();
         let started = Instant::now();
         let answer = self.session.connection.client.simple_query(&sql).await;
-        let elapsed = started.elapsed();
+        let ended = Instant::now();
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => return Err(failed(self.session.connection.explain(error).await)),
@@ -85,7 +95,7 @@ impl<'p> Worker<'p> {
             SimpleQueryMessage::CommandComplete(rows) => Some(*rows),
             _ => None,
         });
-        Ok(Seen { elapsed, touched, rates: rates.flatten(), rows: rows.unwrap_or(0) })
+        Ok(Seen { started, ended, touched, rates: rates.flatten(), rows: rows.unwrap_or(0) })
     }
 
     fn touched(&self, step: &Step, answer: &[SimpleQueryMessage]) -> Result<Touched, BlockioError> {
