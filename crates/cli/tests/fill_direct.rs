@@ -185,10 +185,12 @@ fn assert_version(major: u16, checksums: bool) {
     rig.done("server stop");
     if checksums {
         assert!(assert_checksums(&data) > 5000);
-        if let Some(program) = pg_checksums(major) {
-            let checked = Command::new(program).args(["--check", "-D"]).arg(&data).output().unwrap();
-            assert!(checked.status.success(), "{checked:?}");
-        }
+        let Some(program) = pg_checksums(major) else {
+            eprintln!("passed over: pg_checksums {major} is not installed");
+            return;
+        };
+        let checked = Command::new(program).args(["--check", "-D"]).arg(&data).output().unwrap();
+        assert!(checked.status.success(), "{checked:?}");
     }
 }
 

@@ -54,7 +54,7 @@ fn what_cannot_go_with_it_is_refused_before_a_server_is_started() {
     ] {
         let ran = rig.run(&format!("fill --method direct {arguments}"));
         assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
-        assert!(ran.stderr.contains("in the transaction that creates it"), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains("writes a whole table in the transaction"), "{arguments}: {ran:#?}");
         assert!(!ran.stderr.contains("instance"), "{arguments} started a server: {ran:#?}");
     }
 }
