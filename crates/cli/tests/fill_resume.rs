@@ -125,7 +125,7 @@ fn what_is_complete_but_for_the_keys_gets_them() {
 fn a_second_pgrig_waits_for_the_first_or_is_refused() {
     let rig = Rig::new();
     let server = rig.server("");
-    let first = rig.spawn("fill --method copy --rows 3000000 --chunk 1MB --streams 1");
+    let first = rig.spawn("fill --rows 3000000 --chunk 1MB --streams 1");
     common::until("the first is at it", || chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2));
     first.signal(Signal::SIGSTOP);
     let started = Instant::now();

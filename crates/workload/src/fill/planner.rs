@@ -109,7 +109,6 @@ impl Plan {
             _ => {}
         }
         let mut layout = Layout::of(request, server.geometry);
-        layout.direct = direct.is_chosen();
         if found.present.as_ref().is_some_and(|present| present.indexed) {
             layout.index = IndexKind::Btree;
         }
@@ -117,6 +116,8 @@ impl Plan {
             Some(unfinished) => unfinished.target(),
             None => target(request, &layout, found.rows, found.scale)?,
         };
+        // The method does not decide how many rows a size has.
+        layout.direct = direct.is_chosen();
         let narrow = found.present.as_ref().is_some_and(|present| !present.wide_ids);
         match target.rows {
             Some(rows) if narrow && target.first_row + rows > MOST_NARROW_IDS => {
