@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use thiserror::Error;
 
-use crate::expression::MOST_ARGUMENTS;
+use crate::expression::{MOST_ARGUMENTS, MOST_LEVELS, MOST_OPERATIONS};
 
 /// An error in a script, shown as pgbench does: place, problem, the line, and a caret below it.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -77,9 +77,9 @@ pub enum Problem {
     /// Of `least` and `greatest`.
     #[error("too many function arguments, maximum is {MOST_ARGUMENTS}")]
     TooManyFunctionArguments,
-    /// More operators, parentheses and functions than are evaluated.
-    #[error("expression is too long, maximum is {0} operators, parentheses and functions")]
-    TooLong(usize),
+    /// More than is evaluated.
+    #[error("expression is too long, maximum is {MOST_OPERATIONS} operations in {MOST_LEVELS} levels")]
+    TooLong,
     /// `\gset` or `\aset` with nothing before, or again.
     #[error("\\{0} must follow an SQL command")]
     NothingToReceive(&'static str),

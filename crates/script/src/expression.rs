@@ -79,6 +79,12 @@ pub(crate) enum Arity {
 /// pgbench takes no more for `least` and `greatest`.
 pub(crate) const MOST_ARGUMENTS: usize = 16;
 
+/// Operators, parentheses and functions that an expression may have. Evaluation goes no deeper.
+pub(crate) const MOST_OPERATIONS: usize = 500;
+
+/// How many of them may be within each other, right operands counted. Parsing goes no deeper.
+pub(crate) const MOST_LEVELS: usize = 100;
+
 /// Names in any case, with the function and its arity; `None` if there is no such function.
 pub(crate) fn function(name: &str) -> Option<(&'static str, Function, Arity)> {
     const FUNCTIONS: [(&str, Function, Arity); 21] = [

@@ -93,11 +93,8 @@ fn operators() {
             "1 is true",
             "1 = 1 is true",
             "not 1 is null",
-            "1 < 2 is true = true",
-            "2 * not 1 = 2 is null",
             "null + 1",
             "null = null",
-            "1 < not false is null",
             "9007199254740993 = 9007199254740992.0",
             "1e3",
             ".5e-3",
@@ -109,12 +106,8 @@ fn operators() {
             "1.0 / 0",
             "-1.0 / 0",
             "0.0 / 0",
-            "case when 1 then 'a' end",
             "1",
-        ]
-        .into_iter()
-        .filter(|expression| !expression.contains('\''))
-        .collect::<Vec<_>>(),
+        ],
         1,
     );
 }
@@ -310,7 +303,9 @@ fn values_that_are_none() {
         "true = true",
         "not 1",
         "1 and true",
-        "true or 1.5 and null",
+        "1 < 2 is true = true",
+        "2 * not 1 = 2 is null",
+        "1 < not false is null",
         "true and 5",
         "1 or true",
         "true < 2",

@@ -3,12 +3,11 @@
 use super::fault::Fault;
 use super::token::{Lexed, Token, token};
 use crate::error::Problem;
-use crate::expression::{Arity, Expression, MOST_ARGUMENTS, Node, Operator, function};
+use crate::expression::{
+    Arity, Expression, MOST_ARGUMENTS, MOST_LEVELS, MOST_OPERATIONS, Node, Operator, function,
+};
 use crate::value::Value;
 use crate::variables::Names;
-
-/// What an expression may have of operators, parentheses and functions: so deep can evaluation go.
-const LONGEST: usize = 1000;
 
 /// How tightly operators bind: the order of exprparse.y's precedences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +24,7 @@ enum Level {
 
 /// The expression that is the rest of a meta command, and the place behind the command.
 pub(super) fn read(text: &str, at: usize, names: &mut Names) -> Result<(Expression, usize), Fault> {
-    let mut parser = Parser { text, next: token(text, at)?, names, size: 0 };
+    let mut parser = Parser { text, next: token(text, at)?, names, operations: 0, levels: 0 };
     let node = parser.operation(Level::Or)?;
     match parser.next.token {
         Token::EndOfCommand => Ok((Expression(node), parser.next.end)),
@@ -37,7 +36,8 @@ struct Parser<'a, 'n> {
     text: &'a str,
     next: Lexed<'a>,
     names: &'n mut Names,
-    size: usize,
+    operations: usize,
+    levels: usize,
 }
 
 impl Parser<'_, '_> {
@@ -62,14 +62,24 @@ impl Parser<'_, '_> {
         Ok(found)
     }
 
-    /// Counts what makes an expression longer.
+    /// Counts one operation more.
     fn grow(&mut self) -> Result<(), Fault> {
-        self.size += 1;
-        if self.size > LONGEST { Err(self.next.fault(Problem::TooLong(LONGEST))) } else { Ok(()) }
+        self.operations += 1;
+        if self.operations > MOST_OPERATIONS { Err(self.next.fault(Problem::TooLong)) } else { Ok(()) }
     }
 
     /// An operand with the operators after it that bind at least so tightly.
     fn operation(&mut self, least: Level) -> Result<Node, Fault> {
+        self.levels += 1;
+        if self.levels > MOST_LEVELS {
+            return Err(self.next.fault(Problem::TooLong));
+        }
+        let node = self.operators(least)?;
+        self.levels -= 1;
+        Ok(node)
+    }
+
+    fn operators(&mut self, least: Level) -> Result<Node, Fault> {
         let mut left = self.operand()?;
         let mut compared = false;
         loop {

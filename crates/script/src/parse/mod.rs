@@ -57,7 +57,10 @@ fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
                         let before = match parts.last_mut().map(|part| &mut part.what) {
                             Some(What::Action(Action::Sql(sql))) if sql.receive.is_none() => sql,
                             _ => {
-                                return Err(Fault::new(Problem::NothingToReceive(name), Place::Character(at)));
+                                return Err(Fault::new(
+                                    Problem::NothingToReceive(name),
+                                    Place::Character(at),
+                                ));
                             }
                         };
                         before.receive = Some(receive);
