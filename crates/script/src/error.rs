@@ -18,9 +18,9 @@ pub struct ScriptError {
     /// What is wrong.
     pub problem: Problem,
     /// The meta command that it is in, as written.
-    pub command: Option<String>,
+    pub command: Option<Box<str>>,
     /// The line.
-    pub text: String,
+    pub text: Box<str>,
 }
 
 /// What can be wrong in a script. The words are pgbench's where it finds the same.

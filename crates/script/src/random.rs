@@ -88,13 +88,13 @@ impl Random {
             return min;
         }
         let (count, power) = (count(min, max), parameter - 1.0);
-        let b = 2_f64.powf(power);
+        let base = 2_f64.powf(power);
         loop {
-            let (u, v) = (self.double(), self.double());
-            let x = u.powf(-1.0 / power).floor();
-            let t = (1.0 + 1.0 / x).powf(power);
-            if v * x * (t - 1.0) / (b - 1.0) <= t / b && x <= count {
-                return min.wrapping_sub(1).wrapping_add(x as i64);
+            let (first, second) = (self.double(), self.double());
+            let rank = first.powf(-1.0 / power).floor();
+            let ratio = (1.0 + 1.0 / rank).powf(power);
+            if second * rank * (ratio - 1.0) / (base - 1.0) <= ratio / base && rank <= count {
+                return min.wrapping_sub(1).wrapping_add(rank as i64);
             }
         }
     }

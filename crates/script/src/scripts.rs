@@ -13,7 +13,7 @@ use crate::variables::Names;
 /// Scripts of which each transaction carries out one.
 #[derive(Clone, Debug)]
 pub struct Scripts {
-    scripts: Vec<Script>,
+    list: Vec<Script>,
     names: Arc<Names>,
     total_weight: u64,
 }
@@ -27,9 +27,9 @@ impl Scripts {
     pub fn parse(sources: &[Source]) -> Result<Self, ScriptError> {
         let mut names = Names::default();
         let scripts = sources.iter().map(|source| parse::script(source, &mut names));
-        let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
-        let total_weight = scripts.iter().map(|script| u64::from(script.weight)).sum();
-        Ok(Self { scripts, names: Arc::new(names), total_weight })
+        let list = scripts.collect::<Result<Vec<_>, _>>()?;
+        let total_weight = list.iter().map(|script| u64::from(script.weight)).sum();
+        Ok(Self { list, names: Arc::new(names), total_weight })
     }
 
     /// The names of all variables in them.
@@ -39,17 +39,17 @@ impl Scripts {
 
     /// The scripts, in the order given.
     pub fn iter(&self) -> std::slice::Iter<'_, Script> {
-        self.scripts.iter()
+        self.list.iter()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.scripts.len()
+        self.list.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.scripts.is_empty()
+        self.list.is_empty()
     }
 
     /// All weights together. No script can be chosen if it is 0.
@@ -64,12 +64,12 @@ impl Scripts {
     ///
     /// There are several scripts, and all weights are 0.
     pub fn choose(&self, random: &mut Random) -> usize {
-        if self.scripts.len() == 1 {
+        if self.list.len() == 1 {
             return 0;
         }
         let last = self.total_weight.checked_sub(1).expect("a script must have a weight");
         let mut left = random.up_to(last);
-        for (index, script) in self.scripts.iter().enumerate() {
+        for (index, script) in self.list.iter().enumerate() {
             match left.checked_sub(u64::from(script.weight)) {
                 Some(less) => left = less,
                 None => return index,
@@ -83,7 +83,7 @@ impl Index<usize> for Scripts {
     type Output = Script;
 
     fn index(&self, index: usize) -> &Script {
-        &self.scripts[index]
+        &self.list[index]
     }
 }
 

@@ -21,7 +21,9 @@ fn said(scripts: &Scripts, client: &mut Client) -> Vec<String> {
 }
 
 fn debugging(expressions: &[&str]) -> String {
-    expressions.iter().map(|expression| format!("\\set x debug({expression})\n")).collect()
+    let lines: Vec<String> =
+        expressions.iter().map(|expression| format!("\\set x debug({expression})\n")).collect();
+    lines.concat()
 }
 
 fn assert_same(expressions: &[&str], seed: u64) {

@@ -95,8 +95,8 @@ impl Parser<'_, '_> {
             self.grow()?;
             self.advance()?;
             left = match operator {
-                Token::Or => Node::Or(pair(left, self.operation(Level::And)?)),
-                Token::And => Node::And(pair(left, self.operation(Level::Is)?)),
+                Token::Or => Node::Or(Box::new([left, self.operation(Level::And)?])),
+                Token::And => Node::And(Box::new([left, self.operation(Level::Is)?])),
                 Token::Is => self.is(left)?,
                 Token::IsNull => is(left, Value::Null),
                 Token::NotNull => Node::Not(Box::new(is(left, Value::Null))),
@@ -179,10 +179,8 @@ impl Parser<'_, '_> {
                 break;
             }
         }
-        let otherwise = match self.skip(Token::Else)? {
-            true => self.operation(Level::Or)?,
-            false => Node::Constant(Value::Null),
-        };
+        let otherwise =
+            if self.skip(Token::Else)? { self.operation(Level::Or)? } else { Node::Constant(Value::Null) };
         self.expect(Token::End)?;
         Ok(Node::Case(branches.into(), Box::new(otherwise)))
     }
@@ -275,15 +273,11 @@ fn binary(token: Token<'_>, left: Node, right: Node) -> Node {
         Token::Less => Operator::Less,
         Token::LessOrEqual => Operator::LessOrEqual,
         // The right operand is then evaluated first, as in pgbench.
-        Token::Greater => return Node::Binary(Operator::Less, pair(right, left)),
-        Token::GreaterOrEqual => return Node::Binary(Operator::LessOrEqual, pair(right, left)),
+        Token::Greater => return Node::Binary(Operator::Less, Box::new([right, left])),
+        Token::GreaterOrEqual => return Node::Binary(Operator::LessOrEqual, Box::new([right, left])),
         _ => unreachable!("no operator between two operands: {token:?}"),
     };
-    Node::Binary(operator, pair(left, right))
-}
-
-fn pair(left: Node, right: Node) -> Box<[Node; 2]> {
-    Box::new([left, right])
+    Node::Binary(operator, Box::new([left, right]))
 }
 
 fn is(operand: Node, expected: Value) -> Node {

@@ -8,7 +8,7 @@ use crate::source::Source;
 pub(super) struct Fault {
     problem: Problem,
     place: Place,
-    command: Option<String>,
+    command: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ impl Fault {
 
     /// In this meta command.
     pub(super) fn within(self, command: &str) -> Self {
-        Self { command: Some(command.to_owned()), ..self }
+        Self { command: Some(command.into()), ..self }
     }
 
     pub(super) fn of(self, source: &Source) -> ScriptError {
@@ -48,14 +48,14 @@ impl Fault {
             column,
             problem: self.problem,
             command: self.command,
-            text: shown.to_owned(),
+            text: shown.into(),
         }
     }
 }
 
 /// The number of the line that this offset is in, from 1.
 pub(super) fn line(text: &str, at: usize) -> usize {
-    text.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1
+    text[..at].matches('\n').count() + 1
 }
 
 /// Where that line starts, and the line without its end.

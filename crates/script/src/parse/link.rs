@@ -39,13 +39,11 @@ pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fau
     for (number, part) in (1..).zip(parts) {
         linker.part(number, part)?;
     }
-    match linker.open.last() {
-        Some(open) => Err(Fault::new(Problem::IfOpen, Place::Character(open.at))),
-        None => {
-            pipeline::check(&linker.commands, &linker.places)?;
-            Ok(linker.commands)
-        }
+    if let Some(open) = linker.open.last() {
+        return Err(Fault::new(Problem::IfOpen, Place::Character(open.at)));
     }
+    pipeline::check(&linker.commands, &linker.places)?;
+    Ok(linker.commands)
 }
 
 struct Linker<'a> {
