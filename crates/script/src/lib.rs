@@ -23,7 +23,7 @@
 //! let Action::Sql(sql) = script.commands()[at].action() else { panic!() };
 //! let mut text = Vec::new();
 //! sql.write(&client.variables, &mut text);
-//! assert_eq!(text, b"SELECT 595;");
+//! assert_eq!(text, b"SELECT 653;");
 //! assert_eq!(sql.parameterised(), "SELECT $1;");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

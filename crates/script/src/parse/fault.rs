@@ -37,9 +37,9 @@ impl Fault {
             Place::Script => (0, None, ""),
             Place::Line(at) => (line(text, at), None, line_around(text, at).1),
             Place::Character(at) => {
-                let at = text.floor_char_boundary(at);
-                let (start, shown) = line_around(text, at);
-                (line(text, at), Some(text[start..at].chars().count() + 1), shown)
+                let (start, shown) = line_around(text, text.floor_char_boundary(at));
+                let before = shown.floor_char_boundary(at - start);
+                (line(text, start), Some(shown[..before].chars().count() + 1), shown)
             }
         };
         ScriptError {
