@@ -113,11 +113,7 @@ impl<'a> Statements<'a> {
             }
             [first, ..] if begins_name(*first) => {
                 let end = identifier_end(text, at);
-                if self.parentheses.is_empty() {
-                    self.body.word(&text[at..end]);
-                } else {
-                    self.body.word_in_parentheses(&text[at..end]);
-                }
+                self.body.word(&text[at..end], self.parentheses.is_empty());
                 Ok(end)
             }
             // A name right after a number belongs to it, dollars and all.
@@ -245,7 +241,8 @@ impl FunctionBody {
         self.count = 0;
     }
 
-    fn word_in_parentheses(&mut self, word: &str) {
+    /// The next word. Within parentheses none begins or ends a body.
+    fn word(&mut self, word: &str, outside: bool) {
         let is = |other: &str| word.eq_ignore_ascii_case(other);
         if self.count == 0 {
             self.words = [0; 4];
@@ -256,22 +253,17 @@ impl FunctionBody {
             *place = word.as_bytes()[0].to_ascii_lowercase();
         }
         self.count += 1;
-    }
-
-    fn word(&mut self, word: &str) {
-        self.word_in_parentheses(word);
         let routine = |letter: u8| matches!(letter, b'f' | b'p');
         let created = match self.words {
             [b'c', b'o', b'r', what] | [b'c', what, ..] => routine(what),
             _ => false,
         };
-        if !created {
-            return;
-        }
-        if word.eq_ignore_ascii_case("begin") || self.depth > 0 && word.eq_ignore_ascii_case("case") {
-            self.depth += 1;
-        } else if word.eq_ignore_ascii_case("end") {
-            self.depth = self.depth.saturating_sub(1);
+        if created && outside {
+            if is("begin") || self.depth > 0 && is("case") {
+                self.depth += 1;
+            } else if is("end") {
+                self.depth = self.depth.saturating_sub(1);
+            }
         }
     }
 }
