@@ -3,10 +3,10 @@
 use rowgen::Payload;
 
 use super::error::FillError;
-use super::planner::needs_chunks;
 use super::request::{
     Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
 };
+use super::target::needs_chunks;
 
 /// Refuses combinations that cannot work.
 ///

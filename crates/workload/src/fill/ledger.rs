@@ -12,9 +12,9 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::chunks::Chunking;
 use super::plan::Plan;
-use super::planner::Target;
 use super::request::{Persistence, Request, Subject};
 use super::session::Session;
+use super::target::Target;
 use crate::connect::ConnectError;
 use crate::quote::{identifier, literal, qualified};
 

@@ -35,6 +35,7 @@ mod sink;
 mod steps;
 pub(crate) mod survey;
 mod tables;
+mod target;
 
 use std::pin::pin;
 use std::time::Duration;

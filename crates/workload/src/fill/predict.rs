@@ -5,9 +5,9 @@ use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 use serde::Serialize;
 
 use super::error::FillError;
-use super::planner::{Target, target};
 use super::request::{IndexKind, InitStep, Partitions, Persistence, Request, Subject};
 use super::tables::{Tables, key, leaf_rows};
+use super::target::{Target, target};
 
 /// Blocks that one table can have (`MaxBlockNumber`).
 pub(super) const MAX_BLOCKS: u64 = u32::MAX as u64;

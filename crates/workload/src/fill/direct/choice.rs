@@ -3,8 +3,9 @@
 use super::{Ground, NotDirect};
 use crate::fill::error::FillError;
 use crate::fill::ledger::Unfinished;
-use crate::fill::planner::{Site, needs_chunks};
+use crate::fill::planner::Site;
 use crate::fill::request::{MethodChoice, Persistence, Request, Subject};
+use crate::fill::target::needs_chunks;
 use crate::server::ServerInfo;
 
 /// What was decided about writing pages directly.

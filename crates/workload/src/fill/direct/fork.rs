@@ -8,12 +8,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use nix::fcntl::OFlag;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use page::{Geometry, Place, Segments};
 
 use super::Failure;
 
 /// What a buffer for O_DIRECT begins at a multiple of, bytes: no sector or page is larger.
 const ALIGNMENT: usize = 4096;
+
+/// Lets this process have as many files open as the system allows: each segment of a gigabyte is one.
+pub(super) fn allow_many_files() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Tables of a terabyte then fail, with an error that says so.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
 
 /// A fork that is being written. Segments are made one after the other, as the server expects them: it
 /// looks for the next one only while there is one. Unless it is [kept](Self::keep), what is written goes

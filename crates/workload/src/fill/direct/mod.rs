@@ -124,6 +124,7 @@ impl Direct<'_> {
         if rows.left() == 0 {
             return Ok(0);
         }
+        fork::allow_many_files();
         session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
         let (found, fork) =
             relation::heap(session, self.ground, relation, self.table, self.persistence).await?;

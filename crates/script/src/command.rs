@@ -1,0 +1,314 @@
+//! A parsed script: commands in the order of the file, with the way through `\if` as jumps.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::expression::Expression;
+use crate::number;
+use crate::variables::{Slot, Variables};
+
+/// A script, ready to be carried out.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub(crate) name: String,
+    pub(crate) weight: u32,
+    pub(crate) commands: Vec<Command>,
+}
+
+/// One step of a script.
+#[derive(Clone, Debug)]
+pub struct Command {
+    pub(crate) action: Action,
+    pub(crate) number: usize,
+    pub(crate) line: usize,
+    pub(crate) text: String,
+}
+
+/// What a command does. Indexes are of [`Script::commands`]; one past the last is the script's end.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Sends a statement.
+    Sql(Sql),
+    /// `\set`.
+    Set {
+        /// The variable that gets the value.
+        slot: Slot,
+        /// What is evaluated.
+        expression: Expression,
+    },
+    /// `\if`, or `\elif` where the branches before were not taken: goes on with the next command if the
+    /// condition is true.
+    Test {
+        /// What is evaluated.
+        condition: Expression,
+        /// Where to go on if it is not true.
+        otherwise: usize,
+    },
+    /// `\elif` or `\else` after a branch that was taken: goes on behind the rest.
+    Jump(usize),
+    /// `\endif`: goes on with the next command.
+    Nothing,
+    /// `\sleep`.
+    Sleep(Sleep),
+    /// `\shell`.
+    Shell(Shell),
+    /// `\setshell`.
+    SetShell {
+        /// The variable that gets what the command prints.
+        slot: Slot,
+        /// The command.
+        shell: Shell,
+    },
+    /// `\startpipeline`.
+    StartPipeline,
+    /// `\syncpipeline`.
+    SyncPipeline,
+    /// `\endpipeline`.
+    EndPipeline,
+}
+
+impl Script {
+    /// The file's name, or what pgbench calls a built-in script.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How often it is chosen, compared with the others.
+    pub fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// All commands; there is at least one.
+    pub fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    /// Whether it has pipelines, which the simple query protocol cannot do.
+    pub fn has_pipeline(&self) -> bool {
+        self.commands.iter().any(|command| matches!(command.action, Action::StartPipeline))
+    }
+}
+
+impl Command {
+    /// What to do.
+    pub fn action(&self) -> &Action {
+        &self.action
+    }
+
+    /// Its number in the script as pgbench counts, from 1. Both steps of an `\elif` have the same.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The line it begins on, from 1.
+    pub fn line(&self) -> usize {
+        self.line
+    }
+
+    /// As in the file, maybe several lines.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+/// A statement, or several with `\;` between them, in the two forms that pgbench sends.
+///
+/// Like pgbench's, variables are put in wherever `:name` stands, in quotes and comments too.
+#[derive(Clone, Debug)]
+pub struct Sql {
+    text: String,
+    references: Vec<(Range<usize>, Slot)>,
+    parameterised: String,
+    parameters: Vec<Slot>,
+    pub(crate) receive: Option<Receive>,
+}
+
+/// `\gset` or `\aset` after a statement: the result's columns become variables
+/// ([`Names::receiving`](crate::Names::receiving)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// What the variables' names have before the columns'.
+    pub prefix: String,
+    /// `\aset`: of all statements, the last row of each that has rows. `\gset`: of the last statement,
+    /// which must have exactly one row.
+    pub every: bool,
+}
+
+impl Sql {
+    /// `references` are where `:name` stands in the text, in order.
+    pub(crate) fn new(text: String, references: Vec<(Range<usize>, Slot)>) -> Self {
+        let mut parameterised = String::with_capacity(text.len());
+        let mut done = 0;
+        for (number, (place, _)) in (1..).zip(&references) {
+            parameterised.push_str(&text[done..place.start]);
+            parameterised.push('$');
+            parameterised.push_str(itoa::Buffer::new().format::<usize>(number));
+            done = place.end;
+        }
+        parameterised.push_str(&text[done..]);
+        let parameters = references.iter().map(|(_, slot)| *slot).collect();
+        Self { text, references, parameterised, parameters, receive: None }
+    }
+
+    /// As in the script, with `:name` for variables.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Appends the text with the variables' values in it: what the simple query protocol sends. Variables
+    /// that are not defined stay as they are.
+    pub fn write(&self, variables: &Variables, out: &mut Vec<u8>) {
+        let mut done = 0;
+        for (place, slot) in &self.references {
+            out.extend_from_slice(&self.text.as_bytes()[done..place.start]);
+            if !variables.write(*slot, out) {
+                out.extend_from_slice(&self.text.as_bytes()[place.clone()]);
+            }
+            done = place.end;
+        }
+        out.extend_from_slice(&self.text.as_bytes()[done..]);
+    }
+
+    /// With `$1`, `$2` … for variables: for the extended query protocol.
+    pub fn parameterised(&self) -> &str {
+        &self.parameterised
+    }
+
+    /// What `$1`, `$2` … stand for, at most 65535. Each is sent as text ([`Variables::write`]); what is not
+    /// defined is sent as NULL.
+    pub fn parameters(&self) -> &[Slot] {
+        &self.parameters
+    }
+
+    /// What its results are for, if not to be thrown away.
+    pub fn receive(&self) -> Option<&Receive> {
+        self.receive.as_ref()
+    }
+}
+
+/// How long to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sleep {
+    pub(crate) amount: Amount,
+    pub(crate) unit: Unit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Amount {
+    Number(i64),
+    Variable(Slot),
+}
+
+/// Of `\sleep`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// `us`.
+    Microseconds,
+    /// `ms`.
+    Milliseconds,
+    /// `s`, and where none is given.
+    Seconds,
+}
+
+/// Why it cannot be told how long to sleep. The messages are pgbench's.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SleepError {
+    /// The variable is not defined.
+    #[error("sleep: undefined variable \"{0}\"")]
+    Undefined(String),
+    /// The variable's text begins with no number.
+    #[error("sleep: invalid sleep time \"{text}\" for variable \"{name}\"")]
+    Invalid {
+        /// The variable.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+}
+
+impl Sleep {
+    /// How long; nothing if the number is negative.
+    ///
+    /// # Errors
+    ///
+    /// The number is that of a variable, which is not defined or none.
+    pub fn duration(self, variables: &Variables) -> Result<Duration, SleepError> {
+        let number = match self.amount {
+            Amount::Number(number) => number,
+            Amount::Variable(slot) => {
+                let name = || variables.names().name(slot).to_owned();
+                let text = variables.text(slot).ok_or_else(|| SleepError::Undefined(name()))?;
+                let number = number::leading_integer(&text);
+                if number == 0 && !text.starts_with(|c: char| c.is_ascii_digit()) {
+                    return Err(SleepError::Invalid { name: name(), text });
+                }
+                number
+            }
+        };
+        let number = u64::try_from(number).unwrap_or(0);
+        Ok(match self.unit {
+            Unit::Microseconds => Duration::from_micros(number),
+            Unit::Milliseconds => Duration::from_millis(number),
+            Unit::Seconds => Duration::from_secs(number),
+        })
+    }
+}
+
+/// A command for the shell.
+#[derive(Clone, Debug)]
+pub struct Shell {
+    pub(crate) words: Vec<Word>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    Text(String),
+    Variable(Slot),
+}
+
+impl Shell {
+    /// The words with blanks between them, variables replaced.
+    ///
+    /// # Errors
+    ///
+    /// The name of a variable that is not defined.
+    pub fn command(&self, variables: &Variables) -> Result<String, crate::EvaluationError> {
+        let mut words = Vec::with_capacity(self.words.len());
+        for word in &self.words {
+            words.push(match word {
+                Word::Text(text) => text.clone(),
+                Word::Variable(slot) => variables.text(*slot).ok_or_else(|| {
+                    crate::EvaluationError::Undefined(variables.names().name(*slot).to_owned())
+                })?,
+            });
+        }
+        Ok(words.join(" "))
+    }
+
+    /// The integer of 32 bits that a command printed for `\setshell`, in its first line; none if that is
+    /// something else.
+    pub fn printed(output: &str) -> Option<i64> {
+        let line = output.lines().next()?;
+        number::integer(line.trim_ascii_end()).map(|number| {
+            // pgbench keeps an int of strtol's long.
+            #[allow(clippy::cast_possible_truncation)]
+            i64::from(number as i32)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shells_print_integers() {
+        assert_eq!(Shell::printed(" 42 \nmore"), Some(42));
+        assert_eq!(Shell::printed("-7"), Some(-7));
+        assert_eq!(Shell::printed("4294967297"), Some(1));
+        assert_eq!(Shell::printed("42 apples"), None);
+        assert_eq!(Shell::printed(""), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! An error while it is not yet said in which script and line.
+
+use crate::error::{Problem, ScriptError};
+use crate::source::Source;
+
+/// What is wrong, at an offset into the script.
+#[derive(Debug)]
+pub(super) struct Fault {
+    problem: Problem,
+    place: Place,
+    command: Option<Box<str>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// This very character.
+    Character(usize),
+    /// Something in the line that this character is in.
+    Line(usize),
+    /// Nowhere in particular.
+    Script,
+}
+
+impl Fault {
+    pub(super) fn new(problem: Problem, place: Place) -> Self {
+        Self { problem, place, command: None }
+    }
+
+    /// In this meta command.
+    pub(super) fn within(self, command: &str) -> Self {
+        Self { command: Some(command.into()), ..self }
+    }
+
+    pub(super) fn of(self, source: &Source) -> ScriptError {
+        let text = source.text.as_str();
+        let (line, column, shown) = match self.place {
+            Place::Script => (0, None, ""),
+            Place::Line(at) => (line(text, at), None, line_around(text, at).1),
+            Place::Character(at) => {
+                let (start, shown) = line_around(text, text.floor_char_boundary(at));
+                let before = shown.floor_char_boundary(at - start);
+                (line(text, start), Some(shown[..before].chars().count() + 1), shown)
+            }
+        };
+        ScriptError {
+            script: source.name.clone(),
+            line,
+            column,
+            problem: self.problem,
+            command: self.command,
+            text: shown.into(),
+        }
+    }
+}
+
+/// The number of the line that this offset is in, from 1.
+pub(super) fn line(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// Where that line starts, and the line without its end.
+fn line_around(text: &str, at: usize) -> (usize, &str) {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    (start, text[start..end].trim_end_matches('\r'))
+}

@@ -1,0 +1,113 @@
+//! Finds the way through `\if`, `\elif`, `\else` and `\endif` (`CheckConditional` in `pgbench.c`).
+
+use super::fault::{Fault, Place, line};
+use super::pipeline;
+use crate::command::{Action, Command};
+use crate::error::Problem;
+use crate::expression::Expression;
+
+/// A command as read.
+pub(super) struct Part {
+    pub(super) what: What,
+    /// Where it begins.
+    pub(super) at: usize,
+    /// Where it ends.
+    pub(super) end: usize,
+}
+
+/// What a command is, before it is known where conditions lead.
+pub(super) enum What {
+    Action(Action),
+    If(Expression),
+    Elif(Expression),
+    Else,
+    Endif,
+}
+
+/// An `\if` that is not ended.
+struct Open {
+    at: usize,
+    /// The last condition, if there was no `\else` since.
+    test: Option<usize>,
+    /// The ends of branches.
+    jumps: Vec<usize>,
+}
+
+/// The commands with their jumps.
+pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fault> {
+    let mut linker = Linker { text, places: Vec::new(), commands: Vec::new(), open: Vec::new() };
+    for (number, part) in (1..).zip(parts) {
+        linker.part(number, part)?;
+    }
+    if let Some(open) = linker.open.last() {
+        return Err(Fault::new(Problem::IfOpen, Place::Character(open.at)));
+    }
+    pipeline::check(&linker.commands, &linker.places)?;
+    Ok(linker.commands)
+}
+
+struct Linker<'a> {
+    text: &'a str,
+    /// Where the commands begin in the script.
+    places: Vec<usize>,
+    commands: Vec<Command>,
+    open: Vec<Open>,
+}
+
+impl Linker<'_> {
+    fn part(&mut self, number: usize, Part { what, at, end }: Part) -> Result<(), Fault> {
+        let next = self.commands.len();
+        let mut push = |action: Action| {
+            let text = self.text[at..end].trim_end().to_owned();
+            self.places.push(at);
+            self.commands.push(Command { action, number, line: line(self.text, at), text });
+        };
+        match what {
+            What::Action(action) => push(action),
+            What::If(condition) => {
+                push(Action::Test { condition, otherwise: 0 });
+                self.open.push(Open { at, test: Some(next), jumps: Vec::new() });
+            }
+            What::Elif(condition) => {
+                push(Action::Jump(0));
+                push(Action::Test { condition, otherwise: 0 });
+                let failed = self.branch("elif", at, next)?;
+                self.lead(failed, next + 1);
+                self.open.last_mut().expect("there is one").test = Some(next + 1);
+            }
+            What::Else => {
+                push(Action::Jump(0));
+                let failed = self.branch("else", at, next)?;
+                self.lead(failed, next + 1);
+            }
+            What::Endif => {
+                push(Action::Nothing);
+                let open = self.open.pop().ok_or_else(|| no_if("endif", at))?;
+                for from in open.jumps.into_iter().chain(open.test) {
+                    self.lead(from, next);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a branch of the innermost `\if` with the jump at `end`; the test that leads to the next one.
+    fn branch(&mut self, name: &'static str, at: usize, end: usize) -> Result<usize, Fault> {
+        let open = self.open.last_mut().ok_or_else(|| no_if(name, at))?;
+        open.jumps.push(end);
+        let after_else = || Fault::new(Problem::AfterElse(name), Place::Character(at));
+        open.test.take().ok_or_else(after_else)
+    }
+
+    /// Says where a jump or a failed test goes on.
+    fn lead(&mut self, from: usize, to: usize) {
+        match &mut self.commands[from].action {
+            Action::Jump(target) | Action::Test { otherwise: target, .. } => *target = to,
+            _ => unreachable!("only these have a target"),
+        }
+    }
+}
+
+fn no_if(name: &'static str, at: usize) -> Fault {
+    Fault::new(Problem::NoIf(name), Place::Character(at))
+}

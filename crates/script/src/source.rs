@@ -1,0 +1,82 @@
+//! Scripts as they are given, and those that come with pgbench.
+
+use crate::option::{OptionError, weighted};
+
+/// A script that is not yet parsed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub(crate) name: String,
+    pub(crate) text: String,
+    pub(crate) weight: u32,
+}
+
+/// pgbench's built-in scripts: name, description, text.
+const BUILTIN: [(&str, &str, &str); 3] = [
+    ("tpcb-like", "<builtin: TPC-B (sort of)>", include_str!("builtin/tpcb-like.sql")),
+    ("simple-update", "<builtin: simple update>", include_str!("builtin/simple-update.sql")),
+    ("select-only", "<builtin: select only>", include_str!("builtin/select-only.sql")),
+];
+
+impl Source {
+    /// A file's text. [`Source::weighted_file`] reads name and weight from an option.
+    pub fn file(name: impl Into<String>, text: impl Into<String>, weight: u32) -> Self {
+        Self { name: name.into(), text: text.into(), weight }
+    }
+
+    /// The file and the weight of `file@3`, as -f takes it; 1 without a weight.
+    ///
+    /// # Errors
+    ///
+    /// What is after the last `@` is no weight.
+    pub fn weighted_file(option: &str) -> Result<(&str, u32), OptionError> {
+        weighted(option)
+    }
+
+    /// The built-in script that begins like this and its weight, as -b takes it: `se@2`.
+    ///
+    /// # Errors
+    ///
+    /// None or several scripts begin so, or what is after the `@` is no weight.
+    pub fn builtin(option: &str) -> Result<Self, OptionError> {
+        let (prefix, weight) = weighted(option)?;
+        let mut found = BUILTIN.into_iter().filter(|(name, ..)| name.starts_with(prefix));
+        let (_, description, text) = found.next().ok_or_else(|| OptionError::NoScript(prefix.to_owned()))?;
+        match found.count() {
+            0 => Ok(Self::file(description, text, weight)),
+            more => Err(OptionError::SeveralScripts { count: more + 1, prefix: prefix.to_owned() }),
+        }
+    }
+
+    /// Names and descriptions of the built-in scripts.
+    pub fn builtins() -> impl Iterator<Item = (&'static str, &'static str)> {
+        BUILTIN.into_iter().map(|(name, description, _)| (name, description))
+    }
+
+    /// The file's name, or what pgbench calls a built-in script.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The whole script.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn builtin_scripts_are_found_by_prefix() {
+        let found = |option| Source::builtin(option).map(|source| (source.name, source.weight));
+        assert_eq!(found("t"), Ok(("<builtin: TPC-B (sort of)>".to_owned(), 1)));
+        assert_eq!(found("se@7"), Ok(("<builtin: select only>".to_owned(), 7)));
+        let said = |option| Source::builtin(option).unwrap_err().to_string();
+        assert_eq!(said("s"), "ambiguous builtin name: 2 builtin scripts found for prefix \"s\"");
+        assert_eq!(
+            said("x@2"),
+            "no builtin script found for name \"x\"; there are tpcb-like, simple-update, select-only"
+        );
+    }
+}
