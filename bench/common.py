@@ -40,11 +40,12 @@ def parsed(parser):
 class Server:
     """A server that pgrig starts for one benchmark, and the processes that are timed on it."""
 
-    def __init__(self, options):
+    def __init__(self, options, profile=None):
         self.options = options
-        self.instance = f"bench-{os.getpid()}"
+        self.profile = profile or options.profile
+        self.instance = f"bench-{os.getpid()}-{self.profile}"
         server = ["--pg-bin", options.pg_bin] if options.pg_bin else ["--pg-version", options.pg_version]
-        self.url = self.pgrig("server", "start", "--profile", options.profile, *server)
+        self.url = self.pgrig("server", "start", "--profile", self.profile, *server)
         found = json.loads(self.pgrig("server", "status", "--json"))
         directory = Path(found[0]["directory"])
         self.home = str(directory.parent.parent)
@@ -76,8 +77,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(options):
-    server = Server(options)
+def serving(options, profile=None):
+    server = Server(options, profile)
     try:
         yield server
     finally:

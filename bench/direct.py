@@ -4,7 +4,7 @@
 Starts a server of its own through pgrig. For each size, in shuffled rounds on the same file system: a plain
 sequential O_DIRECT write of as many bytes as the heap has (the roof), pgrig's heap alone (--data-only), and whole
 fills (heap, visibility map, primary keys, statistics) by pgrig direct, pgrig COPY and pgbench -i with default flags and
-the same number of rows. Prints medians and, round by round, ratios. Everything goes into one file in records/.
+the same number of rows; the latter also on a second server that has PostgreSQL's own settings (profile stock). Prints medians and, round by round, ratios. Everything goes into one file in records/.
 
 Needs pgbench and psql (Debian: postgresql-contrib or postgresql-client), nothing else, and free disk for twice the
 largest size.
@@ -27,7 +27,9 @@ BYTES_PER_SCALE = 15_680_000
 SEGMENT = 1 << 30
 PIECE = 1 << 20
 
-ROOF, HEAP, DIRECT, COPY, PGBENCH = "roof", "heap, direct", "whole, direct", "whole, COPY", "whole, pgbench -i"
+ROOF, HEAP, DIRECT, COPY = "roof", "heap, direct", "whole, direct", "whole, COPY"
+PGBENCH, STOCK = "whole, pgbench -i", "whole, pgbench -i, stock settings"
+ALL = [ROOF, HEAP, DIRECT, COPY, PGBENCH, STOCK]
 
 
 def main():
@@ -36,25 +38,28 @@ def main():
     parser.add_argument("--sizes", default="2,8,20", help="in GB")
     parser.add_argument("--writers", type=int, default=(os.cpu_count() or 1) + 1, help="threads that write the roof")
     options = parsed(parser)
-    with serving(options) as server:
-        trials = [trial for size in options.sizes.split(",") for trial in run(options, server, float(size))]
+    with serving(options) as server, serving(options, "stock") as stock:
+        servers = {what: stock if what == STOCK else server for what in ALL}
+        trials = [trial for size in options.sizes.split(",") for trial in run(options, servers, float(size))]
         record = {"benchmark": "direct", "writers": options.writers, **surroundings(options, server),
                   "results": summarise(trials), "trials": trials}
     show(record)
     save(options, server, record, "-".join(options.sizes.split(",")) + "GB")
 
 
-def run(options, server, size):
-    """Rounds of everything at one size, shuffled; a small round before warms up and does not count."""
+def run(options, servers, size):
+    """Rounds of everything at one size, shuffled."""
     chance = random.Random(options.seed)
     scale = round(size * 1e9 / BYTES_PER_SCALE)
     trials = []
     for number in range(options.trials):
-        order = [ROOF, HEAP, DIRECT, COPY, PGBENCH]
+        order = list(ALL)
         chance.shuffle(order)
         for what in order:
-            server.query("DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history")
-            server.settle()
+            for server in dict.fromkeys(servers.values()):
+                server.query("DROP TABLE IF EXISTS pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history")
+                server.settle()
+            server = servers[what]
             trial = {"size": size, "scale": scale, "round": number, "what": what, **trial_of(options, server, what, scale)}
             trials.append(trial)
             print(f"{size} GB, round {number}, {what}: {trial['wall']:.2f} s", file=sys.stderr)
@@ -64,7 +69,7 @@ def run(options, server, size):
 def trial_of(options, server, what, scale):
     if what == ROOF:
         return roof(heap_bytes(scale), options.writers, server.home)
-    if what == PGBENCH:
+    if what in (PGBENCH, STOCK):
         return timed([options.pgbench, "-i", "-q", "-s", str(scale), server.url])
     flags = {HEAP: "--method direct --data-only", DIRECT: "--method direct", COPY: "--method copy"}[what]
     return timed(server.fill(f"--scale {scale} {flags}"))
@@ -114,12 +119,12 @@ def summarise(trials):
     results = []
     for size in dict.fromkeys(trial["size"] for trial in trials):
         of = {what: {trial["round"]: trial for trial in trials if (trial["size"], trial["what"]) == (size, what)}
-              for what in (ROOF, HEAP, DIRECT, COPY, PGBENCH)}
+              for what in ALL}
         rounds = list(of[ROOF])
         heap = heap_bytes(of[ROOF][0]["scale"])
         rate = {
             ROOF: {number: of[ROOF][number]["bytes"] / of[ROOF][number]["wall"] for number in rounds},
-            HEAP: {number: heap / seconds(of[HEAP][number], "generate") for number in rounds},
+            HEAP: {number: heap / observed(of[HEAP][number], "generate") for number in rounds},
         }
         results.append({
             "size": size,
@@ -130,27 +135,35 @@ def summarise(trials):
             "heap_of_roof": spread(rate[HEAP][number] / rate[ROOF][number] for number in rounds),
             "heap_cpu_per_gb": spread(of[HEAP][number]["cpu"] / (heap / 1e9) for number in rounds),
             "times_pgbench": spread(of[PGBENCH][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds),
+            "times_stock": spread(of[STOCK][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds),
+            "whole_of_roof": spread(whole_bytes(of[DIRECT][number]) / of[DIRECT][number]["wall"] / rate[ROOF][number]
+                                    for number in rounds),
             "times_copy": spread(of[COPY][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds),
         })
     return results
 
 
-def seconds(trial, step):
-    return next(each["value"] for each in trial["run"]["trials"][0]["observations"] if each["name"] == step)
+def observed(trial, name):
+    return next(each["value"] for each in trial["run"]["trials"][0]["observations"] if each["name"] == name)
+
+
+def whole_bytes(trial):
+    return observed(trial, "heap") + observed(trial, "index")
 
 
 def show(record):
     print(f"{record['server']}\n{record['pgbench']}, profile {record['profile']}, {record['machine']['cores']} cores, "
           f"{record['writers']} writers\n")
-    print("| size | roof MB/s | heap MB/s | of the roof | heap: client CPU s/GB | whole, direct s | whole, COPY s "
-          "| pgbench -i s | times pgbench -i | times COPY |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("| size | roof MB/s | heap MB/s | of the roof | heap: client CPU s/GB | whole, direct s | of the roof "
+          "| whole, COPY s | times | pgbench -i s | times | pgbench -i, stock s | times |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for result in record["results"]:
         megabytes = [f"{result[name][1] / 1e6:.0f}" for name in ("roof_rate", "heap_rate")]
         wall = result["wall"]
         print(f"| {result['size']:g} GB | {' | '.join(megabytes)} | {shown(*result['heap_of_roof'])} "
-              f"| {shown(*result['heap_cpu_per_gb'])} | {wall[DIRECT]:.2f} | {wall[COPY]:.2f} | {wall[PGBENCH]:.2f} "
-              f"| {shown(*result['times_pgbench'])} | {shown(*result['times_copy'])} |")
+              f"| {shown(*result['heap_cpu_per_gb'])} | {wall[DIRECT]:.2f} | {shown(*result['whole_of_roof'])} "
+              f"| {wall[COPY]:.2f} | {shown(*result['times_copy'])} | {wall[PGBENCH]:.2f} | {shown(*result['times_pgbench'])} "
+              f"| {wall[STOCK]:.2f} | {shown(*result['times_stock'])} |")
 
 
 if __name__ == "__main__":
