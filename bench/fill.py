@@ -18,8 +18,8 @@ from common import arguments, parsed, save, serving, shown, spread, surroundings
 # What is made, how pgbench is asked for it, and how pgrig is. "auto" leaves all to pgrig.
 KINDS = {
     "data only, unlogged": ("-I dtg --unlogged-tables", {"auto": "--data-only --unlogged",
-                                                         "2 streams": "--data-only --unlogged --streams 2"}),
-    "data only, logged": ("-I dtg", {"auto": "--data-only", "2 streams": "--data-only --streams 2"}),
+                                                         "2 streams": "--data-only --unlogged --method copy --streams 2"}),
+    "data only, logged": ("-I dtg", {"auto": "--data-only", "2 streams": "--data-only --method copy --streams 2"}),
     "whole, unlogged": ("-I dtgvp --unlogged-tables", {"auto": "--unlogged"}),
     "whole, logged": ("-I dtgvp", {"auto": ""}),
 }
