@@ -41,6 +41,40 @@ fn what_is_not_possible_is_refused_with_the_reason() {
 }
 
 #[test]
+fn a_data_directory_that_is_named_has_to_be_the_server_s() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE ROLE guest LOGIN");
+    server.execute("GRANT CREATE ON SCHEMA public TO guest");
+    let guest = server.url.replace("postgres@", "guest@");
+    let places = tempfile::tempdir().unwrap();
+    let place = |name: &str| places.path().join(name);
+    std::os::unix::fs::symlink(rig.data(), place("mounted")).unwrap();
+    std::fs::create_dir_all(place("other/global")).unwrap();
+    std::fs::write(place("other/global/pg_control"), [0; 512]).unwrap();
+    let copied = std::process::Command::new("cp").arg("-r").args([rig.data(), place("copy")]).status();
+    assert!(copied.unwrap().success());
+    let fill = |options: &str, name: &str| {
+        rig.run(&format!("fill 5MB --method direct {options} --data-directory {}", place(name).display()))
+    };
+    let as_guest = format!("-d {guest}");
+    for (options, name, code, said) in [
+        ("", "mounted", 2, "leave out --data-directory"),
+        (&*as_guest, "other", 2, "belongs to another one"),
+        (&as_guest, "missing", 2, "pg_control cannot be read"),
+        (&as_guest, "copy", 1, "the directory is a copy of its data directory"),
+    ] {
+        let ran = fill(options, name);
+        assert_eq!(ran.code, Some(code), "{name}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{name}: {ran:#?}");
+        assert_eq!(tables(&server), 0, "{name}");
+    }
+    let ran = fill(&as_guest, "mounted");
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stdout.contains(", direct;"), "{ran:#?}");
+}
+
+#[test]
 fn what_cannot_go_with_it_is_refused_before_a_server_is_started() {
     let rig = Rig::new();
     for arguments in [
