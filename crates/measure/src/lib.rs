@@ -3,12 +3,14 @@
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
 pub mod human;
+mod latencies;
 mod rate;
 mod run;
 mod sample;
 mod series;
 mod verdict;
 
+pub use latencies::Latencies;
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
     Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,

@@ -9,4 +9,5 @@ pub mod fill;
 pub mod machine;
 pub mod quote;
 pub mod server;
+pub mod tps;
 pub mod volume;

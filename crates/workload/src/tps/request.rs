@@ -1,0 +1,71 @@
+//! What was asked for.
+
+use std::time::Duration;
+
+use script::{Definition, Source};
+
+/// How long clients go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// `-T`: until this has passed since the measured part began.
+    Time(Duration),
+    /// `-t`: transactions of each client.
+    Transactions(u64),
+}
+
+/// `-M`: how statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// One Query message, variables put into the text.
+    Simple,
+    /// Parse, Bind, Execute each time.
+    Extended,
+    /// Parsed once in a session, then Bind and Execute.
+    Prepared,
+}
+
+/// When clients connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connecting {
+    /// Before the run.
+    Once,
+    /// `-C`: for each transaction.
+    EachTransaction,
+}
+
+/// What was asked for, defaults filled in.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The scripts, with their weights.
+    pub sources: Vec<Source>,
+    /// `-D`.
+    pub definitions: Vec<Definition>,
+    /// `-c`: connections, at least 1.
+    pub clients: usize,
+    /// `-j`: threads, at least 1.
+    pub jobs: usize,
+    /// `-T` or `-t`.
+    pub length: Length,
+    /// `-R`: transactions a second that all clients together begin, by a schedule of random times.
+    pub rate: Option<f64>,
+    /// `-L`: what takes longer is counted as late; with a rate, what would begin later is skipped.
+    pub latency_limit: Option<Duration>,
+    /// `-M`.
+    pub protocol: Protocol,
+    /// `-C`.
+    pub connecting: Connecting,
+    /// Whether pgbench's tables are vacuumed, and its history emptied, first (not with `-n`).
+    pub vacuum: bool,
+    /// `--max-tries` of a transaction that fails by serialization or deadlock; 0 is no limit.
+    pub max_tries: u32,
+    /// `--warmup`: carried out like the rest, and not counted.
+    pub warmup: Duration,
+    /// `--ramp`: clients begin one after the other, evenly over this time, which is not counted either.
+    pub ramp: Duration,
+    /// `--random-seed`.
+    pub seed: u64,
+    /// `-s`: the variable `scale`; otherwise it is asked of pgbench_branches for built-in scripts, else 1.
+    pub scale: Option<i64>,
+    /// `-r`: each command is timed too.
+    pub statements: bool,
+}
