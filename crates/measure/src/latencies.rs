@@ -82,11 +82,12 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Adds one. What is longer than 100 days counts as 100 days.
+    #[expect(clippy::missing_panics_doc, reason = "it grows as far as that")]
     #[inline]
     pub fn record(&mut self, latency: Duration) {
         let seconds = latency.as_secs().saturating_mul(1_000_000_000);
         let nanoseconds = seconds.saturating_add(u64::from(latency.subsec_nanos())).min(LONGEST);
-        self.0.record(nanoseconds).expect("it grows as far as the longest");
+        self.0.record(nanoseconds).expect("it grows as far as that");
     }
 
     /// Forgets all of them, and keeps the memory.
@@ -106,11 +107,9 @@ impl Latencies {
 
     /// The percentiles that are told; none if there are none.
     pub fn percentiles(&self) -> Option<Percentiles> {
-        let all = |histogram: &Histogram<u64>| {
-            let mut values = histogram.value_at_quantiles(Percentile::ALL.map(Percentile::share));
-            Percentiles(Percentile::ALL.map(|_| Duration::from_nanos(values.next().expect("as many"))))
-        };
-        (!self.0.is_empty()).then(|| all(&self.0))
+        let value =
+            |percentile: Percentile| Duration::from_nanos(self.0.value_at_quantile(percentile.share()));
+        (!self.0.is_empty()).then(|| Percentiles(Percentile::ALL.map(value)))
     }
 
     /// The arithmetic mean; none if there are none.
@@ -138,6 +137,7 @@ impl Latencies {
     }
 
     /// HDR's compressed V2 format in base64, as every HDR library and plotter reads it. Values are nanoseconds.
+    #[expect(clippy::missing_panics_doc, reason = "memory takes it, and counts are below 2^63")]
     pub fn to_base64(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
