@@ -13,8 +13,8 @@ mod verdict;
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
-    Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,
-    Status, Trial, Unit,
+    Disk, Environment, Event, FORMAT_VERSION, Histogram, Machine, Note, Observation, Run, SCHEMA, Server,
+    Setting, Status, Trial, Unit,
 };
 pub use sample::Sample;
 pub use series::Series;
