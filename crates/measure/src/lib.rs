@@ -2,14 +2,17 @@
 //!
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
+mod estimate;
 pub mod human;
 mod latencies;
 mod rate;
 mod run;
 mod sample;
 mod series;
+mod threshold;
 mod verdict;
 
+pub use estimate::{Estimate, Interval, IntervalKind};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
@@ -18,4 +21,5 @@ pub use run::{
 };
 pub use sample::Sample;
 pub use series::Series;
+pub use threshold::{Finding, Metrics, Threshold, ThresholdError};
 pub use verdict::Verdict;
