@@ -4,6 +4,7 @@ mod error;
 mod outcome;
 mod plan;
 mod request;
+pub mod wire;
 
 pub use error::TpsError;
 pub use outcome::{
