@@ -2,6 +2,7 @@
 
 mod outcome;
 mod request;
+pub mod watch;
 
 pub use outcome::{
     Counts, End, Failed, LostClient, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase, Second,
