@@ -1,11 +1,14 @@
 //! `tps`: transactions per second and latency of pgbench scripts.
 
+mod document;
 mod error;
 mod outcome;
 mod plan;
 mod request;
+pub mod watch;
 pub mod wire;
 
+pub use document::TPS;
 pub use error::TpsError;
 pub use outcome::{
     Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase,
