@@ -9,5 +9,6 @@ pub mod fill;
 pub mod machine;
 pub mod quote;
 pub mod server;
+pub mod settings;
 pub mod tps;
 pub mod volume;

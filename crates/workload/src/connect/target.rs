@@ -138,6 +138,11 @@ impl Target {
         self
     }
 
+    /// The application_name.
+    pub fn application_name(&self) -> &str {
+        &self.application_name
+    }
+
     /// The database.
     pub fn dbname(&self) -> &str {
         &self.dbname
