@@ -10,7 +10,7 @@ mod sample;
 mod series;
 mod verdict;
 
-pub use latencies::Latencies;
+pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
     Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,

@@ -14,6 +14,7 @@ mod connection;
 mod conninfo;
 mod dial;
 mod error;
+mod handover;
 mod overhear;
 mod params;
 mod passfile;
@@ -21,15 +22,19 @@ mod rejection;
 mod resolve;
 mod route;
 mod service;
+mod socket;
+mod stream;
 mod target;
 mod tls;
 mod tls_stream;
 mod transport;
 mod verify;
-mod wire;
 
 pub use connection::{Canceller, Connection};
+pub(crate) use error::CLOSED_WITHOUT_A_WORD;
 pub use error::{ConnectError, ServerError};
+pub use handover::RawConnection;
+pub use stream::Stream;
 pub use target::Target;
 pub use transport::{TlsInfo, Transport};
 

@@ -1,11 +1,17 @@
 //! `tps`: transactions per second and latency of pgbench scripts.
 
+mod error;
 mod outcome;
+mod plan;
 mod request;
+pub mod wire;
 
+pub use error::TpsError;
 pub use outcome::{
-    Counts, End, Failed, LostClient, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase, Second,
+    Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase,
+    Second,
 };
+pub use plan::{Parsed, Plan};
 pub use request::{Connecting, Length, Protocol, Request};
 
 /// Told of a run's progress, from one thread.
