@@ -117,7 +117,7 @@ fn settings_and_tables_are_changed_and_put_back() {
         server.sql(FAMILY).await;
         // One that ALTER SYSTEM has set before, with a value to be quoted, and two that it has not.
         server.sql("ALTER SYSTEM SET log_line_prefix = 'it''s %m '; SELECT pg_reload_conf()").await;
-        let names = ["fsync", "synchronous_commit", "log_line_prefix"];
+        let names = ["fsync", "full_page_writes", "log_line_prefix"];
         let changer = server.begin(&to_change(&names, &["parent", "child"])).await.unwrap();
         let Found::Live(record) = Journal::all(&server.journals()).unwrap().pop().unwrap() else {
             panic!("our own journal is live")
@@ -127,11 +127,11 @@ fn settings_and_tables_are_changed_and_put_back() {
         let tables: Vec<&str> = record.tables.iter().map(|table| table.name.as_str()).collect();
         assert_eq!(tables, ["child", "parent"]);
 
-        let off = pairs(&[("fsync", "false"), ("synchronous_commit", "off"), ("log_line_prefix", "%p ")]);
+        let off = pairs(&[("fsync", "false"), ("full_page_writes", "off"), ("log_line_prefix", "%p ")]);
         let shown = changer.set(&off).await.unwrap();
         assert_eq!(
             shown,
-            pairs(&[("fsync", "off"), ("synchronous_commit", "off"), ("log_line_prefix", "%p ")])
+            pairs(&[("fsync", "off"), ("full_page_writes", "off"), ("log_line_prefix", "%p ")])
         );
         assert_eq!(server.show("fsync").await, "off");
         assert!(changer.set_unlogged(true).await.unwrap());
@@ -139,7 +139,7 @@ fn settings_and_tables_are_changed_and_put_back() {
         assert_eq!(server.persistence("parent").await, "u");
         // One value stays, the others become what they were.
         changer.set(&pairs(&[("fsync", "off")])).await.unwrap();
-        assert_eq!(server.show("synchronous_commit").await, "on");
+        assert_eq!(server.show("full_page_writes").await, "on");
         assert_eq!(server.show("log_line_prefix").await, "it's %m ");
 
         changer.finish().await.unwrap();
@@ -192,39 +192,58 @@ fn another_server_is_left_alone() {
 fn two_do_not_change_the_same_server() {
     on_each_release(async |server| {
         let first = server.begin(&to_change(&["fsync"], &[])).await.unwrap();
-        let Err(error) = server.begin(&to_change(&["work_mem"], &[])).await else { panic!("both began") };
+        let Err(error) = server.begin(&to_change(&["autovacuum"], &[])).await else { panic!("both began") };
         assert!(matches!(error, SettingsError::InHand { .. }), "{error}");
         first.finish().await.unwrap();
-        server.begin(&to_change(&["work_mem"], &[])).await.unwrap().finish().await.unwrap();
+        server.begin(&to_change(&["autovacuum"], &[])).await.unwrap().finish().await.unwrap();
     });
 }
 
 #[test]
 fn values_are_judged_without_coming_into_force() {
     on_each_release(async |server| {
-        let changer = server.begin(&to_change(&["work_mem", "checkpoint_timeout"], &[])).await.unwrap();
-        changer.try_values(&pairs(&[("work_mem", "8MB"), ("checkpoint_timeout", "5min")])).await.unwrap();
+        let changer = server.begin(&to_change(&["autovacuum", "checkpoint_timeout"], &[])).await.unwrap();
+        changer.try_values(&pairs(&[("autovacuum", "off"), ("checkpoint_timeout", "6min")])).await.unwrap();
         let error = changer.try_values(&pairs(&[("checkpoint_timeout", "1s")])).await.unwrap_err();
         assert!(error.to_string().contains("checkpoint_timeout = 1s"), "{error}");
         assert!(error.is_usage());
         changer.finish().await.unwrap();
-        assert_eq!(server.altered("work_mem").await, "NULL");
+        assert_eq!(server.altered("autovacuum").await, "NULL");
+        assert_eq!(server.show("autovacuum").await, "on");
     });
 }
 
 #[test]
 fn what_wins_over_alter_system_is_named() {
     on_each_release(async |server| {
-        server.sql("ALTER ROLE postgres SET work_mem = '8MB'").await;
-        let error = to_change(&["work_mem"], &[]).look(&server.target).await.unwrap_err().to_string();
+        server.sql("ALTER ROLE postgres SET log_duration = on").await;
+        let error = to_change(&["log_duration"], &[]).look(&server.target).await.unwrap_err().to_string();
         assert!(error.contains("for this role") && error.contains("ALTER ROLE"), "{error}");
-        server.sql("ALTER ROLE postgres RESET work_mem").await;
-        let changer = server.begin(&to_change(&["work_mem"], &[])).await.unwrap();
-        server.sql("ALTER DATABASE postgres SET work_mem = '8MB'").await;
-        let error = changer.set(&pairs(&[("work_mem", "16MB")])).await.unwrap_err().to_string();
-        assert!(error.contains("work_mem is 8MB, not 16MB") && error.contains("ALTER DATABASE"), "{error}");
+        server.sql("ALTER ROLE postgres RESET log_duration").await;
+        let changer = server.begin(&to_change(&["log_duration"], &[])).await.unwrap();
+        server.sql("ALTER DATABASE postgres SET log_duration = off").await;
+        let error = changer.set(&pairs(&[("log_duration", "on")])).await.unwrap_err().to_string();
+        assert!(error.contains("log_duration is off, not on") && error.contains("ALTER DATABASE"), "{error}");
         changer.finish().await.unwrap();
-        assert_eq!(server.altered("work_mem").await, "NULL");
+        assert_eq!(server.altered("log_duration").await, "NULL");
+    });
+}
+
+#[test]
+fn a_session_sets_for_itself_what_it_may() {
+    on_each_release(async |server| {
+        server
+            .sql("ALTER ROLE postgres SET work_mem = '8MB'; ALTER ROLE postgres SET search_path = other")
+            .await;
+        let looked = to_change(&["work_mem"], &[]).look(&server.target).await.unwrap();
+        assert_eq!(looked.settings[0].effect, Effect::Session);
+        let target = server.target.clone().with_setting("work_mem", "16MB");
+        let client = target.connect().await.unwrap();
+        let row = client.client.query_one("SELECT current_setting('work_mem')", &[]).await.unwrap();
+        assert_eq!(row.get::<_, String>(0), "16MB");
+        let target = server.target.clone().with_setting("search_path", r"a b\c, d");
+        let row = target.connect().await.unwrap().client.query_one("SHOW search_path", &[]).await.unwrap();
+        assert_eq!(row.get::<_, String>(0), r"a b\c, d");
     });
 }
 
@@ -245,12 +264,12 @@ fn what_cannot_be_changed_is_refused() {
         let plain = server.target.clone().with_user("plain");
         let error = look(&["fsync"], &plain).await;
         assert!(error.contains("role plain may not"), "{error}");
-        let mut possible = to_change(&["shared_buffers", "Work_Mem"], &[]);
+        let mut possible = to_change(&["shared_buffers", "FSync"], &[]);
         possible.restart = Restart::Possible;
         let looked = possible.look(&server.target).await.unwrap();
         let effects: Vec<_> =
             looked.settings.iter().map(|found| (found.before.name.as_str(), found.effect)).collect();
-        assert_eq!(effects, [("shared_buffers", Effect::Restart), ("work_mem", Effect::Reload)]);
+        assert_eq!(effects, [("shared_buffers", Effect::Restart), ("fsync", Effect::Reload)]);
     });
 }
 

@@ -62,6 +62,16 @@ impl Changer {
         &self.journal.record
     }
 
+    /// Where that is.
+    pub fn journal_path(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// The server, in sessions that are ended before all is put back, should one be left behind.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
     /// Connects anew: the server was restarted.
     ///
     /// # Errors
@@ -124,11 +134,11 @@ impl Changer {
     ///
     /// # Errors
     /// If something could not be put back; the journal then stays.
-    pub async fn finish(self) -> Result<(), SettingsError> {
+    pub async fn finish(self) -> Result<PutBack, SettingsError> {
         let Self { target, session, journal } = self;
         // It may be in the middle of a statement; the server is told to end it.
         drop(session);
-        put_back(&target, journal).await.map(|_| ())
+        put_back(&target, journal).await
     }
 
     async fn alter_system(&self, name: &str, value: &str) -> Result<(), SettingsError> {

@@ -21,12 +21,14 @@ const LISTS: [&str; 6] = [
     "unix_socket_directories",
 ];
 
-/// When a change of a setting takes effect.
+/// How far a change of a setting has to reach: as little as does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// When the configuration is loaded again.
+    /// Any session sets it for itself: nobody else notices, and nothing has to be put back.
+    Session,
+    /// All of the server, when it loads its configuration again.
     Reload,
-    /// When the server starts.
+    /// All of the server, when it starts.
     Restart,
 }
 
@@ -35,7 +37,7 @@ pub enum Effect {
 pub struct Changeable {
     /// What it is before.
     pub before: Before,
-    /// When a change takes effect.
+    /// How far a change reaches.
     pub effect: Effect,
 }
 
@@ -126,12 +128,15 @@ fn changeable_if(row: &Row, restart: Restart) -> Result<Changeable, SettingsErro
         ("internal", _) => return Err(SettingsError::Fixed { name }),
         ("postmaster", Restart::Impossible(why)) => return Err(SettingsError::Restart { name, why }),
         ("postmaster", Restart::Possible) => Effect::Restart,
+        ("user", _) => Effect::Session,
         _ => Effect::Reload,
     };
     if LISTS.contains(&name.as_str()) {
         return Err(SettingsError::List { name });
     }
-    if let Some((by, remedy)) = stronger(row.get("source"), &name) {
+    // What a session asks for itself wins over all of these.
+    let stronger = stronger(row.get("source"), &name).filter(|_| effect != Effect::Session);
+    if let Some((by, remedy)) = stronger {
         return Err(SettingsError::Overridden { name, by, remedy });
     }
     let altered = row.get::<_, bool>("is_altered").then(|| row.get("setting"));

@@ -6,9 +6,11 @@
 //!                                        └── killed ─▶ Journal::all of the next pgrig ─▶ put_back ──┘
 //! ```
 //!
-//! Changes are made with ALTER SYSTEM and pg_reload_conf(). That they are in force is seen in a session that
-//! began after the server had loaded them. What only a restart changes is not made so, because a value with
-//! which the server does not start would be left behind: whoever can restart the server starts it with the value.
+//! A change reaches no further than it must ([`Effect`]). What any session may set for itself is set so
+//! ([`crate::connect::Target::with_setting`]), and needs no journal. The rest is changed with ALTER SYSTEM and
+//! pg_reload_conf(); that it is in force is seen in a session that began after the server had loaded it. What only
+//! a restart changes is not changed so, because a value with which the server does not start would be left behind:
+//! whoever can restart the server starts it with the value.
 
 mod change;
 mod error;
