@@ -24,7 +24,7 @@ const DIGITS: u8 = 3;
 ///
 /// 90 kB for as many as are recorded, as long as none is over 16 ms; 8 kB more each time that doubles.
 /// Recording one takes 4 ns. A run document holds them as [base64](Self::to_base64), about a kilobyte.
-#[derive(Clone)]
+#[derive(Clone, PartialEq)]
 pub struct Latencies(Histogram<u64>);
 
 /// The percentiles that are told wherever any are.

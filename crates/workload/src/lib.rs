@@ -10,5 +10,6 @@ pub mod machine;
 pub mod quote;
 pub mod server;
 pub mod settings;
+pub mod surroundings;
 pub mod tps;
 pub mod volume;
