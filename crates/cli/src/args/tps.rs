@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
+use measure::Threshold;
 use script::{Definition, OptionError, Source};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
@@ -125,6 +126,10 @@ pub(crate) struct TpsArgs {
     /// Tell failures by their kind
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
+
+    /// End with exit status 3 if so: p99>20ms, tps<500, failed>1% …; may be repeated
+    #[arg(long, value_name = "CONDITION", help_heading = "Results")]
+    pub(crate) fail_if: Vec<Threshold>,
 
     /// Print a plain line every so many seconds, instead of drawing on the terminal [default elsewhere: 5]
     #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]

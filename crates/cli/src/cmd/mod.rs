@@ -9,3 +9,6 @@ mod ladder;
 mod ladder_text;
 pub(crate) mod server;
 pub(crate) mod size;
+pub(crate) mod tps;
+mod tps_live;
+mod tps_text;

@@ -122,3 +122,68 @@ impl Interval {
 fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use workload::tps::{Connecting, Protocol};
+
+    use super::*;
+
+    /// Of two clients.
+    pub(in super::super) fn request(length: Length, warmup: u64) -> Request {
+        Request {
+            sources: Vec::new(),
+            definitions: Vec::new(),
+            clients: 2,
+            jobs: 1,
+            length,
+            rate: None,
+            latency_limit: None,
+            protocol: Protocol::Simple,
+            connecting: Connecting::Once,
+            vacuum: false,
+            max_tries: 1,
+            warmup: Duration::from_secs(warmup),
+            ramp: Duration::ZERO,
+            seed: 0,
+            scale: None,
+            statements: false,
+        }
+    }
+
+    /// In which transactions took 0.01 to 1 ms, times `at`.
+    pub(in super::super) fn second(at: u64, phase: Phase, counts: Counts) -> Second {
+        let mut latency = Latencies::default();
+        (1..=100).for_each(|each| latency.record(Duration::from_micros(10 * each * at)));
+        Second { at: at as f64, length: 1.0, phase, counts, latency, lag: Latencies::default() }
+    }
+
+    fn progress(history: &History) -> (u64, Option<u64>) {
+        let Progress { share, remaining } = history.progress();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "percent and seconds")]
+        ((share * 100.0) as u64, remaining.map(|seconds| seconds as u64))
+    }
+
+    #[test]
+    fn a_time_is_known_beforehand() {
+        let mut history = History::new(&request(Length::Time(Duration::from_secs(30)), 10));
+        assert_eq!(progress(&history), (0, Some(40)));
+        history.add(&second(10, Phase::Warmup, Counts { succeeded: 7, ..Counts::default() }));
+        assert_eq!(progress(&history), (25, Some(30)));
+        assert_eq!(history.counts.succeeded, 7);
+        // What goes before is not counted with the rest.
+        history.add(&second(11, Phase::Measured, Counts { succeeded: 3, ..Counts::default() }));
+        assert_eq!(history.counts.succeeded, 3);
+    }
+
+    #[test]
+    fn so_many_transactions_take_as_long_as_the_last_second_says() {
+        let mut history = History::new(&request(Length::Transactions(500), 1));
+        assert_eq!(progress(&history), (0, None));
+        let counts = Counts { succeeded: 100, ..Counts::default() };
+        history.add(&second(1, Phase::Warmup, counts));
+        assert_eq!(progress(&history), (0, Some(10)));
+        history.add(&second(2, Phase::Measured, counts));
+        assert_eq!(progress(&history), (10, Some(9)));
+    }
+}

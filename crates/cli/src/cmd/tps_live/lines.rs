@@ -47,9 +47,12 @@ fn line(interval: &Interval, phase: Option<Phase>) -> String {
     let percentiles = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
     parts.extend(told(&interval.latency, &percentiles, ""));
     parts.extend(told(&interval.lag, &[Percentile::P99], "lag "));
-    for (number, what) in
-        [(counts.all_failed(), "failed"), (counts.retries, "retries"), (counts.skipped, "skipped"), (counts.late, "late")]
-    {
+    for (number, what) in [
+        (counts.all_failed(), "failed"),
+        (counts.retries, "retries"),
+        (counts.skipped, "skipped"),
+        (counts.late, "late"),
+    ] {
         if number > 0 {
             parts.push(format!("{} {what}", count(number as f64)));
         }

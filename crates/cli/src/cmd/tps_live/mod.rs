@@ -12,6 +12,7 @@ use workload::tps::{Observer, Request, Second};
 use self::history::History;
 use self::lines::Lines;
 use self::screen::Screen;
+pub(super) use self::screen::give_back;
 use crate::printer::{Printer, ProgressStyle};
 
 /// Seconds between plain lines where nobody said.

@@ -79,7 +79,7 @@ fn borrow() {
 }
 
 /// The terminal as it was. May be called at any time, and more than once.
-pub(super) fn give_back() {
+pub(crate) fn give_back() {
     let Ok(mut borrowed) = BORROWED.lock() else { return };
     if let Some(before) = borrowed.take() {
         let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &before);
