@@ -83,3 +83,16 @@ pub fn resolve(
 ) -> Result<Target, ConnectError> {
     resolve::resolve(options, env, &resolve::Machine::here(env))
 }
+
+/// How to get to the same server again: a connection string for `-d`. It holds what was typed and what the
+/// service file and the environment said, but never a password: that is looked up again.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub fn recipe(
+    options: &ConnectOptions,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, ConnectError> {
+    resolve::recipe(options, env, &resolve::Machine::here(env))
+}

@@ -2,6 +2,7 @@
 
 mod document;
 mod error;
+pub mod matrix;
 mod outcome;
 mod plan;
 mod request;
@@ -21,4 +22,14 @@ pub use request::{Connecting, Length, Protocol, Request};
 pub trait Observer: Sync {
     /// A second is over.
     fn second(&self, second: &Second);
+}
+
+/// STUB
+pub async fn run(
+    _: &crate::connect::Target,
+    _: &Plan,
+    _: &dyn Observer,
+    _: impl Future<Output = ()>,
+) -> Result<Outcome, TpsError> {
+    Err(TpsError::Interrupted)
 }
