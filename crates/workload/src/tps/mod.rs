@@ -1,5 +1,6 @@
 //! `tps`: transactions per second and latency of pgbench scripts.
 
+mod document;
 mod error;
 pub mod matrix;
 mod outcome;
@@ -7,6 +8,7 @@ mod plan;
 mod request;
 pub mod wire;
 
+pub use document::TPS;
 pub use error::TpsError;
 pub use outcome::{
     Counts, End, Failed, KeptSecond, LostClient, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase,
