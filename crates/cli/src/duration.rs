@@ -44,7 +44,7 @@ pub(crate) fn milliseconds(text: &str) -> Result<Duration, String> {
 
 /// The same as [`seconds`], and nothing at all too.
 pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
-    if text.trim() == "0" { Ok(Duration::ZERO) } else { seconds(text) }
+    if matches!(text.trim(), "0" | "0s") { Ok(Duration::ZERO) } else { seconds(text) }
 }
 
 /// The same as [`seconds`], in whole ones.

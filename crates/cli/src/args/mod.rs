@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
 pub(crate) use blockio::BlockioArgs;
@@ -71,8 +71,8 @@ fn remedied(arguments: &[OsString], error: clap::Error) -> clap::Error {
     };
     match tps::instead_of(unknown).filter(|_| verb.is_some_and(|verb| verb == "tps")) {
         Some(instead) => {
-            let text = format!("pgrig tps has no {unknown}: {instead}");
-            Cli::command().error(ErrorKind::UnknownArgument, text)
+            let text = format!("pgrig tps has no {unknown}: {instead}\n");
+            clap::Error::raw(ErrorKind::UnknownArgument, text)
         }
         None => error,
     }

@@ -29,10 +29,10 @@ const SEEDS: u64 = 1 << 32;
         due (with -R: by the schedule), so a server that stalls cannot hide it. The built-in scripts want\n\
         pgbench's tables: pgrig fill --scale 10 makes them.\n\n\
         Examples:\n  \
-        pgrig fill --scale 10 && pgrig tps      tables, then 10 s of pgbench's TPC-B on pgrig's own PostgreSQL\n  \
-        pgrig tps -S -c 8 -T 30 mydb            one row by key, 8 clients, on the server that psql mydb reaches\n  \
-        pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, with the latency of each command\n  \
-        pgrig tps -R 500 -L 20 -T 5min          500 a second by a schedule; what is 20 ms late is skipped\n  \
+        pgrig fill --scale 10 && pgrig tps      10 s of pgbench's TPC-B, on pgrig's own PostgreSQL\n  \
+        pgrig tps -S -c 8 -T 30 mydb            one row by key, where psql mydb connects to\n  \
+        pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, each command timed\n  \
+        pgrig tps -R 500 -L 20 -T 5min          500 a second; what is 20 ms late is skipped\n  \
         pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if so\n"
 )]
 pub(crate) struct TpsArgs {
@@ -57,7 +57,7 @@ pub(crate) struct TpsArgs {
     pub(crate) select_only: bool,
 
     /// A variable for the scripts; may be repeated
-    #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = Definition::parse, help_heading = "Scripts")]
+    #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = definition, help_heading = "Scripts")]
     pub(crate) define: Vec<Definition>,
 
     /// The variable :scale [default: the branches there are, for built-in scripts; else 1]
@@ -96,7 +96,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
-    /// How statements are sent
+    /// How statements are sent: as one text; parsed each time, with parameters; parsed once a session
     #[arg(short = 'M', long, value_enum, default_value = "simple", help_heading = "Load")]
     pub(crate) protocol: Sent,
 
@@ -154,11 +154,8 @@ pub(crate) struct TpsArgs {
 /// `-M`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sent {
-    /// As one text, variables put into it
     Simple,
-    /// Parsed each time, variables as parameters
     Extended,
-    /// Parsed once in a session
     Prepared,
 }
 
@@ -192,6 +189,10 @@ impl FromStr for Seed {
                 .map_err(|_| format!("give a whole number from 0 to {}, time, or rand", u64::MAX)),
         }
     }
+}
+
+fn definition(text: &str) -> Result<Definition, String> {
+    Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
@@ -295,7 +296,7 @@ fn wrong(option: &str, value: &str, error: &OptionError) -> Usage {
 }
 
 /// Options of pgbench that pgrig has under another name, or does otherwise.
-const ELSEWHERE: [(&[&str], &str); 13] = [
+const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["-i", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
     (
         &["-I", "--init-steps", "-F", "--fillfactor", "--foreign-keys", "--tablespace", "--index-tablespace"],
@@ -323,7 +324,6 @@ const ELSEWHERE: [(&[&str], &str); 13] = [
     (&["--continue-on-error"], "--max-tries N has serialization failures and deadlocks tried again"),
     (&["--report-latencies"], "it is now called -r, --report-per-command"),
     (&["--debug"], "--explain shows what will be done"),
-    (&["-?"], "--help"),
 ];
 
 /// What to use instead of an option of pgbench's that `pgrig tps` does not have.

@@ -6,6 +6,7 @@ pub mod matrix;
 mod outcome;
 mod plan;
 mod request;
+pub mod watch;
 pub mod wire;
 
 pub use document::TPS;
