@@ -30,8 +30,9 @@ pub(super) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     line(
         "trials",
         format!(
-            "{}: {rounds} of each cell, in {rounds} rounds of balanced order (seed {})",
+            "{}: {rounds} of each of {} cells, in {rounds} rounds of balanced order (seed {})",
             plan.trials(),
+            plan.cells.len(),
             plan.base.seed
         ),
     );
