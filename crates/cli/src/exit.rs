@@ -8,6 +8,7 @@ use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::tps::TpsError;
+use workload::tps::matrix::MatrixError;
 
 use crate::printer::Printer;
 
@@ -77,10 +78,14 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(TpsError::Interrupted) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    if error.downcast_ref().is_some_and(MatrixError::is_interrupt) {
+        return INTERRUPTED;
+    }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
         || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
+        || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

@@ -8,6 +8,7 @@ mod interrupt;
 mod mark;
 mod printer;
 mod progress;
+mod recovery;
 mod runs;
 mod size;
 mod target;
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
+    recovery::sweep(&printer);
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),

@@ -4,6 +4,7 @@ mod blockio;
 mod fill;
 mod size;
 mod tps;
+mod tps_matrix;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -13,6 +13,7 @@ use script::{Definition, OptionError, Source};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
 use super::ServerChoice;
+use super::tps_matrix::MatrixArgs;
 use crate::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::exit::Usage;
 
@@ -142,6 +143,9 @@ pub(crate) struct TpsArgs {
     /// Write the run document to this file too; - for standard output
     #[arg(long, value_name = "FILE", help_heading = "Results")]
     pub(crate) json: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

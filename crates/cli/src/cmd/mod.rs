@@ -11,4 +11,6 @@ pub(crate) mod server;
 pub(crate) mod size;
 pub(crate) mod tps;
 mod tps_live;
+mod tps_matrix;
+mod tps_matrix_text;
 mod tps_text;

@@ -12,7 +12,7 @@ use workload::tps::{self, End, Outcome, Parsed, Plan, TPS};
 
 use super::fill::{farewell, on_server};
 use super::tps_live::Live;
-use super::tps_text;
+use super::{tps_matrix, tps_text};
 use crate::args::TpsArgs;
 use crate::exit::Unhappy;
 use crate::interrupt::interrupted_telling;
@@ -24,6 +24,9 @@ use crate::target::Chosen;
 pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> anyhow::Result<()> {
     if let Some(shown) = arguments.shown() {
         return Ok(printer.result(shown?)?);
+    }
+    if arguments.matrix.is_asked() {
+        return tps_matrix::run(arguments, printer);
     }
     let parsed = Plan::parse(arguments.request()?)?;
     on_server(&arguments.server(), &mut Builder::new_current_thread(), printer, async |home, chosen| {

@@ -54,7 +54,7 @@ pub(super) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
     format!("plan\n{}", text.trim_end())
 }
 
-fn length(request: &Request) -> String {
+pub(super) fn length(request: &Request) -> String {
     let mut text = match request.length {
         Length::Time(time) => duration(time),
         Length::Transactions(1) => "1 transaction of each client".to_owned(),
@@ -331,17 +331,17 @@ fn command_line() -> String {
     std::iter::once("pgrig".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn release(environment: &Environment) -> &str {
+pub(super) fn release(environment: &Environment) -> &str {
     environment.server.version.split(" on ").next().unwrap_or_default()
 }
 
-fn new_table(header: &[&str]) -> Table {
+pub(super) fn new_table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header);
     table
 }
 
-fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
+pub(super) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
     for column in columns {
         if let Some(column) = table.column_mut(column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -350,7 +350,7 @@ fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
 }
 
 /// For people: `3.20 ms`, `10.0 s`, `2.5 min`.
-fn duration(duration: Duration) -> String {
+pub(super) fn duration(duration: Duration) -> String {
     match duration.as_secs() {
         0..120 => latency(duration.as_secs_f64()),
         120..7200 => format!("{} min", rounded(duration.as_secs_f64() / 60.0)),
@@ -367,7 +367,7 @@ fn milliseconds(duration: Duration) -> String {
 }
 
 /// Three digits at least, whole from 100 on: `0.81`, `8.12`, `81.2`, `8,123`.
-fn rounded(number: f64) -> String {
+pub(super) fn rounded(number: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number to be shown")]
     match number {
         ..9.995 => format!("{number:.2}"),

@@ -32,6 +32,17 @@ pub enum Effect {
     Restart,
 }
 
+impl Effect {
+    /// As in run documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Reload => "reload",
+            Self::Restart => "restart",
+        }
+    }
+}
+
 /// A setting that may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changeable {

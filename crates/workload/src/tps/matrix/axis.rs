@@ -64,10 +64,7 @@ pub enum Axis {
 
 impl Axis {
     /// Reads an axis of settings: `work_mem=4MB,64MB`.
-    ///
-    /// # Errors
-    /// What is wrong with it.
-    pub fn setting(text: &str) -> Result<Self, String> {
+    fn setting(text: &str) -> Result<Self, String> {
         let (name, values) =
             text.split_once('=').ok_or("give NAME=VALUE,VALUE, for example work_mem=4MB,64MB")?;
         let name = name.trim();
@@ -86,6 +83,16 @@ impl Axis {
             Self::Clients(_) => "clients",
             Self::Protocol(_) => "protocol",
             Self::Setting { name, .. } => name,
+        }
+    }
+
+    /// Its values, as the command line spells them.
+    pub fn values(&self) -> Vec<String> {
+        match self {
+            Self::Durability(values) => values.iter().map(|value| value.name().to_owned()).collect(),
+            Self::Clients(values) => values.iter().map(ToString::to_string).collect(),
+            Self::Protocol(values) => values.iter().map(|value| value.name().to_owned()).collect(),
+            Self::Setting { values, .. } => values.clone(),
         }
     }
 
@@ -122,9 +129,10 @@ impl FromStr for Axis {
                 let values = values.ok_or_else(|| wanted("protocol=simple,prepared"))?;
                 Ok(Self::Protocol(list(name, values, protocol)?))
             }
+            _ if values.is_some() => Self::setting(text),
             _ => Err(format!(
-                "{name:?} is no axis: durability, clients=1,2,4 and protocol=simple,prepared are; a setting of the \
-                 server is one with --set {name}=…,…"
+                "{name:?} is no axis: there are durability, clients=1,2,4, protocol=simple,prepared, and any setting \
+                 of the server as NAME=VALUE,VALUE"
             )),
         }
     }
@@ -159,21 +167,8 @@ fn clients(text: &str) -> Result<usize, &'static str> {
 }
 
 fn protocol(text: &str) -> Result<Protocol, &'static str> {
-    match text {
-        "simple" => Ok(Protocol::Simple),
-        "extended" => Ok(Protocol::Extended),
-        "prepared" => Ok(Protocol::Prepared),
-        _ => Err("there are simple, extended and prepared"),
-    }
-}
-
-/// As the command line spells it.
-pub(super) fn protocol_name(protocol: Protocol) -> &'static str {
-    match protocol {
-        Protocol::Simple => "simple",
-        Protocol::Extended => "extended",
-        Protocol::Prepared => "prepared",
-    }
+    let all = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
+    all.into_iter().find(|protocol| protocol.name() == text).ok_or("there are simple, extended and prepared")
 }
 
 #[cfg(test)]
@@ -194,10 +189,7 @@ mod tests {
             Axis::Protocol(vec![Protocol::Simple, Protocol::Prepared])
         );
         let values = vec!["4MB".to_owned(), "64MB".to_owned()];
-        assert_eq!(
-            Axis::setting(" Work_Mem=4MB,64MB"),
-            Ok(Axis::Setting { name: "work_mem".to_owned(), values })
-        );
+        assert_eq!(read(" Work_Mem=4MB,64MB"), Axis::Setting { name: "work_mem".to_owned(), values });
     }
 
     #[test]
@@ -208,7 +200,7 @@ mod tests {
             ("clients=1,1", "1 is there twice"),
             ("clients=1,,2", "empty value"),
             ("durability=safe", "there are normal"),
-            ("work_mem=1MB,2MB", "--set work_mem=…,…"),
+            ("work_mem", "NAME=VALUE,VALUE"),
         ] {
             let error = text.parse::<Axis>().unwrap_err();
             assert!(error.contains(told), "{text}: {error}");

@@ -1,6 +1,6 @@
 //! One combination of values.
 
-use super::axis::{Axis, Durability, protocol_name};
+use super::axis::{Axis, Durability};
 use crate::tps::{Protocol, Request};
 
 /// One combination of the axes' values; none where there is no such axis.
@@ -63,7 +63,7 @@ impl Cell {
 
     fn without_clients(&self) -> Vec<String> {
         let durability = self.durability.map(|durability| format!("durability={}", durability.name()));
-        let protocol = self.protocol.map(|protocol| format!("protocol={}", protocol_name(protocol)));
+        let protocol = self.protocol.map(|protocol| format!("protocol={}", protocol.name()));
         let settings = self.settings.iter().map(|(name, value)| format!("{name}={value}"));
         durability.into_iter().chain(protocol).chain(settings).collect()
     }
@@ -107,7 +107,7 @@ mod tests {
         let axes = [
             Axis::Durability(vec![Durability::Normal, Durability::Async]),
             Axis::Clients(vec![1, 4]),
-            Axis::setting("work_mem=4MB,64MB").unwrap(),
+            "work_mem=4MB,64MB".parse().unwrap(),
         ];
         let cells = Cell::all(&axes);
         assert_eq!(cells.len(), 8);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use script::Source;
+use serde_json::{Value, json};
 
 use super::axis::{Axis, Durability};
 use super::cell::Cell;
@@ -16,6 +17,9 @@ use crate::tps::{Length, Parsed, Plan, Request};
 /// pgbench's tables, which its built-in scripts read and write.
 const PGBENCH_TABLES: [&str; 4] =
     ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
+
+/// Seconds: a server that has not run so long has read little yet.
+const YOUNG: f64 = 60.0;
 
 /// What was asked for besides what each trial runs.
 #[derive(Clone, Debug)]
@@ -58,6 +62,17 @@ impl Matrix {
         Ok(())
     }
 
+    /// The run document's `request.matrix`.
+    pub fn document(&self) -> Value {
+        let axes = self.axes.iter().map(|axis| json!({ "axis": axis.name(), "values": axis.values() }));
+        json!({
+            "axes": axes.collect::<Vec<_>>(),
+            "trials": self.trials,
+            "tables": self.tables,
+            "allow_dangerous_settings": self.allow_dangerous,
+        })
+    }
+
     fn has(&self, durability: Durability) -> bool {
         self.durabilities().is_some_and(|values| values.contains(&durability))
     }
@@ -94,6 +109,8 @@ pub struct MatrixPlan {
     pub looked: Looked,
     /// Tables that are vacuumed before each trial.
     pub(super) tables: Vec<Written>,
+    /// What people should know before it starts.
+    pub warnings: Vec<String>,
 }
 
 impl MatrixPlan {
@@ -116,7 +133,7 @@ impl MatrixPlan {
         }
         let parsed = Plan::parse(base.clone())?;
         let named = tables(matrix, &base, &parsed)?;
-        parsed.plan(connection).await?;
+        let mut warnings = parsed.plan(connection).await?.warnings;
         let tables = present(connection, &named).await?;
         if matrix.durabilities().is_some() {
             refuse_abnormal(connection, &tables).await?;
@@ -132,8 +149,25 @@ impl MatrixPlan {
         let unlogged = if matrix.has(Durability::Unlogged) { named } else { Vec::new() };
         let to_change = ToChange { settings, tables: unlogged, restart: ground.restart };
         let looked = to_change.look(target).await?;
+        if base.warmup.is_zero() {
+            warnings.extend(cold(connection, &looked).await?);
+        }
         let rounds = order::rounds(cells.len(), matrix.trials, base.seed);
-        Ok(Self { base, cells, rounds, to_change, looked, tables })
+        Ok(Self { base, cells, rounds, to_change, looked, tables, warnings })
+    }
+
+    /// The run document's `plan`.
+    pub fn document(&self) -> Value {
+        json!({
+            "cells": self.cells.iter().map(Cell::name).collect::<Vec<_>>(),
+            "rounds": self.rounds,
+            "settings": self.looked.settings.iter().map(|found| json!({
+                "name": found.before.name,
+                "before": found.before.shown,
+                "effect": found.effect.name(),
+            })).collect::<Vec<_>>(),
+            "unlogged_tables": self.looked.tables.iter().map(|found| found.table.qualified()).collect::<Vec<_>>(),
+        })
     }
 
     /// How many trials there are in all.
@@ -237,6 +271,28 @@ async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<
         None => Ok(()),
         Some(table) => Err(MatrixError::Unlogged { table: table.name.clone() }),
     }
+}
+
+/// That some trials find the server's cache colder than others.
+async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>, MatrixError> {
+    let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
+    if let Some(found) = restarting {
+        return Ok(Some(format!(
+            "each other value of {} restarts the server, whose cache is cold then: --warmup 10 leaves that out",
+            found.before.name
+        )));
+    }
+    let query = "SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8";
+    let age: f64 = match connection.client.query_one(query, &[]).await {
+        Ok(row) => row.get(0),
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    Ok((age < YOUNG).then(|| {
+        format!(
+            "the server was started {age:.0} s ago: the first trials find its cache colder than the later ones; \
+             --warmup 10 leaves that out"
+        )
+    }))
 }
 
 /// A table that the scripts write.
