@@ -8,7 +8,7 @@ use workload::connect::{APPLICATION_NAME, Target};
 use workload::fill::DataDirectory;
 use workload::surroundings::Surroundings;
 use workload::tps::watch::{Watch, Watched, Watching};
-use workload::tps::{self, End, Outcome, Parsed, Plan, TPS};
+use workload::tps::{self, Debugged, End, Observer, Outcome, Parsed, Phase, Plan, Second, TPS};
 
 use super::fill::{farewell, on_server};
 use super::tps_live::Live;
@@ -88,9 +88,10 @@ async fn measure(
     let target = named(&chosen.target);
     let clients = target.application_name().to_owned();
     let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
-    let live = Live::new(&plan.request, arguments.progress, &watch, printer);
+    let live = Live::new(&plan.request, arguments.progress, printer);
     let interrupt = interrupted_telling(|text| live.tell(text), super::tps_live::give_back);
-    let result = Box::pin(tps::run(&target, &plan, &live, interrupt)).await;
+    let observer = WatchedRun::new(&plan, &live, &watch);
+    let result = Box::pin(tps::run(&target, &plan, &observer, interrupt)).await;
     drop(live);
     let watched = watch.finish().await;
     let outcome = match result {
@@ -129,6 +130,41 @@ async fn measure(
     farewell(chosen, &file, printer);
     saved?;
     ended(outcome.end, lost, &findings)
+}
+
+/// What seconds may be off, seconds.
+const TOLERANCE: f64 = 0.05;
+
+/// Passes on what a run tells, and tells the watch when it counts.
+struct WatchedRun<'a> {
+    live: &'a Live<'a>,
+    watch: &'a Watch,
+    /// Seconds from the first transaction until measuring begins.
+    measured_from: f64,
+}
+
+impl<'a> WatchedRun<'a> {
+    fn new(plan: &Plan, live: &'a Live<'a>, watch: &'a Watch) -> Self {
+        let measured_from = (plan.request.ramp + plan.request.warmup).as_secs_f64();
+        if measured_from <= 0.0 {
+            watch.measured();
+        }
+        Self { live, watch, measured_from }
+    }
+}
+
+impl Observer for WatchedRun<'_> {
+    fn second(&self, second: &Second) {
+        // The last second that does not count ends when the first one that does begins.
+        if second.phase != Phase::Measured && second.at >= self.measured_from - TOLERANCE {
+            self.watch.measured();
+        }
+        self.live.second(second);
+    }
+
+    fn debugged(&self, debugged: &Debugged) {
+        self.live.debugged(debugged);
+    }
 }
 
 /// With sessions that can be told from all others.
