@@ -1,6 +1,6 @@
 //! The terminal: borrowed for a few lines, and given back whatever happens.
 
-use std::io::{self, Stderr, Write};
+use std::io::{self, IsTerminal, Stderr, Write};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, Once};
 
@@ -13,8 +13,14 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 use super::draw::{HEIGHT, Palette, draw};
 use super::history::History;
 
-/// The terminal as it was, while something is drawn on it.
-static BORROWED: Mutex<Option<Termios>> = Mutex::new(None);
+/// How to give the terminal back, while something is drawn on it.
+static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
+
+/// The terminal as it was.
+struct Borrowed {
+    /// None if what is typed comes from elsewhere.
+    modes: Option<Termios>,
+}
 
 /// Some lines of the terminal, below what was printed before. What was drawn last stays there.
 pub(super) struct Screen {
@@ -25,9 +31,13 @@ pub(super) struct Screen {
 impl Screen {
     /// Borrows the terminal; none if it cannot be drawn on.
     pub(super) fn open() -> Option<Self> {
+        // The terminal is asked where the cursor is, on standard output: that must not end up in a file.
+        if !io::stdout().is_terminal() {
+            return None;
+        }
         borrow();
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
-        // It asks the terminal where the cursor is; what is no real terminal may not answer.
+        // What is no real terminal may not answer.
         let Ok(terminal) = Terminal::with_options(CrosstermBackend::new(io::stderr()), options) else {
             give_back();
             return None;
@@ -61,13 +71,14 @@ impl Drop for Screen {
 /// What is typed is not shown meanwhile. Ctrl-C remains a signal.
 fn borrow() {
     let stdin = io::stdin();
-    let Ok(before) = tcgetattr(stdin.as_fd()) else { return };
-    let mut quiet = before.clone();
-    quiet.local_flags.remove(LocalFlags::ECHO);
-    if let Ok(mut borrowed) = BORROWED.lock() {
-        *borrowed = Some(before);
+    let modes = tcgetattr(stdin.as_fd()).ok();
+    if let Some(mut quiet) = modes.clone() {
+        quiet.local_flags.remove(LocalFlags::ECHO);
+        let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
     }
-    let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
+    if let Ok(mut borrowed) = BORROWED.lock() {
+        *borrowed = Some(Borrowed { modes });
+    }
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -81,8 +92,10 @@ fn borrow() {
 /// The terminal as it was. May be called at any time, and more than once.
 pub(crate) fn give_back() {
     let Ok(mut borrowed) = BORROWED.lock() else { return };
-    if let Some(before) = borrowed.take() {
-        let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &before);
+    if let Some(Borrowed { modes }) = borrowed.take() {
+        if let Some(modes) = modes {
+            let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &modes);
+        }
         // Show the cursor.
         let _ = io::stderr().write_all(b"\x1b[?25h");
     }
