@@ -5,6 +5,7 @@ use std::time::Duration;
 use script::{Definition, Source};
 
 use super::error::TpsError;
+use super::outcome::Phase;
 
 /// How long clients go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,15 @@ pub struct Request {
 }
 
 impl Request {
+    /// What a run begins with.
+    pub(super) fn first_phase(&self) -> Phase {
+        match (self.ramp, self.warmup) {
+            (Duration::ZERO, Duration::ZERO) => Phase::Measured,
+            (Duration::ZERO, _) => Phase::Warmup,
+            _ => Phase::Ramp,
+        }
+    }
+
     /// Refuses what cannot work on any server.
     ///
     /// # Errors

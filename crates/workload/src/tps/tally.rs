@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use script::Scripts;
 
-use super::outcome::{
-    Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Phase, Second,
-};
+use super::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Phase, Second};
 use super::pace::Timetable;
 
 /// One job's counts since they were last collected. The job alone counts here, so that the lock is free but
@@ -73,7 +71,11 @@ impl Tally {
     }
 
     /// Changes a command's figures, if commands are timed.
-    pub(super) fn command(&self, (script, command): (usize, usize), change: impl FnOnce(&mut MeasuredCommand)) {
+    pub(super) fn command(
+        &self,
+        (script, command): (usize, usize),
+        change: impl FnOnce(&mut MeasuredCommand),
+    ) {
         if let Some(command) = self.part().scripts[script].commands.get_mut(command) {
             change(command);
         }
