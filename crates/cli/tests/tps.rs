@@ -30,10 +30,6 @@ fn number(document: &Value, name: &str) -> u64 {
     number
 }
 
-fn has(document: &Value, name: &str) -> bool {
-    let observations = document["trials"][0]["observations"].as_array().unwrap();
-    observations.iter().any(|observation| observation["name"] == name)
-}
 
 /// The sum of a series.
 fn sum(document: &Value, name: &str) -> f64 {

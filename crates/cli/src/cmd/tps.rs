@@ -4,12 +4,13 @@ use measure::{Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status, Trial}
 use pgserver::Home;
 use serde_json::json;
 use tokio::runtime::Builder;
-use workload::disturbance::Checkpoints;
+use workload::connect::{APPLICATION_NAME, Target};
 use workload::fill::DataDirectory;
 use workload::surroundings::Surroundings;
+use workload::tps::watch::{Watch, Watched, Watching};
 use workload::tps::{self, End, Outcome, Parsed, Plan, TPS};
 
-use super::fill::{disturbances, farewell, on_server};
+use super::fill::{farewell, on_server};
 use super::tps_live::Live;
 use super::{tps_matrix, tps_text};
 use crate::args::TpsArgs;
@@ -82,11 +83,16 @@ async fn measure(
     for failure in plan.prepare(&connection).await? {
         printer.warn(failure);
     }
-    let checkpoints = Checkpoints::so_far(&connection.client).await;
-    let live = Live::new(&plan.request, arguments.progress, printer);
+    // The run has sessions of its own.
+    connection.close().await;
+    let target = named(&chosen.target);
+    let clients = target.application_name().to_owned();
+    let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
+    let live = Live::new(&plan.request, arguments.progress, &watch, printer);
     let interrupt = interrupted_telling(|text| live.tell(text), super::tps_live::give_back);
-    let result = Box::pin(tps::run(&chosen.target, &plan, &live, interrupt)).await;
+    let result = Box::pin(tps::run(&target, &plan, &live, interrupt)).await;
     drop(live);
+    let watched = watch.finish().await;
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
@@ -105,11 +111,11 @@ async fn measure(
         End::Interrupted => Status::Interrupted,
         End::Lost => Status::Failed,
     };
-    run.trials.push(trial(&outcome, &findings));
-    run.notes.extend(disturbances(checkpoints, Checkpoints::so_far(&connection.client).await, 0));
+    run.trials.push(trial(&outcome, &watched, &findings));
+    run.notes.extend(watched.notes.iter().map(|text| Note { text: text.clone() }));
     run.notes.extend(lost.iter().map(|text| Note { text: text.clone() }));
     let saved = file.finish(&run);
-    printer.result(tps_text::results(arguments, &plan, &outcome, &run.environment))?;
+    printer.result(tps_text::results(arguments, &plan, &outcome, &watched, &run.environment))?;
     for finding in &findings {
         printer.result(format!("{}: {}", if finding.missed { "missed" } else { "kept" }, finding.text))?;
     }
@@ -125,8 +131,20 @@ async fn measure(
     ended(outcome.end, lost, &findings)
 }
 
-fn trial(outcome: &Outcome, findings: &[Finding]) -> Trial {
+/// With sessions that can be told from all others.
+fn named(target: &Target) -> Target {
+    match target.application_name() {
+        APPLICATION_NAME => {
+            target.clone().with_application_name(&format!("pgrig tps {}", std::process::id()))
+        }
+        // The user's own choice.
+        _ => target.clone(),
+    }
+}
+
+fn trial(outcome: &Outcome, watched: &Watched, findings: &[Finding]) -> Trial {
     let mut trial = outcome.trial(TPS);
+    watched.observe(outcome, &mut trial);
     let at = outcome.seconds.last().map_or(0.0, |last| last.at);
     trial.events.extend(findings.iter().map(|finding| Event {
         at,

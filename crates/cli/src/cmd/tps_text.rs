@@ -7,6 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{grouped, latency};
 use measure::{Environment, Latencies, Percentile};
 use script::Script;
+use workload::tps::watch::Watched;
 use workload::tps::{Connecting, Counts, Length, Measured, MeasuredCommand, Outcome, Plan, Request};
 
 use super::fill_text::trimmed;
@@ -14,6 +15,8 @@ use crate::args::TpsArgs;
 
 /// Characters of a command that are shown.
 const COMMAND_WIDTH: usize = 46;
+/// Wait events that are shown.
+const MOST_WAITS: usize = 6;
 
 /// What will be done.
 pub(super) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) -> String {
@@ -71,6 +74,7 @@ pub(super) fn results(
     arguments: &TpsArgs,
     plan: &Plan,
     outcome: &Outcome,
+    watched: &Watched,
     environment: &Environment,
 ) -> String {
     let mut parts = vec![headline(plan, outcome), transactions(arguments, &plan.request, outcome)];
@@ -83,6 +87,7 @@ pub(super) fn results(
             parts.push(commands(script, &measured.commands));
         }
     }
+    parts.extend(waits(watched));
     parts.push(format!(
         "{}; scale {}; protocol {}; seed {}",
         release(environment),
@@ -253,6 +258,25 @@ fn shortened(text: &str) -> String {
     }
     let begin: String = text.chars().take(COMMAND_WIDTH - 1).collect();
     format!("{begin}…")
+}
+
+/// What the run's sessions waited for most.
+fn waits(watched: &Watched) -> Option<String> {
+    let mut table = new_table(&["sessions were seen", ""]);
+    for (wait, share) in watched.waits.iter().take(MOST_WAITS) {
+        table.add_row([described(wait), percent(*share)]);
+    }
+    align_right(&mut table, 1..2);
+    (watched.wait_samples > 0).then(|| trimmed(&table))
+}
+
+/// A wait event in words: `waiting for Lock:transactionid`.
+fn described(wait: &str) -> String {
+    match wait {
+        "running on CPU" => wait.to_owned(),
+        "Client:ClientRead" => "waiting for the client".to_owned(),
+        wait => format!("waiting for {wait}"),
+    }
 }
 
 /// Which clients were lost, those for the same reason together.

@@ -39,7 +39,7 @@ pub use target::Target;
 pub use transport::{TlsInfo, Transport};
 
 /// Shown in pg_stat_activity unless the user names another.
-const APPLICATION_NAME: &str = "pgrig";
+pub const APPLICATION_NAME: &str = "pgrig";
 
 /// The variables that name a server (rather than say how to talk to one).
 const SERVER_VARIABLES: [&str; 5] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"];

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use super::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase};
 use super::plan::Plan;
 use super::request::{Connecting, Length, Protocol, Request};
+use super::watch::{Maintained, Spell, Watched, WatchedSecond};
+use crate::machine;
 
 /// The configuration of a run that has only one.
 pub const TPS: &str = "tps";
@@ -107,6 +109,80 @@ impl Outcome {
         trial.series = series(&self.seconds);
         trial.events = phases(&self.seconds);
         trial
+    }
+}
+
+impl Watched {
+    /// Adds what was found to the trial of `outcome`, whose clock began with the first transaction.
+    pub fn observe(&self, outcome: &Outcome, trial: &mut Trial) {
+        let first = outcome.seconds.iter().find(|second| second.phase == Phase::Measured);
+        let began = first.map_or(0.0, |first| first.at - first.length).max(0.0);
+        for (wait, share) in &self.waits {
+            let samples = (share * self.wait_samples as f64).round();
+            trial.observe(&format!("wait-{wait}"), samples, Unit::Count);
+        }
+        trial.observe("wait-samples", self.wait_samples as f64, Unit::Count);
+        let mut observe = |name: &str, value: Option<f64>, unit: Unit| {
+            if let Some(value) = value {
+                trial.observe(name, value, unit);
+            }
+        };
+        observe("wal", self.wal.map(|wal| wal as f64), Unit::Bytes);
+        observe("client-cpu", self.used.map(|used| used.own), Unit::Seconds);
+        let length: f64 = self.seconds.iter().map(|second| second.length).sum();
+        let processors = self.used.and_then(|used| used.processors);
+        let all = length * f64::from(machine::cores());
+        observe("machine-busy", processors.map(|used| used.busy * all), Unit::Seconds);
+        observe("machine-waiting", processors.map(|used| used.waiting * all), Unit::Seconds);
+        observe("machine-stolen", processors.map(|used| used.stolen * all), Unit::Seconds);
+        let disk = self.used.and_then(|used| used.disk);
+        observe("disk-busy", disk.map(|used| used.busy * length), Unit::Seconds);
+        observe("disk-reads", disk.map(|used| used.reads as f64), Unit::Count);
+        observe("disk-read", disk.map(|used| used.read as f64), Unit::Bytes);
+        observe("disk-writes", disk.map(|used| used.writes as f64), Unit::Count);
+        observe("disk-written", disk.map(|used| used.written as f64), Unit::Bytes);
+        trial.series.extend(self.series(began));
+        trial.events.extend(self.events(began));
+        trial.events.sort_by(|one, other| one.at.total_cmp(&other.at));
+    }
+
+    /// Second by second, as far as it was seen.
+    fn series(&self, began: f64) -> impl Iterator<Item = Series> {
+        let series = |name: &str, unit: Unit, of: fn(&WatchedSecond) -> Option<f64>| {
+            let mut series = Series::new(name, Unit::Seconds, unit);
+            let point = |second: &WatchedSecond| Some((began + second.at, of(second)?));
+            series.points = self.seconds.iter().filter_map(point).collect();
+            series
+        };
+        let all = [
+            series("wal", Unit::Bytes, |second| second.wal.map(|wal| wal as f64)),
+            series("client-cpu", Unit::Seconds, |second| Some(second.used.own)),
+            series("disk-read", Unit::Bytes, |second| second.used.disk.map(|used| used.read as f64)),
+            series("disk-written", Unit::Bytes, |second| second.used.disk.map(|used| used.written as f64)),
+            series("other-sessions", Unit::Count, |second| second.others.map(|others| others as f64)),
+        ];
+        all.into_iter().filter(|series| !series.points.is_empty())
+    }
+
+    /// What began when.
+    fn events(&self, began: f64) -> Vec<Event> {
+        let event = |spell: &Spell, text: String, mut what: Value| {
+            what["from"] = json!(began + spell.from);
+            what["until"] = json!(spell.until.map(|until| began + until));
+            Event { at: (began + spell.from).max(0.0), text, what }
+        };
+        let checkpoints = self
+            .checkpoints
+            .iter()
+            .map(|spell| event(spell, "a checkpoint".to_owned(), json!({ "event": "checkpoint" })));
+        let maintenance = self.maintenance.iter().flat_map(|maintained| {
+            let Maintained { who, relation, spells } = maintained;
+            spells.iter().map(move |spell| {
+                let what = json!({ "event": "maintenance", "who": who, "relation": relation });
+                event(spell, format!("{who} works on {relation}"), what)
+            })
+        });
+        checkpoints.chain(maintenance).collect()
     }
 }
 
