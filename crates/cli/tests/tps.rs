@@ -30,7 +30,6 @@ fn number(document: &Value, name: &str) -> u64 {
     number
 }
 
-
 /// The sum of a series.
 fn sum(document: &Value, name: &str) -> f64 {
     let series = document["trials"][0]["series"].as_array().unwrap();
