@@ -85,7 +85,7 @@ async fn measure(
     }
     // The run has sessions of its own.
     connection.close().await;
-    let target = named(&chosen.target);
+    let target = told_apart(&chosen.target);
     let clients = target.application_name().to_owned();
     let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
     let live = Live::new(&plan.request, arguments.progress, printer);
@@ -168,7 +168,7 @@ impl Observer for WatchedRun<'_> {
 }
 
 /// With sessions that can be told from all others.
-fn named(target: &Target) -> Target {
+pub(super) fn told_apart(target: &Target) -> Target {
     match target.application_name() {
         APPLICATION_NAME => {
             target.clone().with_application_name(&format!("pgrig tps {}", std::process::id()))

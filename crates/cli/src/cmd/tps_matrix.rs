@@ -6,10 +6,12 @@ use serde_json::json;
 use tokio::runtime::Builder;
 use workload::fill::DataDirectory;
 use workload::surroundings::Surroundings;
-use workload::tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, Site};
-use workload::tps::{Observer, Plan, Request, Second};
+use workload::tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Site};
+use workload::tps::watch::{Watch, Watched, Watching};
+use workload::tps::{self, Outcome, Plan, Request, TpsError};
 
 use super::fill::{farewell, on_server};
+use super::tps::told_apart;
 use super::tps_live::Live;
 use super::tps_matrix_text;
 use crate::args::TpsArgs;
@@ -82,17 +84,23 @@ async fn measure(
     };
     file.save(&run)?;
     let mut unsaved = None;
-    let progress = Progress { plan: &plan, printer, live: live(arguments, &plan, printer) };
+    let progress = Progress { plan: &plan, printer };
     let journals = journals(home);
     let site =
         Site { target: &chosen.target, place: chosen.place(), journals: &journals, restarter: Some(chosen) };
-    let work = matrix::run(&site, &plan, &progress, interrupted(printer), |cell, outcome| {
+    let work = matrix::run(&site, &plan, &progress, interrupted(printer), async |trial| {
+        let (outcome, watched) = measure_one(arguments, &trial, printer).await?;
         printer.say(tps_matrix_text::trial(&outcome));
-        run.trials.push(outcome.trial(&cell.name()));
+        let mut document = outcome.trial(&trial.cell.name());
+        watched.observe(&outcome, &mut document);
+        run.trials.push(document);
+        let note =
+            |text: &String| Note { text: format!("trial {}, {}: {text}", trial.number, trial.cell.name()) };
+        run.notes.extend(watched.notes.iter().map(note));
         unsaved = file.save(&run).err();
+        Ok(outcome)
     });
     let result = Box::pin(work).await;
-    drop(progress);
     run.status = match &result {
         Ok(()) => Status::Done,
         Err(error) if error.is_interrupt() => Status::Interrupted,
@@ -106,6 +114,9 @@ async fn measure(
     if !run.trials.is_empty() {
         printer.result(tps_matrix_text::results(&plan, &run))?;
         printer.say("");
+        for note in &run.notes {
+            printer.say(format!("note: {}", note.text));
+        }
         farewell(chosen, &file, printer);
     }
     match (result, saved) {
@@ -118,27 +129,30 @@ async fn measure(
     }
 }
 
-/// With -P a line every so many seconds of a trial; else trials are told when they are done.
-fn live<'a>(arguments: &TpsArgs, plan: &MatrixPlan, printer: &'a Printer) -> Option<Live<'a>> {
-    arguments.progress.map(|every| Live::new(&plan.base, Some(every), printer))
+/// One trial, watched as any run is.
+async fn measure_one(
+    arguments: &TpsArgs,
+    trial: &ReadyTrial<'_>,
+    printer: &Printer,
+) -> Result<(Outcome, Watched), TpsError> {
+    let target = told_apart(trial.target);
+    let clients = target.application_name().to_owned();
+    let request = &trial.plan.request;
+    let watch = Watch::start(&target, Watching { clients, jobs: request.jobs }).await;
+    let live = Live::new(request, arguments.progress, &watch, printer);
+    let result = Box::pin(tps::run(&target, trial.plan, &live, trial.interrupted())).await;
+    drop(live);
+    let watched = watch.finish().await;
+    Ok((result?, watched))
 }
 
 struct Progress<'a> {
     plan: &'a MatrixPlan,
     printer: &'a Printer,
-    live: Option<Live<'a>>,
-}
-
-impl Observer for Progress<'_> {
-    fn second(&self, second: &Second) {
-        if let Some(live) = &self.live {
-            live.second(second);
-        }
-    }
 }
 
 impl MatrixObserver for Progress<'_> {
-    fn trial_started(&self, number: usize, cell: &Cell) {
+    fn preparing(&self, number: usize, cell: &Cell) {
         self.printer.say(format!("trial {number} of {}, {}", self.plan.trials(), cell.name()));
     }
 

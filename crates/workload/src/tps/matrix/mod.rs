@@ -1,7 +1,7 @@
 //! `--matrix`: durability, clients, protocol and settings crossed, in one run whose trials are interleaved.
 //!
 //! [`Axis`] → [`Cell`]s (their product) → [`rounds`] of trials → [`run`]: the server is made what the cell says, that
-//! is asserted, its state made alike, and `tps::run` measures. After the article "Speeding Up Integration Tests with
+//! is asserted, its state made alike, and [`crate::tps::run`] measures. After the article "Speeding Up Integration Tests with
 //! PostgreSQL" and its follow-up.
 
 mod axis;
@@ -16,4 +16,4 @@ pub use cell::Cell;
 pub use error::MatrixError;
 pub use order::rounds;
 pub use plan::{Ground, Matrix, MatrixPlan};
-pub use run::{MatrixObserver, Restarter, Site, run};
+pub use run::{MatrixObserver, ReadyTrial, Restarter, Site, run};

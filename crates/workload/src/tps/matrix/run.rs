@@ -13,7 +13,7 @@ use crate::connect::{ConnectError, Connection, Target};
 use crate::fill::session::{Session, Sessions};
 use crate::server::differing_settings;
 use crate::settings::{Changer, Effect, Place, SettingsError};
-use crate::tps::{self, End, Observer, Outcome, Plan};
+use crate::tps::{End, Outcome, Plan, TpsError};
 
 /// SQLSTATE of a value that a setting cannot have.
 const INVALID_VALUE: &str = "22023";
@@ -40,18 +40,42 @@ pub struct Site<'a> {
     pub restarter: Option<&'a dyn Restarter>,
 }
 
-/// Told of a matrix's progress.
-pub trait MatrixObserver: Observer {
-    /// This trial (from 1) begins.
-    fn trial_started(&self, number: usize, cell: &Cell);
+/// Told of what lies between trials.
+pub trait MatrixObserver: Sync {
+    /// The server is made ready for this trial (from 1).
+    fn preparing(&self, number: usize, cell: &Cell);
     /// Settings and tables become what they were before.
     fn putting_back(&self);
     /// What people should know, and does not stop anything.
     fn warn(&self, text: &str);
 }
 
-/// Runs all trials, and hands each over when it is done. `interrupt` resolves when the user wants to stop; what
-/// the interrupted trial measured is handed over too. However it ends, settings and tables are put back.
+/// A trial whose server is ready.
+pub struct ReadyTrial<'a> {
+    /// From 1 on.
+    pub number: usize,
+    /// Its cell.
+    pub cell: &'a Cell,
+    /// The server as its clients reach it.
+    pub target: &'a Target,
+    /// What they do; its tables are prepared.
+    pub plan: &'a Plan,
+    stopped: watch::Receiver<bool>,
+}
+
+impl ReadyTrial<'_> {
+    /// Resolves when the user wants to stop.
+    pub fn interrupted(&self) -> impl Future<Output = ()> + use<> {
+        let mut stopped = self.stopped.clone();
+        async move {
+            // The sender outlives all trials.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        }
+    }
+}
+
+/// Makes the server ready for trial after trial, and has `measure` carry each out, with [`crate::tps::run`].
+/// `interrupt` resolves when the user wants to stop. However it ends, settings and tables are put back.
 ///
 /// # Errors
 /// If a trial fails or is interrupted, or something could not be put back.
@@ -60,12 +84,12 @@ pub async fn run(
     plan: &MatrixPlan,
     observer: &dyn MatrixObserver,
     interrupt: impl Future<Output = ()>,
-    finished: impl FnMut(&Cell, Outcome),
+    measure: impl AsyncFnMut(ReadyTrial<'_>) -> Result<Outcome, TpsError>,
 ) -> Result<(), MatrixError> {
     let (stop, stopped) = watch::channel(false);
     let mut bench = Bench::begin(site, plan, observer, stopped).await?;
     let result = {
-        let mut work = pin!(bench.trials(finished));
+        let mut work = pin!(bench.trials(measure));
         tokio::select! {
             result = &mut work => result,
             () = interrupt => {
@@ -115,29 +139,26 @@ impl<'a> Bench<'a> {
         })
     }
 
-    async fn trials(&mut self, mut finished: impl FnMut(&Cell, Outcome)) -> Result<(), MatrixError> {
+    async fn trials(
+        &mut self,
+        mut measure: impl AsyncFnMut(ReadyTrial<'_>) -> Result<Outcome, TpsError>,
+    ) -> Result<(), MatrixError> {
         let plan = self.plan;
         let trials = plan.trials();
         self.unless_stopped(1, async |bench| bench.try_values().await).await?;
         for (number, cell) in plan.rounds.iter().flatten().map(|cell| &plan.cells[*cell]).enumerate() {
             let number = number + 1;
-            self.observer.trial_started(number, cell);
+            self.observer.preparing(number, cell);
             let (target, ready) =
                 self.unless_stopped(number, async |bench| bench.prepare(cell).await).await?;
-            let mut stopped = self.stopped.clone();
-            let interrupt = async move {
-                // The sender outlives this.
-                let _ = stopped.wait_for(|stopped| *stopped).await;
-            };
-            let outcome = Box::pin(tps::run(&target, &ready, self.observer, interrupt)).await?;
-            let end = outcome.end;
-            let lost = outcome.lost.first().map(|lost| lost.why.clone());
-            finished(cell, outcome);
-            match end {
+            let stopped = self.stopped.clone();
+            let trial = ReadyTrial { number, cell, target: &target, plan: &ready, stopped };
+            let outcome = measure(trial).await?;
+            match outcome.end {
                 End::Complete => {}
                 End::Interrupted => return Err(MatrixError::Interrupted { trial: number, trials }),
                 End::Lost => {
-                    let why = lost.unwrap_or_else(|| "clients were lost".to_owned());
+                    let why = outcome.lost.first().map_or("clients were lost", |lost| &lost.why).to_owned();
                     return Err(MatrixError::Lost { trial: number, cell: cell.name(), why });
                 }
             }
