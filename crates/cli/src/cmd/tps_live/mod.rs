@@ -12,7 +12,6 @@ use workload::tps::{Debugged, Observer, Request, Second};
 use self::history::History;
 use self::lines::Lines;
 use self::screen::Screen;
-pub(super) use self::screen::give_back;
 use crate::printer::{Printer, ProgressStyle};
 
 /// Seconds between plain lines where nobody said.

@@ -1,10 +1,7 @@
-//! The terminal: borrowed for a few lines, and given back whatever happens.
+//! Some lines of the terminal.
 
 use std::io::{self, IsTerminal, Stderr, Write};
-use std::os::fd::AsFd;
-use std::sync::{Mutex, Once};
 
-use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use ratatui::backend::CrosstermBackend;
 use ratatui::text::Text;
 use ratatui::widgets::{Paragraph, Widget};
@@ -12,15 +9,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::draw::{HEIGHT, Palette, draw};
 use super::history::History;
-
-/// How to give the terminal back, while something is drawn on it.
-static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
-
-/// The terminal as it was.
-struct Borrowed {
-    /// None if what is typed comes from elsewhere.
-    modes: Option<Termios>,
-}
+use crate::terminal::{borrow, give_back};
 
 /// Some lines of the terminal, below what was printed before. What was drawn last stays there.
 pub(super) struct Screen {
@@ -65,38 +54,5 @@ impl Drop for Screen {
         let _ = self.terminal.set_cursor_position((0, area.bottom().saturating_sub(1)));
         give_back();
         let _ = writeln!(io::stderr());
-    }
-}
-
-/// What is typed is not shown meanwhile. Ctrl-C remains a signal.
-fn borrow() {
-    let stdin = io::stdin();
-    let modes = tcgetattr(stdin.as_fd()).ok();
-    if let Some(mut quiet) = modes.clone() {
-        quiet.local_flags.remove(LocalFlags::ECHO);
-        let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
-    }
-    if let Ok(mut borrowed) = BORROWED.lock() {
-        *borrowed = Some(Borrowed { modes });
-    }
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            before(panic);
-        }));
-    });
-}
-
-/// The terminal as it was. May be called at any time, and more than once.
-pub(crate) fn give_back() {
-    let Ok(mut borrowed) = BORROWED.lock() else { return };
-    if let Some(Borrowed { modes }) = borrowed.take() {
-        if let Some(modes) = modes {
-            let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &modes);
-        }
-        // Show the cursor.
-        let _ = io::stderr().write_all(b"\x1b[?25h");
     }
 }
