@@ -24,6 +24,7 @@ const SEEDS: u64 = 1 << 32;
 
 /// Transactions per second and latency of pgbench scripts
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[command(
     after_help = "Takes pgbench's scripts and its options, without pgbench. Latency counts from when a transaction was\n\
         due (with -R: by the schedule), so a server that stalls cannot hide it. The built-in scripts want\n\
