@@ -12,6 +12,7 @@ mod recovery;
 mod runs;
 mod size;
 mod target;
+mod terminal;
 
 use std::process::ExitCode;
 

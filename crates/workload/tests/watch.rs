@@ -110,7 +110,8 @@ fn a_checkpoint_and_a_vacuum_are_told() {
     on_servers(&async |server, admin| {
         let execute = async |sql: &str| admin.client.batch_execute(sql).await.unwrap();
         execute("CREATE TABLE \"Told \"\"So\" AS SELECT generate_series(1, 10000) AS n").await;
-        execute("CREATE TABLE before AS SELECT 1; VACUUM before").await;
+        execute("CREATE TABLE before AS SELECT 1 AS n").await;
+        execute("VACUUM before").await;
         let watch = watch(&server.target(), admin).await;
         execute("CHECKPOINT").await;
         execute("VACUUM \"Told \"\"So\"").await;
@@ -118,7 +119,7 @@ fn a_checkpoint_and_a_vacuum_are_told() {
         // Before PostgreSQL 15 statistics take a while to arrive.
         until(
             admin,
-            "SELECT bool_or(last_vacuum > '-infinity' AND last_analyze > '-infinity') \
+            "SELECT last_vacuum IS NOT NULL AND last_analyze IS NOT NULL \
              FROM pg_stat_user_tables WHERE relname = 'Told \"So'",
         )
         .await;
@@ -173,7 +174,7 @@ fn what_the_runs_sessions_wait_for_is_told() {
         let watched = watch(&server.target(), admin).await.finish().await;
         assert_eq!(watched.waits, [("Timeout:PgSleep".to_owned(), 1.0)]);
         assert!(watched.wait_samples >= 1);
-        assert!(!notes(&watched).contains("other"), "{watched:?}");
+        assert!(!notes(&watched).contains("session"), "{watched:?}");
         sleeper.cancel().await.unwrap();
         sleep.await.unwrap();
         assert_nothing_left(admin).await;
@@ -191,8 +192,7 @@ fn an_ordinary_role_sees_its_own() {
         let watch = watch(&target, admin).await;
         execute("CHECKPOINT").await;
         execute("VACUUM seen").await;
-        until(admin, "SELECT last_vacuum > '-infinity' FROM pg_stat_user_tables WHERE relname = 'seen'")
-            .await;
+        until(admin, "SELECT last_vacuum IS NOT NULL FROM pg_stat_user_tables WHERE relname = 'seen'").await;
         let watched = watch.finish().await;
         let notes = notes(&watched);
         assert!(notes.contains("pg_read_all_stats"), "{notes}");
@@ -202,20 +202,6 @@ fn an_ordinary_role_sees_its_own() {
         assert_eq!(watched.waits, [("Client:ClientRead".to_owned(), 1.0)]);
         assert_eq!(watched.seconds.last().unwrap().others, None);
         client.close().await;
-        assert_nothing_left(admin).await;
-    });
-}
-
-#[test]
-fn this_machine_is_told() {
-    on_servers(&async |server, admin| {
-        let watched = watch(&server.target(), admin).await.finish().await;
-        let used = watched.used.unwrap();
-        if cfg!(target_os = "linux") {
-            let share = used.processors.unwrap().busy;
-            assert!((0.0..=1.0).contains(&share), "{share}");
-        }
-        assert!(used.own > 0.0);
         assert_nothing_left(admin).await;
     });
 }

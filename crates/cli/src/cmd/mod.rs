@@ -14,3 +14,4 @@ mod tps_live;
 mod tps_matrix;
 mod tps_matrix_text;
 mod tps_text;
+mod tps_watched;

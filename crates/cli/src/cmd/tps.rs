@@ -4,15 +4,14 @@ use measure::{Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status, Trial}
 use pgserver::Home;
 use serde_json::json;
 use tokio::runtime::Builder;
-use workload::connect::{APPLICATION_NAME, Target};
 use workload::fill::DataDirectory;
 use workload::surroundings::Surroundings;
-use workload::tps::watch::{Watch, Watched, Watching};
-use workload::tps::{self, End, Outcome, Parsed, Plan, TPS};
+use workload::tps::watch::Watched;
+use workload::tps::{End, Outcome, Parsed, Plan, TPS, TpsError};
 
 use super::fill::{farewell, on_server};
 use super::tps_live::Live;
-use super::{tps_matrix, tps_text};
+use super::{tps_matrix, tps_text, tps_watched};
 use crate::args::TpsArgs;
 use crate::exit::Unhappy;
 use crate::interrupt::interrupted_telling;
@@ -85,18 +84,17 @@ async fn measure(
     }
     // The run has sessions of its own.
     connection.close().await;
-    let target = told_apart(&chosen.target);
-    let clients = target.application_name().to_owned();
-    let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
-    let live = Live::new(&plan.request, arguments.progress, &watch, printer);
-    let interrupt = interrupted_telling(|text| live.tell(text), super::tps_live::give_back);
-    let result = Box::pin(tps::run(&target, &plan, &live, interrupt)).await;
+    let live = Live::new(&plan.request, arguments.progress, printer);
+    let interrupt = interrupted_telling(|text| live.tell(text));
+    let (result, watched) = tps_watched::run(&chosen.target, &plan, &live, interrupt).await;
     drop(live);
-    let watched = watch.finish().await;
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
-            run.status = Status::Failed;
+            run.status = match error {
+                TpsError::Interrupted => Status::Interrupted,
+                _ => Status::Failed,
+            };
             run.notes.push(Note { text: error.to_string() });
             if let Err(unsaved) = file.finish(&run) {
                 printer.warn(format!("{unsaved:#}"));
@@ -129,17 +127,6 @@ async fn measure(
     farewell(chosen, &file, printer);
     saved?;
     ended(outcome.end, lost, &findings)
-}
-
-/// With sessions that can be told from all others.
-pub(super) fn told_apart(target: &Target) -> Target {
-    match target.application_name() {
-        APPLICATION_NAME => {
-            target.clone().with_application_name(&format!("pgrig tps {}", std::process::id()))
-        }
-        // The user's own choice.
-        _ => target.clone(),
-    }
 }
 
 fn trial(outcome: &Outcome, watched: &Watched, findings: &[Finding]) -> Trial {

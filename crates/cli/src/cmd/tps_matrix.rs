@@ -7,13 +7,12 @@ use tokio::runtime::Builder;
 use workload::fill::DataDirectory;
 use workload::surroundings::Surroundings;
 use workload::tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Site};
-use workload::tps::watch::{Watch, Watched, Watching};
-use workload::tps::{self, Outcome, Plan, Request, TpsError};
+use workload::tps::watch::Watched;
+use workload::tps::{Outcome, Plan, Request, TpsError};
 
 use super::fill::{farewell, on_server};
-use super::tps::told_apart;
 use super::tps_live::Live;
-use super::tps_matrix_text;
+use super::{tps_matrix_text, tps_watched};
 use crate::args::TpsArgs;
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
@@ -136,14 +135,9 @@ async fn measure_one(
     trial: &ReadyTrial<'_>,
     printer: &Printer,
 ) -> Result<(Outcome, Watched), TpsError> {
-    let target = told_apart(trial.target);
-    let clients = target.application_name().to_owned();
-    let request = &trial.plan.request;
-    let watch = Watch::start(&target, Watching { clients, jobs: request.jobs }).await;
-    let live = Live::new(request, arguments.progress, &watch, printer);
-    let result = Box::pin(tps::run(&target, trial.plan, &live, trial.interrupted())).await;
+    let live = Live::new(&trial.plan.request, arguments.progress, printer);
+    let (result, watched) = tps_watched::run(trial.target, trial.plan, &live, trial.interrupted()).await;
     drop(live);
-    let watched = watch.finish().await;
     Ok((result?, watched))
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{grouped, latency};
 use measure::{Environment, Latencies, Percentile};
-use script::Script;
+use script::{Action, Script};
 use workload::tps::watch::Watched;
 use workload::tps::{Connecting, Counts, Length, Measured, MeasuredCommand, Outcome, Plan, Request};
 
@@ -309,17 +309,25 @@ pub(super) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         let half = (outcome.tps() / 2.0).round();
         hints.push(format!("latency when the server is half busy: {again} -R {half}"));
     }
-    let has_several = plan.scripts.iter().any(|script| script.commands().len() > 1);
+    let statements = |script: &Script| {
+        script.commands().iter().filter(|command| matches!(command.action(), Action::Sql(_))).count()
+    };
+    let has_several = plan.scripts.iter().any(|script| statements(script) > 1);
     if has_several && !plan.request.statements {
         hints.push(format!("which command takes the time: {again} -r"));
     }
     hints
 }
 
-/// The command that runs, quoted for a shell. What may hold a password is left to be filled in.
+/// The command that runs, quoted for a shell. What may hold a password is left to be filled in, and what
+/// would overwrite the run document left out.
 fn command_line() -> String {
-    let arguments = std::env::args().skip(1);
-    let quoted = arguments.map(|argument| {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(json) = arguments.iter().position(|argument| argument == "--json") {
+        arguments.drain(json..arguments.len().min(json + 2));
+    }
+    arguments.retain(|argument| !argument.starts_with("--json="));
+    let quoted = arguments.into_iter().map(|argument| {
         let is_secret = argument.contains("://") || argument.contains("password");
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=@:,+%".contains(c);
         match argument {

@@ -5,6 +5,9 @@ use std::time::Duration;
 use measure::{Latencies, Percentile};
 use workload::tps::{Counts, Length, Phase, Request, Second};
 
+/// Of less than so many seconds there is no rate to be shown: the last transactions' end.
+const SHORTEST: f64 = 0.3;
+
 /// A run as it goes on.
 pub(super) struct History {
     aim: Aim,
@@ -72,10 +75,13 @@ impl History {
         }
         self.counts += second.counts;
         self.at = second.at;
+        if second.length < SHORTEST {
+            return;
+        }
         let of = |percentile: Percentile| second.latency.quantile(percentile.share()).map(milliseconds);
         self.points.push(Point {
             at: second.at,
-            tps: second.counts.succeeded as f64 / second.length.max(1e-3),
+            tps: second.counts.succeeded as f64 / second.length,
             p50: of(Percentile::P50),
             p99: of(Percentile::P99),
         });

@@ -7,27 +7,19 @@ mod screen;
 
 use std::sync::Mutex;
 
-use workload::tps::watch::Watch;
-use workload::tps::{Observer, Phase, Request, Second};
+use workload::tps::{Debugged, Observer, Request, Second};
 
 use self::history::History;
 use self::lines::Lines;
 use self::screen::Screen;
-pub(super) use self::screen::give_back;
 use crate::printer::{Printer, ProgressStyle};
 
 /// Seconds between plain lines where nobody said.
 const LINE_INTERVAL: u64 = 5;
 
-/// What seconds may be off, seconds.
-const TOLERANCE: f64 = 0.05;
-
-/// Shows what a run tells, and tells the watch when it counts.
+/// Shows what a run tells.
 pub(super) struct Live<'a> {
     printer: &'a Printer,
-    watch: &'a Watch,
-    /// Seconds from the first transaction until measuring begins.
-    measured_from: f64,
     view: Mutex<View>,
 }
 
@@ -39,11 +31,7 @@ enum View {
 
 impl<'a> Live<'a> {
     /// For a run of this request; `every` is -P.
-    pub(super) fn new(request: &Request, every: Option<u64>, watch: &'a Watch, printer: &'a Printer) -> Self {
-        let measured_from = (request.ramp + request.warmup).as_secs_f64();
-        if measured_from <= 0.0 {
-            watch.measured();
-        }
+    pub(super) fn new(request: &Request, every: Option<u64>, printer: &'a Printer) -> Self {
         let lines = || View::Lines(Lines::new(every.unwrap_or(LINE_INTERVAL)));
         let view = match (printer.progress(), every) {
             (ProgressStyle::None, _) => View::Nothing,
@@ -53,7 +41,7 @@ impl<'a> Live<'a> {
             },
             (ProgressStyle::Bar | ProgressStyle::Lines, _) => lines(),
         };
-        Self { printer, watch, measured_from, view: Mutex::new(view) }
+        Self { printer, view: Mutex::new(view) }
     }
 
     /// A line of its own, above the picture if there is one.
@@ -70,10 +58,6 @@ impl<'a> Live<'a> {
 
 impl Observer for Live<'_> {
     fn second(&self, second: &Second) {
-        // The last second that does not count ends when the first one that does begins.
-        if second.phase != Phase::Measured && second.at >= self.measured_from - TOLERANCE {
-            self.watch.measured();
-        }
         let Ok(mut view) = self.view.lock() else { return };
         match &mut *view {
             View::Nothing => {}
@@ -87,6 +71,11 @@ impl Observer for Live<'_> {
                 let _ = screen.draw(history);
             }
         }
+    }
+
+    fn debugged(&self, debugged: &Debugged) {
+        let Debugged { client, at: (script, command), value } = debugged;
+        self.tell(&format!("debug(client={client},script={script},command={command}): {value}"));
     }
 }
 

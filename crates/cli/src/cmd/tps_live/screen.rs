@@ -1,10 +1,7 @@
-//! The terminal: borrowed for a few lines, and given back whatever happens.
+//! Some lines of the terminal.
 
-use std::io::{self, Stderr, Write};
-use std::os::fd::AsFd;
-use std::sync::{Mutex, Once};
+use std::io::{self, IsTerminal, Stderr, Write};
 
-use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use ratatui::backend::CrosstermBackend;
 use ratatui::text::Text;
 use ratatui::widgets::{Paragraph, Widget};
@@ -12,9 +9,7 @@ use ratatui::{Terminal, TerminalOptions, Viewport};
 
 use super::draw::{HEIGHT, Palette, draw};
 use super::history::History;
-
-/// The terminal as it was, while something is drawn on it.
-static BORROWED: Mutex<Option<Termios>> = Mutex::new(None);
+use crate::terminal::{borrow, give_back};
 
 /// Some lines of the terminal, below what was printed before. What was drawn last stays there.
 pub(super) struct Screen {
@@ -25,9 +20,13 @@ pub(super) struct Screen {
 impl Screen {
     /// Borrows the terminal; none if it cannot be drawn on.
     pub(super) fn open() -> Option<Self> {
+        // The terminal is asked where the cursor is, on standard output: that must not end up in a file.
+        if !io::stdout().is_terminal() {
+            return None;
+        }
         borrow();
         let options = TerminalOptions { viewport: Viewport::Inline(HEIGHT) };
-        // It asks the terminal where the cursor is; what is no real terminal may not answer.
+        // What is no real terminal may not answer.
         let Ok(terminal) = Terminal::with_options(CrosstermBackend::new(io::stderr()), options) else {
             give_back();
             return None;
@@ -55,35 +54,5 @@ impl Drop for Screen {
         let _ = self.terminal.set_cursor_position((0, area.bottom().saturating_sub(1)));
         give_back();
         let _ = writeln!(io::stderr());
-    }
-}
-
-/// What is typed is not shown meanwhile. Ctrl-C remains a signal.
-fn borrow() {
-    let stdin = io::stdin();
-    let Ok(before) = tcgetattr(stdin.as_fd()) else { return };
-    let mut quiet = before.clone();
-    quiet.local_flags.remove(LocalFlags::ECHO);
-    if let Ok(mut borrowed) = BORROWED.lock() {
-        *borrowed = Some(before);
-    }
-    let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            before(panic);
-        }));
-    });
-}
-
-/// The terminal as it was. May be called at any time, and more than once.
-pub(crate) fn give_back() {
-    let Ok(mut borrowed) = BORROWED.lock() else { return };
-    if let Some(before) = borrowed.take() {
-        let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &before);
-        // Show the cursor.
-        let _ = io::stderr().write_all(b"\x1b[?25h");
     }
 }

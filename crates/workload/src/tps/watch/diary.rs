@@ -69,7 +69,7 @@ impl Diary {
         }
     }
 
-    /// Looks until the run is over. If nobody waits for it any more, what it found is of no matter.
+    /// Looks until the run is over, or nobody waits for it any more.
     pub(super) async fn keep(mut self, mut parts: watch::Receiver<Part>) -> Watched {
         let mut next_look = Instant::now();
         let mut next_waits = next_look;
@@ -88,7 +88,10 @@ impl Diary {
             }
             let next = if self.first.is_some() { next_look.min(next_waits) } else { next_look };
             tokio::select! {
-                changed = parts.changed() => if changed.is_err() { break },
+                changed = parts.changed() => if changed.is_err() {
+                    self.first = None;
+                    break;
+                },
                 () = sleep_until(next.into()) => {
                     if next == next_look {
                         self.look().await;
@@ -145,19 +148,18 @@ impl Diary {
 
     /// Looks a last time, ends the session, and sums up.
     async fn close(mut self) -> Watched {
-        let Some(first) = self.first.take() else {
-            if let Some(server) = self.server {
-                server.close().await;
-            }
-            return Watched::default();
-        };
-        self.look().await;
-        let ended = self.last.clone().expect("it has just looked");
-        self.look_back(&first).await;
+        let measured = self.first.take();
+        if let Some(first) = &measured {
+            self.look().await;
+            self.look_back(first).await;
+        }
         if let Some(server) = self.server.take() {
             server.close().await;
         }
-        self.sum_up(&first, &ended)
+        match (measured, self.last.take()) {
+            (Some(first), Some(ended)) => self.sum_up(&first, &ended),
+            _ => Watched::default(),
+        }
     }
 
     /// Asks which tables were looked after so shortly that no look met it.

@@ -8,8 +8,6 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::stat::{major, minor};
 use nix::sys::time::{TimeVal, TimeValLike};
-use serde::Serialize;
-
 /// Bytes in a sector of /proc/diskstats, whatever the disk's own are (Linux, Documentation/admin-guide/iostats.rst).
 const SECTOR: u64 = 512;
 
@@ -49,7 +47,7 @@ struct Sectors {
 }
 
 /// What was used of the machine, from one moment to another.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     /// pgrig's own CPU time, user and system, all threads together, seconds.
     pub own: f64,
@@ -60,7 +58,7 @@ pub struct Used {
 }
 
 /// Shares of all processors' time, 0 to 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProcessorsUsed {
     /// At work, whoever for; stolen time too.
     pub busy: f64,
@@ -71,7 +69,7 @@ pub struct ProcessorsUsed {
 }
 
 /// Of a disk, whoever used it.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DiskUsed {
     /// Read requests finished.
     pub reads: u64,

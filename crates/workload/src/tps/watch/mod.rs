@@ -14,7 +14,6 @@ mod notes;
 mod server;
 mod spell;
 
-use serde::Serialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -52,7 +51,7 @@ enum Part {
 }
 
 /// What was found in the measured part. Times are seconds since that began.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
     /// What disturbed or limits the result, as sentences for people without a full stop.
     pub notes: Vec<String>,
@@ -74,7 +73,7 @@ pub struct Watched {
 }
 
 /// About a second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WatchedSecond {
     /// Its end.
     pub at: f64,

@@ -109,3 +109,61 @@ fn limits(used: &Used, length: f64, jobs: usize, disk: Option<&str>) -> Vec<Stri
     }));
     notes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tps::watch::{DiskUsed, ProcessorsUsed, WatchedSecond};
+
+    #[test]
+    fn many_of_the_same_are_summed_up() {
+        let spells = |count: u32| -> Vec<Spell> {
+            let spell = |at: f64| Spell { from: at, until: Some(at + 2.5) };
+            (1..=count).map(|number| spell(f64::from(number) * 10.0)).collect()
+        };
+        let told = |count| happened("a checkpoint ran", "checkpoints ran", &spells(count), 60.0);
+        assert_eq!(told(0), [""; 0]);
+        assert_eq!(told(1), ["a checkpoint ran from 10 s to 12 s"]);
+        assert_eq!(told(3).len(), 3);
+        assert_eq!(told(4), ["4 checkpoints ran, for 10 of 60 s altogether"]);
+        let vacuum = "autovacuum worked on t";
+        let told = happened(vacuum, vacuum, &spells(5), 60.0);
+        assert_eq!(told, ["autovacuum worked on t 5 times, for 12 of 60 s altogether"]);
+    }
+
+    #[test]
+    fn other_sessions_are_counted() {
+        let told = |counts: &[Option<u64>]| {
+            let second = |others: &Option<u64>| WatchedSecond {
+                at: 1.0,
+                length: 1.0,
+                wal: None,
+                others: *others,
+                used: Used::default(),
+            };
+            others(&Watched { seconds: counts.iter().map(second).collect(), ..Watched::default() })
+        };
+        assert_eq!(told(&[None, None]), None);
+        assert_eq!(told(&[Some(0), Some(0)]), None);
+        assert_eq!(told(&[Some(0), Some(1)]).unwrap(), "another session was at work too, in 1 of 2 looks");
+        let three = told(&[Some(2), Some(3), None, Some(0)]).unwrap();
+        assert_eq!(three, "up to 3 other sessions were at work too, in 2 of 3 looks");
+    }
+
+    #[test]
+    fn limits_of_the_machine_are_told() {
+        let disk = DiskUsed { reads: 1, read: 1, writes: 1, written: 1, busy: 0.95 };
+        let processors = ProcessorsUsed { busy: 0.5, waiting: 0.1, stolen: 0.12 };
+        let used = Used { own: 9.0, processors: Some(processors), disk: Some(disk) };
+        let notes = limits(&used, 10.0, 1, Some("sda")).join("\n");
+        for part in [
+            "the client was the bottleneck: pgrig's own threads were busy 90 %",
+            "took 12 %",
+            "(sda) was busy 95 %",
+        ] {
+            assert!(notes.contains(part), "{notes}");
+        }
+        let idle = Used { own: 1.0, processors: None, disk: None };
+        assert_eq!(limits(&idle, 10.0, 1, None), [""; 0]);
+    }
+}

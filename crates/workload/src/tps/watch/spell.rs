@@ -2,15 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::server::{Look, Maintenance};
 
 /// What is nearer than this is the same, or one moment, seconds: twice as far as looks are apart.
 const NEAR: f64 = 2.0;
 
 /// Something that went on for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spell {
     /// Since when: seconds since measuring began. Below 0, it was at it before.
     pub from: f64,
@@ -19,7 +17,7 @@ pub struct Spell {
 }
 
 /// Somebody looked after a table.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Maintained {
     /// `autovacuum`, `VACUUM` or `ANALYZE`.
     pub who: String,
