@@ -5,7 +5,8 @@ mod common;
 use std::fs;
 
 use common::{Ran, Rig, Running, Server, until};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 const OLDEST: &str = "--pg-version 13";
@@ -201,16 +202,19 @@ fn after_a_kill_the_next_start_puts_everything_back_on_its_own_server() {
 fn a_server_that_cannot_be_reached_is_told_with_the_statements_to_type() {
     let rig = Rig::new();
     let server = filled(&rig, NEWEST);
+    let postmaster = Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap());
     let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();
-    rig.done("server stop");
+    // Not by a verb of pgrig's: that would put everything back.
+    kill(postmaster, Signal::SIGINT).unwrap();
+    until("the server is gone", || kill(postmaster, None).is_err().then_some(()));
     let ran = rig.done("size --scale 1");
     let alter = "ALTER SYSTEM RESET \"fsync\"; SELECT pg_reload_conf();";
     let table = "ALTER TABLE \"public\".\"pgbench_accounts\" SET LOGGED;";
     assert_says(&ran, 0, &["NOT put back", alter, table, "Then delete"]);
-    // The same server, found as it was named.
     let server = rig.server("");
+    assert_says(&rig.done("size --scale 1"), 0, &["fsync = on"]);
     assert_put_back(&rig, &server);
 }
 

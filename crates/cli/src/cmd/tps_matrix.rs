@@ -105,6 +105,7 @@ async fn measure(
         Err(error) if error.is_interrupt() => Status::Interrupted,
         Err(_) => Status::Failed,
     };
+    let notes = run.notes.clone();
     if let Err(error) = &result {
         run.notes.push(Note { text: error.to_string() });
     }
@@ -113,7 +114,7 @@ async fn measure(
     if !run.trials.is_empty() {
         printer.result(tps_matrix_text::results(&plan, &run))?;
         printer.say("");
-        for note in &run.notes {
+        for note in &notes {
             printer.say(format!("note: {}", note.text));
         }
         farewell(chosen, &file, printer);

@@ -143,9 +143,11 @@ impl Changer {
 
     async fn alter_system(&self, name: &str, value: &str) -> Result<(), SettingsError> {
         match self.session.run(&alter(name, Some(value))).await {
-            Err(error @ ConnectError::Query { .. }) => {
-                Err(SettingsError::Value { name: name.to_owned(), value: value.to_owned(), error })
-            }
+            Err(error @ ConnectError::Query { .. }) => Err(SettingsError::Value {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                error: error.into(),
+            }),
             done => Ok(done?),
         }
     }

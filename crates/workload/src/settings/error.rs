@@ -71,7 +71,7 @@ pub enum SettingsError {
         /// The value.
         value: String,
         /// Its words.
-        error: ConnectError,
+        error: Box<ConnectError>,
     },
     /// SHOW says something else than was set.
     #[error("{name} is {shown}, not {wanted} as ALTER SYSTEM has set it: {why}")]

@@ -94,7 +94,7 @@ pub enum MatrixError {
     #[error("{}the server is NOT as it was before: {error}. {}", before(ended.as_deref()), left(record, path))]
     NotPutBack {
         /// Why not.
-        error: SettingsError,
+        error: Box<SettingsError>,
         /// What had ended the matrix already, if anything.
         ended: Option<Box<MatrixError>>,
         /// What is changed.

@@ -138,14 +138,12 @@ impl MatrixPlan {
         if matrix.durabilities().is_some() {
             refuse_abnormal(connection, &tables).await?;
         }
-        let settings: Vec<String> = matrix
-            .axes
-            .iter()
-            .flat_map(Axis::settings)
-            .collect::<HashSet<_>>()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
+        let mut settings: Vec<String> = Vec::new();
+        for name in matrix.axes.iter().flat_map(Axis::settings) {
+            if !settings.iter().any(|other| other == name) {
+                settings.push(name.to_owned());
+            }
+        }
         let unlogged = if matrix.has(Durability::Unlogged) { named } else { Vec::new() };
         let to_change = ToChange { settings, tables: unlogged, restart: ground.restart };
         let looked = to_change.look(target).await?;

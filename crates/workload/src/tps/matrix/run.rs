@@ -122,8 +122,8 @@ impl<'a> Bench<'a> {
         observer: &'a dyn MatrixObserver,
         stopped: watch::Receiver<bool>,
     ) -> Result<Self, MatrixError> {
-        let changes = !plan.looked.tables.is_empty() || !plan.varied(Effect::Reload).is_empty();
-        let changer = if changes {
+        let is_journalled = !plan.looked.tables.is_empty() || !plan.varied(Effect::Reload).is_empty();
+        let changer = if is_journalled {
             Some(Changer::begin(site.target, site.place.clone(), site.journals, &plan.to_change).await?)
         } else {
             None
@@ -190,7 +190,7 @@ impl<'a> Bench<'a> {
             match self.site.target.clone().with_setting(&name, &value).connect().await {
                 Ok(connection) => connection.close().await,
                 Err(error) if error.sqlstate() == Some(INVALID_VALUE) => {
-                    return Err(SettingsError::Value { name, value, error }.into());
+                    return Err(SettingsError::Value { name, value, error: error.into() }.into());
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -320,9 +320,12 @@ impl<'a> Bench<'a> {
         let (record, path) = (Box::new(changer.record().clone()), changer.journal_path().to_owned());
         match changer.finish().await {
             Ok(_) => result,
-            Err(error) => {
-                Err(MatrixError::NotPutBack { error, ended: result.err().map(Box::new), record, path })
-            }
+            Err(error) => Err(MatrixError::NotPutBack {
+                error: error.into(),
+                ended: result.err().map(Box::new),
+                record,
+                path,
+            }),
         }
     }
 }
