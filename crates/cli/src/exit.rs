@@ -1,5 +1,5 @@
 //! What a result means to whoever called pgrig: 0 done; 1 the server or the machine failed; 2 the
-//! request was wrong; 130 interrupted.
+//! request was wrong; 3 a threshold was missed; 130 interrupted.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,17 +7,34 @@ use std::process::ExitCode;
 use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
+use workload::tps::TpsError;
+use workload::tps::matrix::MatrixError;
 
 use crate::printer::Printer;
 
 const FAILED: u8 = 1;
 const WRONG_REQUEST: u8 = 2;
+const MISSED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 /// A request that is wrong in a way that only the command line can tell.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
+
+/// A run that was measured, and yet did not end well. What was measured has been printed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unhappy {
+    /// Thresholds of --fail-if were missed: what was found.
+    #[error("{}", .0.join("\n"))]
+    Missed(Vec<String>),
+    /// Clients or the server were lost: why.
+    #[error("{0}")]
+    Lost(String),
+    /// The user ended it.
+    #[error("interrupted: what was measured until then is above")]
+    Interrupted,
+}
 
 /// Prints clap's own message: help and version are results, all else is a wrong request.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
@@ -52,9 +69,23 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(BlockioError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    match error.downcast_ref() {
+        Some(Unhappy::Missed(_)) => return MISSED,
+        Some(Unhappy::Lost(_)) => return FAILED,
+        Some(Unhappy::Interrupted) => return INTERRUPTED,
+        None => {}
+    }
+    if let Some(TpsError::Interrupted) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
+    if error.downcast_ref().is_some_and(MatrixError::is_interrupt) {
+        return INTERRUPTED;
+    }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
         || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
+        || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
+        || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

@@ -2,18 +2,24 @@
 //!
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
+mod estimate;
 pub mod human;
+mod latencies;
 mod rate;
 mod run;
 mod sample;
 mod series;
+mod threshold;
 mod verdict;
 
+pub use estimate::{Estimate, Interval, IntervalKind};
+pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
-    Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,
-    Status, Trial, Unit,
+    Disk, Environment, Event, FORMAT_VERSION, Histogram, Machine, Note, Observation, Run, SCHEMA, Server,
+    Setting, Status, Trial, Unit,
 };
 pub use sample::Sample;
 pub use series::Series;
+pub use threshold::{Finding, Metrics, Threshold, ThresholdError};
 pub use verdict::Verdict;

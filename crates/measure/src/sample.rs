@@ -17,6 +17,11 @@ impl Sample {
         self.0.len()
     }
 
+    /// The values, in ascending order.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+
     /// The middle value; of an even number the mean of the two in the middle.
     pub fn median(&self) -> f64 {
         let middle = self.0.len() / 2;

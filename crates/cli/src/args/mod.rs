@@ -3,16 +3,20 @@
 mod blockio;
 mod fill;
 mod size;
+mod tps;
+mod tps_matrix;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
 pub(crate) use blockio::BlockioArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use size::SizeArgs;
+pub(crate) use tps::TpsArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
@@ -31,7 +35,7 @@ pub(crate) use size::SizeArgs;
         PGRIG_FETCH  never: do not download PostgreSQL (then give --pg-bin)\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE name a server, as the options do\n\n\
         Exit status:\n  \
-        0 done, 1 the server or the machine failed, 2 the request was wrong, 130 interrupted"
+        0 done, 1 the server or the machine failed, 2 the request was wrong,\n  3 a threshold of --fail-if was missed, 130 interrupted"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -48,13 +52,29 @@ pub(crate) struct Cli {
 
 /// Reads the command line; a level of `fill` stands for its flags.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let cli = Cli::try_parse_from(arguments)?;
+    let cli = Cli::try_parse_from(arguments).map_err(|error| remedied(arguments, error))?;
     match &cli.verb {
         Verb::Fill(fill) => match fill.level {
             Some(level) => Cli::try_parse_from(fill::with_level(arguments, level)),
             None => Ok(cli),
         },
         _ => Ok(cli),
+    }
+}
+
+/// With what to use instead, if it is an option of pgbench's that `tps` does not have.
+fn remedied(arguments: &[OsString], error: clap::Error) -> clap::Error {
+    let verb = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
+        _ => return error,
+    };
+    match tps::instead_of(unknown).filter(|_| verb.is_some_and(|verb| verb == "tps")) {
+        Some(instead) => {
+            let text = format!("pgrig tps has no {unknown}: {instead}\n");
+            clap::Error::raw(ErrorKind::UnknownArgument, text)
+        }
+        None => error,
     }
 }
 
@@ -66,6 +86,8 @@ pub(crate) enum Verb {
     Size(SizeArgs),
     /// How fast storage is through the database, with SQL alone
     Blockio(Box<BlockioArgs>),
+    /// Transactions per second and latency of pgbench scripts
+    Tps(Box<TpsArgs>),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
@@ -76,6 +98,7 @@ impl Verb {
         match self {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
             Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
+            Self::Tps(tps) => tps.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }

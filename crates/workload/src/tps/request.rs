@@ -1,0 +1,117 @@
+//! What was asked for.
+
+use std::time::Duration;
+
+use script::{Definition, Source};
+
+use super::error::TpsError;
+use super::outcome::Phase;
+
+/// How long clients go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// `-T`: until this has passed since the measured part began.
+    Time(Duration),
+    /// `-t`: transactions of each client.
+    Transactions(u64),
+}
+
+/// `-M`: how statements are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// One Query message, variables put into the text.
+    Simple,
+    /// Parse, Bind, Execute each time.
+    Extended,
+    /// Parsed once in a session, then Bind and Execute.
+    Prepared,
+}
+
+/// When clients connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connecting {
+    /// Before the run.
+    Once,
+    /// `-C`: for each transaction.
+    EachTransaction,
+}
+
+/// What was asked for, defaults filled in.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The scripts, with their weights.
+    pub sources: Vec<Source>,
+    /// `-D`.
+    pub definitions: Vec<Definition>,
+    /// `-c`: connections, at least 1.
+    pub clients: usize,
+    /// `-j`: threads, at least 1.
+    pub jobs: usize,
+    /// `-T` or `-t`.
+    pub length: Length,
+    /// `-R`: transactions a second that all clients together begin, by a schedule of random times.
+    pub rate: Option<f64>,
+    /// `-L`: what takes longer is counted as late; with a rate, what would begin later is skipped.
+    pub latency_limit: Option<Duration>,
+    /// `-M`.
+    pub protocol: Protocol,
+    /// `-C`.
+    pub connecting: Connecting,
+    /// Whether pgbench's tables are vacuumed, and its history emptied, first (not with `-n`).
+    pub vacuum: bool,
+    /// `--max-tries` of a transaction that fails by serialization or deadlock; 0 is no limit.
+    pub max_tries: u32,
+    /// `--warmup`: carried out like the rest, and not counted.
+    pub warmup: Duration,
+    /// `--ramp`: clients begin one after the other, evenly over this time, which is not counted either.
+    pub ramp: Duration,
+    /// `--random-seed`.
+    pub seed: u64,
+    /// `-s`: the variable `scale`; otherwise it is asked of pgbench_branches for built-in scripts, else 1.
+    pub scale: Option<i64>,
+    /// `-r`: each command is timed too.
+    pub statements: bool,
+}
+
+impl Request {
+    /// What a run begins with.
+    pub(super) fn first_phase(&self) -> Phase {
+        match (self.ramp, self.warmup) {
+            (Duration::ZERO, Duration::ZERO) => Phase::Measured,
+            (Duration::ZERO, _) => Phase::Warmup,
+            _ => Phase::Ramp,
+        }
+    }
+
+    /// Refuses what cannot work on any server.
+    ///
+    /// # Errors
+    /// What does not go together, and what to give instead.
+    pub fn check(&self) -> Result<(), TpsError> {
+        let limited_by_time = matches!(self.length, Length::Time(_));
+        let refusals = [
+            (self.sources.is_empty(), "there is nothing to run: give a script with -f FILE or -b NAME"),
+            (self.clients == 0, "--clients must be at least 1"),
+            (self.jobs == 0, "--jobs must be at least 1"),
+            (self.length == Length::Transactions(0), "--transactions must be at least 1"),
+            (self.length == Length::Time(Duration::ZERO), "--time must be more than nothing"),
+            (
+                self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0),
+                "--rate must be more than 0 transactions a second; without it, clients go as fast as they can",
+            ),
+            (
+                self.latency_limit == Some(Duration::ZERO),
+                "--latency-limit must be more than nothing: every transaction takes some time",
+            ),
+            (
+                self.max_tries == 0 && self.latency_limit.is_none() && !limited_by_time,
+                "--max-tries 0 (as many as it takes) could go on forever: give --time or --latency-limit too",
+            ),
+            (self.scale.is_some_and(|scale| scale < 1), "--scale must be at least 1"),
+        ];
+        match refusals.into_iter().find(|(refused, _)| *refused) {
+            Some((_, why)) => Err(TpsError::Request(why)),
+            None => Ok(()),
+        }
+    }
+}
