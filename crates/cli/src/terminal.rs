@@ -9,6 +9,9 @@ use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 /// How to give the terminal back, while something is drawn on it.
 static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
 
+/// Set once: panics give it back too.
+static HOOK: Once = Once::new();
+
 /// The terminal as it was.
 struct Borrowed {
     /// None if what is typed comes from elsewhere.
@@ -26,7 +29,6 @@ pub(crate) fn borrow() {
     if let Ok(mut borrowed) = BORROWED.lock() {
         *borrowed = Some(Borrowed { modes });
     }
-    static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {

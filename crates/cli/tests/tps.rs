@@ -125,8 +125,9 @@ fn scripts_are_mixed_by_weight_and_told_apart() {
         format!("tps -c 2 -t 200 -D number=2 -f {}@3 -f {}@1 --random-seed 5", one.display(), two.display());
     let document = rig.document(&command);
     assert_sound(&document);
-    let counts = [1, 2]
-        .map(|number| server.number(&format!("SELECT count(*) FROM seen WHERE script = {number}")) as u64);
+    let counts = [1, 2].map(|number| {
+        server.number(&format!("SELECT count(*) FROM seen WHERE script = {number}")).cast_unsigned()
+    });
     assert_eq!(counts[0] + counts[1], 400);
     assert!(counts[0] > counts[1] && counts[1] > 0, "{counts:?}");
     for (index, count) in (1..).zip(counts) {
@@ -200,7 +201,7 @@ fn what_cannot_be_serialized_is_tried_again_or_counted() {
     let (succeeded, failed) = (number(&document, "succeeded"), number(&document, "failed-serialization"));
     assert!(failed > 0);
     assert_eq!(succeeded + failed, 100);
-    assert_eq!(server.number("SELECT n FROM counter") as u64, 100 + succeeded);
+    assert_eq!(server.number("SELECT n FROM counter").cast_unsigned(), 100 + succeeded);
     let text = rig.done(&format!("tps -c 4 -t 25 --failures-detailed -f {}", count.display())).stdout;
     assert!(text.contains("  serialization") && text.contains("  deadlock"), "{text}");
 }
@@ -287,7 +288,7 @@ fn assert_interrupted(signal: Signal) {
     assert_sound(&document);
     assert!(number(&document, "succeeded") > 0);
     // What was told is what was done, but for what the interruption cut short.
-    let there = server.number("SELECT count(*) FROM worked") as u64;
+    let there = server.number("SELECT count(*) FROM worked").cast_unsigned();
     assert!(there.abs_diff(number(&document, "succeeded")) <= 2, "{there} {document:#}");
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT%'";
     until("its sessions have ended", || (server.number(sessions) == 0).then_some(()));

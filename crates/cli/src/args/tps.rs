@@ -24,6 +24,7 @@ const SEEDS: u64 = 1 << 32;
 
 /// Transactions per second and latency of pgbench scripts
 #[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[command(
     after_help = "Takes pgbench's scripts and its options, without pgbench. Latency counts from when a transaction was\n\
         due (with -R: by the schedule), so a server that stalls cannot hide it. The built-in scripts want\n\
@@ -33,7 +34,8 @@ const SEEDS: u64 = 1 << 32;
         pgrig tps -S -c 8 -T 30 mydb            one row by key, where psql mydb connects to\n  \
         pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, each command timed\n  \
         pgrig tps -R 500 -L 20 -T 5min          500 a second; what is 20 ms late is skipped\n  \
-        pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if so\n"
+        pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if so\n  \
+        pgrig tps -c 4 --matrix durability      what durability costs: normal, async, unlogged …\n"
 )]
 pub(crate) struct TpsArgs {
     /// Database name, URI or keyword string, as -d

@@ -1,6 +1,6 @@
 //! `pgrig tps`: request → plan → run → run document and tables.
 
-use measure::{Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status, Trial};
+use measure::{Environment, Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status, Trial};
 use pgserver::Home;
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -61,29 +61,12 @@ async fn measure(
         printer.warn(warning);
     }
 
-    let (id, started_at) = identify("tps");
-    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
-    let mut request = plan.request.document();
-    request["fail_if"] = arguments.fail_if.iter().map(ToString::to_string).collect();
-    let mut run = Run {
-        format_version: FORMAT_VERSION,
-        id,
-        verb: "tps".to_owned(),
-        started_at,
-        status: Status::Unfinished,
-        request,
-        plan: plan.document(),
-        environment,
-        trials: Vec::new(),
-        notes: Vec::new(),
-    };
-    file.save(&run)?;
-
     for failure in plan.prepare(&connection).await? {
         printer.warn(failure);
     }
     // The run has sessions of its own.
     connection.close().await;
+    let mut file = Saved::new(arguments, &plan, environment, home)?;
     let live = Live::new(&plan.request, arguments.progress, printer);
     let interrupt = interrupted_telling(|text| live.tell(text));
     let (result, watched) = tps_watched::run(&chosen.target, &plan, &live, interrupt).await;
@@ -91,12 +74,7 @@ async fn measure(
     let outcome = match result {
         Ok(outcome) => outcome,
         Err(error) => {
-            run.status = match error {
-                TpsError::Interrupted => Status::Interrupted,
-                _ => Status::Failed,
-            };
-            run.notes.push(Note { text: error.to_string() });
-            if let Err(unsaved) = file.finish(&run) {
+            if let Err(unsaved) = file.failed(&error) {
                 printer.warn(format!("{unsaved:#}"));
             }
             return Err(error.into());
@@ -104,29 +82,80 @@ async fn measure(
     };
     let findings = judge(arguments, &plan, &outcome);
     let lost = tps_text::lost(&plan, &outcome);
-    run.status = match outcome.end {
-        End::Complete => Status::Done,
-        End::Interrupted => Status::Interrupted,
-        End::Lost => Status::Failed,
-    };
-    run.trials.push(trial(&outcome, &watched, &findings));
-    run.notes.extend(watched.notes.iter().map(|text| Note { text: text.clone() }));
-    run.notes.extend(lost.iter().map(|text| Note { text: text.clone() }));
-    let saved = file.finish(&run);
-    printer.result(tps_text::results(arguments, &plan, &outcome, &watched, &run.environment))?;
+    let saved = file.ended(&outcome, &watched, &findings, &lost);
+    printer.result(tps_text::results(arguments, &plan, &outcome, &watched, &file.run.environment))?;
     for finding in &findings {
         printer.result(format!("{}: {}", if finding.missed { "missed" } else { "kept" }, finding.text))?;
     }
     printer.say("");
-    for note in &run.notes {
-        printer.say(format!("note: {}", note.text));
+    for note in &watched.notes {
+        printer.say(format!("note: {note}"));
     }
     for hint in tps_text::hints(&plan, &outcome) {
         printer.say(hint);
     }
-    farewell(chosen, &file, printer);
+    farewell(chosen, &file.file, printer);
     saved?;
-    ended(outcome.end, lost, &findings)
+    ended(outcome.end, &lost, &findings)
+}
+
+/// A run's document, in its file.
+struct Saved {
+    run: Run,
+    file: RunFile,
+}
+
+impl Saved {
+    /// As it is before the run.
+    fn new(arguments: &TpsArgs, plan: &Plan, environment: Environment, home: &Home) -> anyhow::Result<Self> {
+        let (id, started_at) = identify("tps");
+        let file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+        let mut request = plan.request.document();
+        request["fail_if"] = arguments.fail_if.iter().map(ToString::to_string).collect();
+        let run = Run {
+            format_version: FORMAT_VERSION,
+            id,
+            verb: "tps".to_owned(),
+            started_at,
+            status: Status::Unfinished,
+            request,
+            plan: plan.document(),
+            environment,
+            trials: Vec::new(),
+            notes: Vec::new(),
+        };
+        file.save(&run)?;
+        Ok(Self { run, file })
+    }
+
+    /// Nothing was measured.
+    fn failed(&mut self, error: &TpsError) -> anyhow::Result<()> {
+        self.run.status = match error {
+            TpsError::Interrupted => Status::Interrupted,
+            _ => Status::Failed,
+        };
+        self.run.notes.push(Note { text: error.to_string() });
+        self.file.finish(&self.run)
+    }
+
+    /// Something was.
+    fn ended(
+        &mut self,
+        outcome: &Outcome,
+        watched: &Watched,
+        findings: &[Finding],
+        lost: &[String],
+    ) -> anyhow::Result<()> {
+        self.run.status = match outcome.end {
+            End::Complete => Status::Done,
+            End::Interrupted => Status::Interrupted,
+            End::Lost => Status::Failed,
+        };
+        self.run.trials.push(trial(outcome, watched, findings));
+        let notes = watched.notes.iter().chain(lost);
+        self.run.notes.extend(notes.map(|text| Note { text: text.clone() }));
+        self.file.finish(&self.run)
+    }
 }
 
 fn trial(outcome: &Outcome, watched: &Watched, findings: &[Finding]) -> Trial {
@@ -159,7 +188,7 @@ fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome) -> Vec<Finding> {
 }
 
 /// What the exit status says: the worst first.
-fn ended(end: End, lost: Vec<String>, findings: &[Finding]) -> anyhow::Result<()> {
+fn ended(end: End, lost: &[String], findings: &[Finding]) -> anyhow::Result<()> {
     let missed: Vec<String> = findings
         .iter()
         .filter(|finding| finding.missed)

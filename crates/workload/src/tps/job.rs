@@ -6,18 +6,19 @@ use std::io;
 use std::time::Instant;
 
 use script::Random;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
-use super::client::{Client, Need};
+use super::client::{Client, Lost, Need};
 use super::clock::Clock;
 use super::observer::Debugged;
 use super::outcome::LostClient;
 use super::pace::{Schedule, Timetable};
+use super::request::Connecting;
 use super::run::{Run, Told};
 use super::session::Session;
 use super::tally::Tally;
 use super::waiter::{Until, Waiter};
-use crate::connect::ConnectError;
 
 /// What a job's clients have in common.
 pub(super) struct Common<'r> {
@@ -29,6 +30,8 @@ pub(super) struct Common<'r> {
     schedule: Option<Schedule>,
     waiter: Waiter,
     tell: mpsc::Sender<Told>,
+    /// To connect in, if clients do while they run.
+    runtime: Option<Runtime>,
     job: usize,
 }
 
@@ -50,7 +53,11 @@ impl<'r> Common<'r> {
         let rate = run.plan.request.rate;
         let schedule = rate.map(|rate| Schedule::new(rate, run.tallies.len(), throttle, &timetable));
         let (waiter, tell) = (Waiter::new(&run.alarm)?, start.tell.clone());
-        Ok(Self { run, timetable, choose, schedule, waiter, tell, job: start.job })
+        let runtime = match run.plan.request.connecting {
+            Connecting::Once => None,
+            Connecting::EachTransaction => Some(Builder::new_current_thread().enable_all().build()?),
+        };
+        Ok(Self { run, timetable, choose, schedule, waiter, tell, runtime, job: start.job })
     }
 
     pub(super) fn tally(&self) -> &'r Tally {
@@ -63,15 +70,20 @@ impl<'r> Common<'r> {
     }
 
     /// Connects a client. The job's other clients have to wait, as in pgbench.
-    pub(super) fn connect(&self, client: usize) -> Result<Session, ConnectError> {
+    pub(super) fn connect(&self, client: usize) -> Result<Session, Lost> {
+        let Some(runtime) = &self.runtime else {
+            return Err(Lost("there is no connection".to_owned()));
+        };
         let began = Instant::now();
-        let session = self.run.connect_now()?;
+        let connection = runtime.block_on(async {
+            tokio::select! {
+                connection = self.run.target.connect_raw() => Ok(connection?),
+                () = self.run.alarm.wait() => Err(Lost("interrupted".to_owned())),
+            }
+        });
+        let session = Session::new(connection?, self.run);
+        self.enlist(client, &session)?;
         self.run.connecting_took(began.elapsed());
-        self.enlist(client, &session).map_err(|source| ConnectError::Unreachable {
-            at: "the socket".to_owned(),
-            source,
-            remedy: "raise the limit of open files (ulimit -n)",
-        })?;
         Ok(session)
     }
 

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use script::Started;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use super::alarm::Alarm;
@@ -22,7 +21,7 @@ use super::plan::Plan;
 use super::request::{Connecting, Request};
 use super::session::{Lifeline, Session};
 use super::tally::{Collected, Collector, Tally};
-use crate::connect::{ConnectError, Target};
+use crate::connect::Target;
 
 /// Connections that are made at the same time.
 const CONNECTING_AT_ONCE: usize = 16;
@@ -43,8 +42,7 @@ pub(super) struct Run {
     /// Of each client that has a connection.
     lifelines: Vec<Mutex<Option<Lifeline>>>,
     connected: Mutex<Connected>,
-    target: Target,
-    runtime: Handle,
+    pub(super) target: Target,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +77,6 @@ impl Run {
             lifelines: (0..clients).map(|_| Mutex::new(None)).collect(),
             connected: Mutex::default(),
             target: target.clone(),
-            runtime: Handle::current(),
             plan: plan.clone(),
         })
     }
@@ -88,21 +85,7 @@ impl Run {
         &self.statements[script][command]
     }
 
-    /// Connects while it runs, from a job's thread.
-    pub(super) fn connect_now(&self) -> Result<Session, ConnectError> {
-        self.runtime.block_on(async {
-            tokio::select! {
-                connected = self.target.connect_raw() => Ok(Session::new(connected?, self)),
-                () = self.alarm.wait() => Err(ConnectError::Lost {
-                    at: self.target.to_string(),
-                    error: None,
-                    why: "interrupted".to_owned(),
-                }),
-            }
-        })
-    }
-
-    /// Time spent on connections while it runs, and that it was for one more.
+    /// Connecting or disconnecting took so long.
     pub(super) fn connecting_took(&self, took: Duration) {
         lock(&self.connected).took += took;
     }

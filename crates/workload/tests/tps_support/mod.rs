@@ -57,7 +57,12 @@ impl Server {
             None => shared.server_root().join("postgresql"),
         };
         let home = home.with_postgresql_cache(&cache);
-        let set = [("shared_buffers", "64MB"), ("deadlock_timeout", "100ms"), ("max_connections", "100")];
+        let set = [
+            ("shared_buffers", "64MB"),
+            ("deadlock_timeout", "100ms"),
+            ("max_connections", "100"),
+            ("fsync", "off"),
+        ];
         let set = set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
         let spec = Spec { version: Major::from_number(major), set, ..Spec::default() };
         let running = Instance::open(&home, spec).unwrap().attach_or_start(&|_| ()).unwrap();
@@ -202,6 +207,13 @@ impl Database {
         let outcome = self.run_noting(request, &notes, interrupt)?;
         check(&outcome, &notes.seconds.into_inner().unwrap());
         Ok(outcome)
+    }
+
+    /// The same with sessions that have this name.
+    pub(crate) fn run_as(&self, name: &str, request: Request) -> Outcome {
+        let target = self.target.clone().with_application_name(name);
+        let named = Self { server: Arc::clone(&self.server), target, name: self.name.clone() };
+        named.run(request)
     }
 
     pub(crate) fn run_noting(

@@ -1,5 +1,8 @@
 //! The live view's picture: what happens to throughput and latency, in a few lines.
 
+use std::fmt::Write;
+
+use measure::human::{count, grouped};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -9,7 +12,7 @@ use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 use workload::tps::Phase;
 
 use super::history::{History, Point};
-use measure::human::{count, grouped};
+use crate::progress::clock;
 
 /// Lines that the view takes.
 pub(super) const HEIGHT: u16 = 13;
@@ -90,7 +93,7 @@ fn totals(history: &History) -> Line<'static> {
         [(failed, "failed"), (counts.retried, "retried"), (counts.skipped, "skipped"), (counts.late, "late")]
     {
         if number > 0 {
-            text += &format!(", {} {what}", grouped(number));
+            let _ = write!(text, ", {} {what}", grouped(number));
         }
     }
     if failed > 0 { Line::from(text).bold() } else { Line::from(text) }
@@ -99,7 +102,7 @@ fn totals(history: &History) -> Line<'static> {
 fn throughput(frame: &mut Frame<'_>, area: Rect, history: &History, palette: Palette) {
     let points: Vec<(f64, f64)> = history.points.iter().map(|point| (point.at, point.tps)).collect();
     let datasets = vec![dataset(&points, palette.of(Color::Cyan))];
-    chart(frame, area, history, "tps", datasets, highest(&points), |tps| count(tps));
+    chart(frame, area, history, "tps", datasets, highest(&points), count);
 }
 
 fn latency(frame: &mut Frame<'_>, area: Rect, history: &History, palette: Palette) {
@@ -152,11 +155,6 @@ fn nice(highest: f64) -> f64 {
 
 fn milliseconds(number: f64) -> String {
     if number < 1.0 { format!("{number:.3}") } else { count(number) }
-}
-
-/// `7 s`, `3:05 min`, `2:10 h`.
-fn clock(seconds: f64) -> String {
-    crate::progress::clock(seconds)
 }
 
 #[cfg(test)]
