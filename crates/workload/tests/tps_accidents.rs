@@ -177,9 +177,16 @@ fn a_session_that_is_ended_ends_one_client() {
     });
 }
 
-/// Kills the server when this statement runs.
+/// What they do until the server is killed.
+const PASS: &str = "SELECT nextval('passed');\nSELECT pg_sleep(0.005);";
+
+/// Kills the server when some transactions have been carried out.
 async fn kill_while_busy(database: &Database) {
-    until_busy(database).await;
+    let connection = database.connect().await;
+    let passed = "SELECT last_value FROM passed";
+    while connection.client.query_one_scalar::<i64, _>(passed, &[]).await.unwrap() < 20 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     kill(Pid::from_raw(database.server.pid().cast_signed()), Signal::SIGQUIT).unwrap();
 }
 
@@ -196,7 +203,8 @@ async fn until_busy(database: &Database) {
 fn a_lost_server_ends_the_run() {
     for (major, rate) in MAJORS.into_iter().zip([None, Some(50.0)]) {
         let database = Server::own(major).database();
-        let mut request = request("SELECT pg_sleep(0.01) /* 7531 */;");
+        let mut request = request(PASS);
+        database.execute("CREATE SEQUENCE passed");
         (request.clients, request.jobs, request.length, request.rate) = (5, 2, FOR_EVER, rate);
         let outcome = runtime().block_on(async {
             let connection = database.connect().await;
@@ -214,7 +222,8 @@ fn a_lost_server_ends_the_run() {
 #[test]
 fn a_server_that_does_not_come_back_ends_clients_that_connect_each_time() {
     let database = Server::own(MAJORS[1]).database();
-    let mut request = request("SELECT pg_sleep(0.01) /* 7531 */;");
+    let mut request = request(PASS);
+    database.execute("CREATE SEQUENCE passed");
     (request.clients, request.jobs, request.length) = (4, 4, FOR_EVER);
     request.connecting = Connecting::EachTransaction;
     let outcome = runtime().block_on(async {

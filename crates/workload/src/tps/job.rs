@@ -123,15 +123,23 @@ impl<'r> Common<'r> {
 
 /// The clients, and what each waits for.
 struct Queue {
-    clients: Vec<Client>,
+    places: Vec<Place>,
     /// Number of the first.
     first: usize,
-    /// Those whose turn it is, and whether their socket has something to read.
-    turns: VecDeque<(usize, bool)>,
-    /// Those that wait for a time.
+    /// Those whose turn it is, each once.
+    turns: VecDeque<usize>,
+    /// Those that wait for a time. They may have gone on before it came.
     times: BinaryHeap<Reverse<(Instant, usize)>>,
     /// How many are not over.
     left: usize,
+}
+
+struct Place {
+    client: Client,
+    need: Need,
+    has_turn: bool,
+    /// Whether its socket has something to read.
+    is_readable: bool,
 }
 
 /// Carries out a job. Returns when its last transaction ended.
@@ -150,6 +158,15 @@ pub(super) fn work(run: &Run, timetable: Timetable, start: Start) -> io::Result<
     Ok(Instant::now())
 }
 
+impl Place {
+    fn give_turn(&mut self, index: usize, turns: &mut VecDeque<usize>) {
+        if !self.has_turn && self.need != Need::Nothing {
+            self.has_turn = true;
+            turns.push_back(index);
+        }
+    }
+}
+
 impl Queue {
     fn new(common: &Common<'_>, clients: Vec<(usize, script::Client, Option<Session>)>) -> io::Result<Self> {
         let first = clients.first().map_or(0, |(number, ..)| *number);
@@ -158,29 +175,30 @@ impl Queue {
             if let Some(session) = &session {
                 common.enlist(number, session)?;
             }
-            made.push(Client::new(number, memory, session, common));
+            let client = Client::new(number, memory, session, common);
+            made.push(Place { client, need: Need::Turn, has_turn: true, is_readable: false });
         }
         let left = made.len();
-        let turns = (0..left).map(|index| (index, false)).collect();
-        Ok(Self { clients: made, first, turns, times: BinaryHeap::new(), left })
+        let turns = (0..left).collect();
+        Ok(Self { places: made, first, turns, times: BinaryHeap::new(), left })
     }
 
     /// Lets all go on whose turn it is, once.
     fn take_turns(&mut self, common: &mut Common<'_>) {
         for _ in 0..self.turns.len() {
-            let Some((index, is_readable)) = self.turns.pop_front() else { return };
-            let need = self.clients[index].advance(common, is_readable);
-            self.note(index, need);
-        }
-    }
-
-    fn note(&mut self, index: usize, need: Need) {
-        match need {
-            // The waiter tells.
-            Need::Answer => {}
-            Need::Time(time) => self.times.push(Reverse((time, index))),
-            Need::Turn => self.turns.push_back((index, false)),
-            Need::Nothing => self.left -= 1,
+            let Some(index) = self.turns.pop_front() else { return };
+            let place = &mut self.places[index];
+            place.has_turn = false;
+            let is_readable = std::mem::take(&mut place.is_readable);
+            let before = std::mem::replace(&mut place.need, place.client.advance(common, is_readable));
+            match place.need {
+                // The waiter tells.
+                Need::Answer => {}
+                Need::Time(_) if place.need == before => {}
+                Need::Time(time) => self.times.push(Reverse((time, index))),
+                Need::Turn => place.give_turn(index, &mut self.turns),
+                Need::Nothing => self.left -= 1,
+            }
         }
     }
 
@@ -194,8 +212,12 @@ impl Queue {
             Some(Reverse((time, _))) => Until::Then(*time),
             None => Until::Something,
         };
-        let Self { turns, first, .. } = self;
-        common.waiter.wait(until, |client| turns.push_back((client - *first, true)))?;
+        let Self { turns, first, places, .. } = self;
+        common.waiter.wait(until, |client| {
+            let index = client - *first;
+            places[index].is_readable = true;
+            places[index].give_turn(index, turns);
+        })?;
         self.wake();
         Ok(())
     }
@@ -209,7 +231,10 @@ impl Queue {
         while let Some(Reverse((time, index))) = self.times.peek()
             && *time <= now
         {
-            self.turns.push_back((*index, false));
+            let place = &mut self.places[*index];
+            if place.need == Need::Time(*time) {
+                place.give_turn(*index, &mut self.turns);
+            }
             self.times.pop();
         }
     }
@@ -219,8 +244,10 @@ impl Queue {
         self.turns.clear();
         self.times.clear();
         self.left = 0;
-        for client in &mut self.clients {
-            self.left += usize::from(client.stop(common) == Need::Answer);
+        for place in &mut self.places {
+            place.has_turn = false;
+            place.need = place.client.stop(common);
+            self.left += usize::from(place.need == Need::Answer);
         }
     }
 }
