@@ -24,7 +24,7 @@ pub(crate) struct Chosen {
 
 /// Whose server it is.
 enum Kind {
-    Embedded(Embedded),
+    Embedded(Box<Embedded>),
     /// Somebody else's, and how to get there again.
     Named {
         recipe: String,
@@ -66,7 +66,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> a
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
     recovery::put_back_own(home, instance.name(), &target, printer)?;
-    Ok(Chosen { target, kind: Kind::Embedded(Embedded { instance, running: Mutex::new(running) }) })
+    Ok(Chosen { target, kind: Kind::Embedded(Box::new(Embedded { instance, running: Mutex::new(running) })) })
 }
 
 /// What the arguments ask of an instance.

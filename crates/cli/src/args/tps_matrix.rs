@@ -18,7 +18,7 @@ pub(crate) struct MatrixArgs {
     /// some: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a setting of the server
     /// (work_mem=4MB,64MB; --set does the same then); may be repeated. Trials are interleaved; what is changed
     /// is put back always
-    #[arg(long, value_name = "AXIS")]
+    #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
     pub(crate) matrix: Vec<Axis>,
 
     /// So often each combination is measured [default: 3]

@@ -20,6 +20,9 @@ use crate::recovery::journals;
 use crate::runs::{RunFile, identify};
 use crate::target::Chosen;
 
+/// Seconds between lines of a trial, where nobody said: trials are told when they are done, so this is for long ones.
+const LINE_INTERVAL: u64 = 60;
+
 /// Measures all combinations on the server that the arguments name.
 pub(super) fn run(arguments: &TpsArgs, printer: &Printer) -> anyhow::Result<()> {
     let request = arguments.request()?;
@@ -65,6 +68,9 @@ async fn measure(
     printer.say(planned + "\n");
     for warning in &plan.warnings {
         printer.warn(warning);
+    }
+    if let Some(danger) = plan.danger().filter(|_| !chosen.ground().is_own) {
+        printer.danger(format!("DANGEROUS, until this has ended: {danger}"));
     }
 
     let (id, started_at) = identify("tps");
@@ -135,7 +141,8 @@ async fn measure_one(
     trial: &ReadyTrial<'_>,
     printer: &Printer,
 ) -> Result<(Outcome, Watched), TpsError> {
-    let live = Live::new(&trial.plan.request, arguments.progress, printer);
+    let every = arguments.progress.unwrap_or(LINE_INTERVAL);
+    let live = Live::new(&trial.plan.request, Some(every), printer);
     let (result, watched) = tps_watched::run(trial.target, trial.plan, &live, trial.interrupted()).await;
     drop(live);
     Ok((result?, watched))

@@ -26,6 +26,13 @@ pub(super) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     for (number, cell) in plan.cells.iter().enumerate() {
         line(if number == 0 { "cells" } else { "" }, cell.name());
     }
+    let (clients, protocol) = (plan.base.clients, plan.base.protocol);
+    if plan.cells.iter().all(|cell| cell.clients.is_none()) {
+        line("clients", clients.to_string());
+    }
+    if plan.cells.iter().all(|cell| cell.protocol.is_none()) {
+        line("protocol", protocol.name().to_owned());
+    }
     let rounds = plan.rounds.len();
     line(
         "trials",
@@ -80,13 +87,17 @@ pub(super) fn results(plan: &MatrixPlan, run: &Run) -> String {
         }
         _ => "the least and the greatest".to_owned(),
     };
+    let times = measured.iter().any(|measured| measured.times.is_some());
+    let times = if times {
+        format!("; times: beside {} of the same round", reference_name(plan))
+    } else {
+        String::new()
+    };
     format!(
-        "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; times: beside {} of the same round; latencies of \
-         all trials together",
+        "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}{times}; latencies of all trials together",
         trimmed(&crossed),
         trimmed(&cells(&measured)),
         release(&run.environment),
-        reference_name(plan)
     )
 }
 
@@ -173,7 +184,8 @@ fn crossed(plan: &MatrixPlan, measured: &[Measured<'_>]) -> Table {
             found.map_or(String::new(), summary)
         };
         let summaries: Vec<String> = columns.iter().map(of).collect();
-        table.add_row(std::iter::once(row.clone()).chain(summaries));
+        let label = if row.is_empty() { "all".to_owned() } else { row.clone() };
+        table.add_row(std::iter::once(label).chain(summaries));
     }
     align_right(&mut table, 1..columns.len() + 1);
     table

@@ -118,6 +118,9 @@ impl Journal {
         let failed = |error| SettingsError::Journal { path: directory.to_owned(), error };
         let write = || {
             fs::create_dir_all(directory)?;
+            if let Some(parent) = directory.parent() {
+                File::open(parent)?.sync_all()?;
+            }
             let path = directory.join(format!("{}.json", record.id));
             let partial = path.with_extension("partial");
             let mut file = locked(&partial)?;

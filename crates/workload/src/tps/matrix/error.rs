@@ -14,7 +14,7 @@ pub enum MatrixError {
     Request(String),
     /// Something a crash may cost, on a server that is not pgrig's own.
     #[error(
-        "{what} on a server that is not pgrig's own: {cost}. Leave it out, use pgrig's own server (no -d, -h, -p, -U), \
+        "{what} on a server that is not pgrig's own: meanwhile {cost}. Leave it out, use pgrig's own server (no -d, -h, -p, -U), \
          or accept that with --allow-dangerous-settings"
     )]
     Dangerous {

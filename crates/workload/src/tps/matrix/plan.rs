@@ -168,6 +168,14 @@ impl MatrixPlan {
         })
     }
 
+    /// What a crash may cost others while it runs, if anything.
+    pub fn danger(&self) -> Option<&'static str> {
+        let reloaded = self.varied(Effect::Reload);
+        let fsync = reloaded.contains(&"fsync") || reloaded.contains(&"full_page_writes");
+        let unlogged = !self.looked.tables.is_empty();
+        fsync.then_some(COST_OF_NO_FSYNC).or(unlogged.then_some(COST_OF_UNLOGGED))
+    }
+
     /// How many trials there are in all.
     pub fn trials(&self) -> usize {
         self.cells.len() * self.rounds.len()
@@ -217,19 +225,19 @@ fn refuse_danger(matrix: &Matrix, ground: Ground) -> Result<(), MatrixError> {
     if off("fsync") || off("full_page_writes") {
         return Err(MatrixError::Dangerous {
             what: "fsync and full_page_writes off",
-            cost: "while they are, a crash of its machine may corrupt EVERY database of that cluster beyond repair, \
-                   not only the one that is measured",
+            cost: COST_OF_NO_FSYNC,
         });
     }
     if matrix.has(Durability::Unlogged) {
-        return Err(MatrixError::Dangerous {
-            what: "unlogged tables",
-            cost: "while they are, a crash of the server empties these tables, and its standbys and backups lack their \
-                   rows",
-        });
+        return Err(MatrixError::Dangerous { what: "unlogged tables", cost: COST_OF_UNLOGGED });
     }
     Ok(())
 }
+
+const COST_OF_NO_FSYNC: &str = "a crash of the machine may corrupt EVERY database of that cluster beyond repair, not only \
+                                the one that is measured";
+const COST_OF_UNLOGGED: &str =
+    "a crash of the server empties these tables, and its standbys and backups lack their rows";
 
 /// Tables that the scripts write.
 fn tables(matrix: &Matrix, base: &Request, parsed: &Parsed) -> Result<Vec<String>, MatrixError> {
