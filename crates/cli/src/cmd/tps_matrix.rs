@@ -141,7 +141,8 @@ async fn measure_one(
     trial: &ReadyTrial<'_>,
     printer: &Printer,
 ) -> Result<(Outcome, Watched), TpsError> {
-    let live = Live::new(&trial.plan.request, arguments.progress, printer);
+    let every = arguments.progress.unwrap_or(LINE_INTERVAL);
+    let live = Live::new(&trial.plan.request, Some(every), printer);
     let (result, watched) = tps_watched::run(trial.target, trial.plan, &live, trial.interrupted()).await;
     drop(live);
     Ok((result?, watched))
