@@ -158,9 +158,8 @@ impl Connection {
 
     /// Goes on with the session without the driver, which ends. No query may be under way.
     pub(super) async fn hand_over(self) -> Result<RawConnection, ConnectError> {
-        let taken = match self.loan.take_back().await {
-            Some(taken) => taken,
-            None => return Err(self.ending().await),
+        let Some(taken) = self.loan.take_back().await else {
+            return Err(self.ending().await);
         };
         let at = self.route.place.to_string();
         match (taken, self.overheard.last_words()) {

@@ -41,6 +41,11 @@ impl Stream {
         Ok(Self { socket, tls: Some(tls) })
     }
 
+    /// Whether it is inside TLS.
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// Whether all that has left the socket has been read too. If not, read on: the socket need not become
     /// readable again.
     pub fn is_drained(&self) -> bool {

@@ -99,8 +99,7 @@ impl Wire {
     ///
     /// # Errors
     ///
-    /// The connection is lost, other than by the server's hanging up: that [`Self::receive`] finds, after the
-    /// server's last words.
+    /// The connection is lost.
     #[inline]
     pub fn send(&mut self) -> Result<(), ConnectError> {
         while self.has_unsent() {
@@ -113,10 +112,7 @@ impl Wire {
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock => return Ok(()),
-                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
-                        self.outgoing.forget();
-                        return Ok(());
-                    }
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return Err(self.last_words()),
                     _ => return Err(self.lost(&error)),
                 },
             }
@@ -130,28 +126,65 @@ impl Wire {
     }
 
     /// Receives what has come, without waiting, and sends what could not be sent before. Take all messages
-    /// with [`Self::next`] afterwards.
+    /// with [`Self::next`] afterwards. False if nothing more can have come meanwhile; who is told of each
+    /// arrival only once (an edge-triggered epoll) has to go on otherwise.
     ///
     /// # Errors
     ///
     /// The connection is lost.
     #[inline]
-    pub fn receive(&mut self) -> Result<(), ConnectError> {
-        self.send()?;
+    pub fn receive(&mut self) -> Result<bool, ConnectError> {
+        if self.has_unsent() {
+            self.send()?;
+        }
+        let room = self.incoming.space().len();
+        let count = self.read()?;
+        Ok(count == room || (count > 0 && self.stream.is_encrypted()))
+    }
+
+    /// How many bytes have come.
+    #[inline]
+    fn read(&mut self) -> Result<usize, ConnectError> {
+        let mut total = 0;
         loop {
             match self.stream.read(self.incoming.space()) {
                 Ok(0) => return Err(self.closed()),
-                Ok(count) => self.incoming.filled(count),
+                Ok(count) => {
+                    total += count;
+                    self.incoming.filled(count);
+                    if self.stream.is_drained() {
+                        return Ok(total);
+                    }
+                }
                 Err(error) => match error.kind() {
-                    ErrorKind::Interrupted => continue,
-                    ErrorKind::WouldBlock => return Ok(()),
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return Ok(total),
                     _ => return Err(self.lost(&error)),
                 },
             }
-            if self.stream.is_drained() {
-                return Ok(());
+        }
+    }
+
+    /// Why the server takes nothing any more: what it sent before it hung up is still to be read.
+    fn last_words(&mut self) -> ConnectError {
+        loop {
+            let end = match self.read() {
+                Ok(0) => Some(self.closed()),
+                Ok(_) => None,
+                Err(end) => Some(end),
+            };
+            match (self.pass_over(), end) {
+                (Err(words), _) => return words,
+                (Ok(()), Some(end)) => return end,
+                (Ok(()), None) => {}
             }
         }
+    }
+
+    /// Takes all messages and forgets them.
+    fn pass_over(&mut self) -> Result<(), ConnectError> {
+        while self.next()?.is_some() {}
+        Ok(())
     }
 
     /// The next message, if it has come completely. Notices and the like are passed over.

@@ -138,7 +138,7 @@ mod tests {
             out.extend_from_slice(value.unwrap_or("none").as_bytes());
             value.is_some()
         });
-        let expected = b"B\0\0\0\x1d\0s\0\0\0\0\x03\0\0\0\x02ab\xff\xff\xff\xff\0\0\0\0\0\0";
+        let expected = b"B\0\0\0\x1b\0s\0\0\0\0\x03\0\0\0\x02ab\xff\xff\xff\xff\0\0\0\0\0\0";
         assert_eq!(outgoing.unsent(), expected);
     }
 
