@@ -4,6 +4,7 @@
 
 pub mod human;
 mod latencies;
+pub mod paired;
 mod rate;
 mod run;
 mod sample;
