@@ -9,7 +9,7 @@ use super::rounds::{Arm, Rounds};
 use crate::verdict::Verdict;
 
 /// With fewer rounds nothing is told.
-pub const FEWEST_ROUNDS: usize = 10;
+pub const FEWEST_ROUNDS: usize = 15;
 /// How often one difference or more may be told of candidates that do not differ.
 const FALSE_ALARMS: f64 = 0.05;
 /// An interval is narrow enough if it reaches so far to either side, as a share of the threshold: then a
@@ -52,7 +52,7 @@ pub struct Judgement {
     /// What A′ may be away from A, seconds per row. No smaller difference is told as one, and none is denied
     /// where this is more than `margin`.
     pub noise_floor: f64,
-    /// Whether differences of successive rounds hang together, so that they were resampled in blocks.
+    /// Whether differences of successive rounds hang together: then so many rounds tell less.
     pub autocorrelated: bool,
     /// How many more rounds a verdict would take, going by those so far; none if there is one, or it is out
     /// of reach, because the difference is almost the margin or too little of the noise floor is chance.
@@ -73,7 +73,7 @@ impl Judged {
 /// matters, as a share: 0.01 is 1 %. The same rounds and seed give the same result. None with fewer than
 /// [`FEWEST_ROUNDS`].
 ///
-/// Each pair costs 4000 resamples of all rounds: a millisecond or so for a hundred rounds.
+/// Each pair costs 2000 resamples of all rounds: milliseconds for a hundred of them.
 ///
 /// # Panics
 /// If a pair names a candidate that there is not.
@@ -104,7 +104,7 @@ pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u6
                 verdict: Verdict::Inconclusive,
                 margin: threshold * base,
                 noise_floor: repeat.reach() * noise,
-                autocorrelated: pair.block > 1,
+                autocorrelated: pair.autocorrelated,
                 rounds_needed: None,
                 is_narrow_enough: widest <= NARROW * threshold * longest,
             }
@@ -131,7 +131,7 @@ fn estimate(values: &[f64], seed: u64) -> Estimate {
 struct Pair {
     difference: Estimate,
     relative: Estimate,
-    block: usize,
+    autocorrelated: bool,
 }
 
 impl Pair {
@@ -147,7 +147,7 @@ impl Pair {
         Self {
             difference: interval(difference, &mut seconds, rounds.count(), block),
             relative: interval(difference / own, &mut shares, rounds.count(), block),
-            block,
+            autocorrelated: differences.is_autocorrelated(),
         }
     }
 }
