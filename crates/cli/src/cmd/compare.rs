@@ -47,8 +47,9 @@ fn read(file: &Path) -> anyhow::Result<Run> {
 }
 
 fn refusal(hindrances: &[&Difference]) -> String {
-    let listed: String = hindrances.iter().map(|difference| format!("\n  {difference}")).collect();
-    format!("these runs do not compare:{listed}\ngive --anyway to compare them all the same")
+    let listed: Vec<String> = hindrances.iter().map(|difference| format!("  {difference}")).collect();
+    let listed = listed.join("\n");
+    format!("these runs do not compare:\n{listed}\ngive --anyway to compare them all the same")
 }
 
 fn save(

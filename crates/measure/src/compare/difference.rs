@@ -50,6 +50,8 @@ const PLACES: [&str; 12] = [
 ];
 /// Memory may differ so much, as a share, on the same machine after it was started anew.
 const SAME_MEMORY: f64 = 0.01;
+/// Settings that are amounts of memory or disk may differ so much, as a share: some are chosen by what is free.
+const SAME_SIZE: f64 = 0.1;
 
 /// All that was otherwise, what matters most first.
 pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
@@ -58,13 +60,11 @@ pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     if baseline.verb == candidate.verb {
         found.json("request", [&baseline.request, &candidate.request], |name| !SAME_WORK.contains(&name));
     }
-    for (which, run) in [("baseline", baseline), ("candidate", candidate)] {
-        if run.status != Status::Done {
-            let status = serde_json::to_value(run.status).map(|status| text(&status)).unwrap_or_default();
-            let whole = || "done".to_owned();
-            let (then, now) = if which == "baseline" { (status, whole()) } else { (whole(), status) };
-            found.look("status", &then, &now, true);
-        }
+    let [then, now] = [baseline, candidate].map(|run| run.status);
+    if [then, now] != [Status::Done; 2] {
+        // Even if both are the same: something is missing from each.
+        let what = "status".to_owned();
+        found.0.push(Difference { what, baseline: named(then), candidate: named(now), hinders: true });
     }
     found.environment(&baseline.environment, &candidate.environment);
     if baseline.verb == candidate.verb {
@@ -80,16 +80,39 @@ pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     found.0
 }
 
+/// As in run documents.
+fn named(status: Status) -> String {
+    let name = match status {
+        Status::Unfinished => "unfinished",
+        Status::Done => "done",
+        Status::Failed => "failed",
+        Status::Interrupted => "interrupted",
+    };
+    name.to_owned()
+}
+
 /// Settings that were otherwise, by name; what is at its built-in default is `default`.
 pub fn differing_settings(then: &[Setting], now: &[Setting]) -> Vec<Difference> {
     let by_name = |settings: &[Setting]| -> BTreeMap<String, String> {
         settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
     let mut found = Found::default();
-    found.each([by_name(then), by_name(now)], "default", |name| {
-        (format!("setting {name}"), !PLACES.contains(&name))
+    found.each([by_name(then), by_name(now)], "default", |name, values| {
+        (format!("setting {name}"), !PLACES.contains(&name) && !are_like_sizes(values))
     });
     found.0
+}
+
+/// Whether both are amounts of bytes as SHOW prints them, and nearly the same.
+fn are_like_sizes([then, now]: [&str; 2]) -> bool {
+    let (Some(then), Some(now)) = (size(then), size(now)) else { return false };
+    (then - now).abs() <= SAME_SIZE * then
+}
+
+fn size(value: &str) -> Option<f64> {
+    let units = [("kB", 10), ("MB", 20), ("GB", 30), ("TB", 40)];
+    let (number, power) = units.iter().find_map(|(unit, power)| Some((value.strip_suffix(unit)?, *power)))?;
+    Some(number.parse::<f64>().ok()? * f64::powi(2.0, power))
 }
 
 #[derive(Default)]
@@ -143,7 +166,7 @@ impl Found {
             leaves(root, value, &mut all);
             all
         });
-        self.each(leaves, "not there", |path| {
+        self.each(leaves, "not there", |path, _| {
             (path.to_owned(), hinders(path.rsplit('.').next().unwrap_or_default()))
         });
     }
@@ -152,16 +175,15 @@ impl Found {
         &mut self,
         [then, now]: [BTreeMap<String, String>; 2],
         missing: &str,
-        describe: impl Fn(&str) -> (String, bool),
+        describe: impl Fn(&str, [&str; 2]) -> (String, bool),
     ) {
         let mut names: Vec<&String> = then.keys().chain(now.keys()).collect();
         names.sort();
         names.dedup();
         for name in names {
-            let value =
-                |all: &BTreeMap<String, String>| all.get(name).map_or(missing.to_owned(), Clone::clone);
-            let (what, hinders) = describe(name);
-            self.look(&what, &value(&then), &value(&now), hinders);
+            let [then, now] = [&then, &now].map(|all| all.get(name).map_or(missing, String::as_str));
+            let (what, hinders) = describe(name, [then, now]);
+            self.look(&what, then, now, hinders);
         }
     }
 }
