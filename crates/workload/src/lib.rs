@@ -9,5 +9,7 @@ pub mod fill;
 pub mod machine;
 pub mod quote;
 pub mod server;
+pub mod settings;
+pub mod surroundings;
 pub mod tps;
 pub mod volume;
