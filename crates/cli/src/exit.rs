@@ -22,10 +22,10 @@ const INTERRUPTED: u8 = 130;
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
 
-/// A run that was measured, and yet did not end well. What was measured has been printed.
+/// What was asked for was done, and yet did not end well. What was found has been printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unhappy {
-    /// Thresholds of --fail-if were missed: what was found.
+    /// Thresholds of --fail-if were missed, or --fail-on came true: what was found.
     #[error("{}", .0.join("\n"))]
     Missed(Vec<String>),
     /// Clients or the server were lost: why.

@@ -2,9 +2,11 @@
 //!
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
+pub mod compare;
 mod estimate;
 pub mod human;
 mod latencies;
+pub mod paired;
 mod rate;
 mod run;
 mod sample;
@@ -17,7 +19,7 @@ pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
     Disk, Environment, Event, FORMAT_VERSION, Histogram, Machine, Note, Observation, Run, SCHEMA, Server,
-    Setting, Status, Trial, Unit,
+    Setting, Status, Trial, Unit, UnreadableRun,
 };
 pub use sample::Sample;
 pub use series::Series;

@@ -1,7 +1,9 @@
 //! Observations of the same thing.
 
+use serde::Serialize;
+
 /// Values that were observed under the same conditions: at least one, all finite, in ascending order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample(Vec<f64>);
 
 impl Sample {
@@ -37,6 +39,25 @@ impl Sample {
     pub fn highest(&self) -> f64 {
         self.0[self.0.len() - 1]
     }
+
+    /// The sum by the count.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The standard deviation, as PostgreSQL's stddev(); none of a single value.
+    pub fn deviation(&self) -> Option<f64> {
+        let mean = self.mean();
+        let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
+        (self.0.len() > 1).then(|| (squares / (self.0.len() as f64 - 1.0)).sqrt())
+    }
+
+    /// Without what is below the 10th or above the 90th percentile, as PostgreSQL's percentile_cont() tells them;
+    /// none of two values, of which neither is between.
+    pub fn truncated(&self) -> Option<Self> {
+        let cut = (self.0.len() - 1).div_ceil(10);
+        (2 * cut < self.0.len()).then(|| Self(self.0[cut..self.0.len() - cut].to_vec()))
+    }
 }
 
 #[cfg(test)]
@@ -52,6 +73,25 @@ mod tests {
             assert!((sample.median() - median).abs() < 1e-12);
             assert!(sample.lowest() <= median && median <= sample.highest());
         }
+    }
+
+    #[test]
+    fn tails_are_cut_as_the_article_does() {
+        let sample = |count: i32| Sample::new((1..=count).map(f64::from).collect()).unwrap();
+        for (count, first, last) in [(200, 21.0, 180.0), (20, 3.0, 18.0), (11, 2.0, 10.0), (3, 2.0, 2.0)] {
+            let kept = sample(count).truncated().unwrap();
+            assert_eq!((kept.lowest(), kept.highest()), (first, last), "{count}");
+        }
+        assert_eq!(sample(1).truncated(), Some(sample(1)));
+        assert_eq!(sample(2).truncated(), None);
+    }
+
+    #[test]
+    fn mean_and_deviation_are_those_of_sql() {
+        let sample = Sample::new(vec![2.0, 4.0, 4.0, 6.0]).unwrap();
+        assert!((sample.mean() - 4.0).abs() < 1e-12);
+        assert!((sample.deviation().unwrap() - (8.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Sample::new(vec![2.0]).unwrap().deviation(), None);
     }
 
     #[test]

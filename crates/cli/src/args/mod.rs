@@ -1,6 +1,7 @@
 //! The command line's shape. Help texts are these doc comments.
 
 mod blockio;
+mod compare;
 mod fill;
 mod size;
 mod tps;
@@ -14,6 +15,7 @@ use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
 pub(crate) use blockio::BlockioArgs;
+pub(crate) use compare::CompareArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use size::SizeArgs;
 pub(crate) use tps::TpsArgs;
@@ -35,7 +37,8 @@ pub(crate) use tps::TpsArgs;
         PGRIG_FETCH  never: do not download PostgreSQL (then give --pg-bin)\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE name a server, as the options do\n\n\
         Exit status:\n  \
-        0 done, 1 the server or the machine failed, 2 the request was wrong,\n  3 a threshold of --fail-if was missed, 130 interrupted"
+        0 done, 1 the server or the machine failed, 2 the request was wrong,\n  \
+        3 a threshold was missed, 130 interrupted"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -88,6 +91,8 @@ pub(crate) enum Verb {
     Blockio(Box<BlockioArgs>),
     /// Transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
+    /// A verdict between two saved runs
+    Compare(CompareArgs),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
@@ -99,6 +104,7 @@ impl Verb {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
             Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
             Self::Tps(tps) => tps.json.as_deref() == Some("-"),
+            Self::Compare(compare) => compare.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }
@@ -160,6 +166,15 @@ impl EmbeddedArgs {
     pub(crate) fn any(&self) -> bool {
         let Self { instance, pg_version, pg_bin, profile, set } = self;
         instance.is_some() || pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
+    }
+}
+
+/// A share of something, given in percent: `5%`.
+fn share(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    match percent {
+        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("give a percentage above 0 and below 100, for example 5%".to_owned()),
     }
 }
 

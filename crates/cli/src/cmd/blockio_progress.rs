@@ -61,7 +61,13 @@ struct Current {
 
 impl<'a> BlockioProgress<'a> {
     pub(super) fn new(plan: &'a Plan, printer: &'a Printer) -> Self {
-        Self { printer, schema: &plan.schema, trials: plan.request.trials, current: Mutex::default(), past: Mutex::default() }
+        Self {
+            printer,
+            schema: &plan.schema,
+            trials: plan.request.trials,
+            current: Mutex::default(),
+            past: Mutex::default(),
+        }
     }
 
     /// Takes the step off the screen.

@@ -1,0 +1,45 @@
+//! Whether the machine got faster or slower while rounds were measured.
+
+use super::bootstrap::Column;
+use super::rounds::Rounds;
+
+/// How many standard deviations a trend's correlation with time must be away from 0: by chance 3 in 1,000 are.
+const SURE: f64 = 3.0;
+
+/// By which share the last third of the rounds took longer (below 0: shorter) than the first, arms taken
+/// together; none if that is less than `least`, or there is no trend in the rounds.
+///
+/// Per-round differences are free of it. But whoever reads seconds should know.
+pub(super) fn drift(rounds: &Rounds, least: f64) -> Option<f64> {
+    let levels = levels(rounds);
+    let third = levels.len() / 3;
+    let before = Column::new(&levels[..third]).location();
+    let after = Column::new(&levels[levels.len() - third..]).location();
+    let change = after / before - 1.0;
+    let trend = trend(&levels) * (levels.len() as f64 - 1.0).sqrt();
+    (change.abs() > least && trend.abs() > SURE).then_some(change)
+}
+
+/// Each round's time: the mean over arms of what each took beside its own usual time.
+fn levels(rounds: &Rounds) -> Vec<f64> {
+    let arms = rounds.arms();
+    let usual: Vec<f64> =
+        arms.iter().map(|arm| Column::new(&rounds.times(*arm).collect::<Vec<_>>()).location()).collect();
+    let level = |round: &[f64]| {
+        let shares = round.iter().zip(&usual).map(|(time, usual)| time / usual);
+        shares.sum::<f64>() / arms.len() as f64
+    };
+    rounds.rounds().map(level).collect()
+}
+
+/// Spearman's correlation with time.
+fn trend(levels: &[f64]) -> f64 {
+    let middle = (levels.len() as f64 - 1.0) / 2.0;
+    let column = Column::new(levels);
+    let (mut both, mut all) = (0.0, 0.0);
+    for (round, rank) in column.ranks().iter().enumerate() {
+        both += (round as f64 - middle) * (*rank as f64 - middle);
+        all += (round as f64 - middle).powi(2);
+    }
+    both / all
+}

@@ -1,0 +1,228 @@
+//! From rounds to verdicts.
+
+use serde::Serialize;
+
+use super::bootstrap::{Column, interval, resample};
+use super::drift::drift;
+use super::estimate::{Estimate, REACH_95};
+use super::rounds::{Arm, Rounds};
+use crate::verdict::Verdict;
+
+/// With fewer rounds nothing is told.
+pub const FEWEST_ROUNDS: usize = 15;
+/// How often one difference or more may be told of candidates that do not differ.
+const FALSE_ALARMS: f64 = 0.05;
+/// An interval is narrow enough if it reaches so far to either side, as a share of the threshold: then a
+/// difference of twice the threshold, and none at all, are both told for what they are.
+const NARROW: f64 = 0.5;
+/// A verdict that would take more rounds than this is out of reach.
+const MOST_ROUNDS: f64 = 100_000.0;
+
+/// What rounds came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judged {
+    /// Each candidate's own time, seconds per row: the empty loop's subtracted where there is one.
+    pub own: Vec<Estimate>,
+    /// The empty loop's time, seconds per row.
+    pub empty: Option<Estimate>,
+    /// A′ less A, seconds per row: what noise makes of no difference.
+    pub repeat: Estimate,
+    /// By which share rounds got slower (below 0: faster) from the first third to the last; none if they did not.
+    pub drift: Option<f64>,
+    /// The pairs, in the order asked for.
+    pub pairs: Vec<Judgement>,
+}
+
+/// One candidate beside another.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// Which candidate is compared with, from 0.
+    pub baseline: usize,
+    /// Which is compared.
+    pub candidate: usize,
+    /// What the candidate takes more (below 0: less), seconds per row.
+    pub difference: Estimate,
+    /// The same as a share of the baseline's own time; none where that cannot be told from nothing.
+    pub relative: Option<Estimate>,
+    /// What that says.
+    pub verdict: Verdict,
+    /// The least difference that matters, seconds per row: the threshold's share of the baseline's own time; of its
+    /// whole time, where the own one cannot be told from nothing.
+    pub margin: f64,
+    /// What A′ may be away from A, seconds per row. No smaller difference is told as one, and none is denied
+    /// where this is more than `margin`.
+    pub noise_floor: f64,
+    /// Whether differences of successive rounds hang together: then so many rounds tell less.
+    pub autocorrelated: bool,
+    /// How many more rounds a verdict would take, going by those so far; none if there is one, or it is out
+    /// of reach, because the difference is almost the margin or too little of the noise floor is chance.
+    pub rounds_needed: Option<u32>,
+    /// Whether the intervals of the difference and of A′ are so narrow that more rounds add little: what to stop at.
+    pub is_narrow_enough: bool,
+}
+
+impl Judged {
+    /// Whether to stop: all intervals are narrow enough, whatever the verdicts. (Who stops as soon as there is
+    /// a difference finds one sooner or later where there is none.)
+    pub fn is_narrow_enough(&self) -> bool {
+        self.pairs.iter().all(|pair| pair.is_narrow_enough)
+    }
+}
+
+/// Judges pairs (baseline, candidate) of candidates, counted from 0. `threshold` is the least difference that
+/// matters, as a share: 0.01 is 1 %. The same rounds and seed give the same result. None with fewer than
+/// [`FEWEST_ROUNDS`].
+///
+/// Each pair costs 2000 resamples of all rounds: milliseconds for a hundred of them.
+///
+/// # Panics
+/// If a pair names a candidate that there is not.
+pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u64) -> Option<Judged> {
+    if rounds.count() < FEWEST_ROUNDS {
+        return None;
+    }
+    let ground = Ground::of(rounds, threshold, seed);
+    let mut judgements: Vec<Judgement> =
+        pairs.iter().map(|&(baseline, candidate)| ground.compare(baseline, candidate)).collect();
+    // Whether one pair differs depends on how many others there are.
+    let differs = holm(&judgements);
+    for (judgement, differs) in judgements.iter_mut().zip(differs) {
+        judgement.verdict = judgement.verdict(differs);
+        judgement.rounds_needed = judgement.rounds_needed(rounds.count(), pairs.len());
+    }
+    let empty = rounds.has_empty().then(|| estimate(&rounds.times(Arm::Empty).collect::<Vec<_>>(), seed));
+    let Ground { own, repeat, .. } = ground;
+    Some(Judged { own, empty, repeat, drift: drift(rounds, threshold), pairs: judgements })
+}
+
+/// Where the bulk of some numbers lies, one of each round.
+fn estimate(values: &[f64], seed: u64) -> Estimate {
+    let column = Column::new(values);
+    let block = column.block();
+    let mut resampled: Vec<f64> = resample([&column], block, seed).into_iter().map(|[one]| one).collect();
+    interval(column.location(), &mut resampled, values.len(), block)
+}
+
+/// What all pairs are judged by.
+struct Ground<'a> {
+    rounds: &'a Rounds,
+    threshold: f64,
+    seed: u64,
+    /// Each candidate's own time, seconds per row.
+    own: Vec<Estimate>,
+    /// Each candidate's time with the empty loop in it, seconds per row.
+    whole: Vec<f64>,
+    /// A′ less A, seconds per row.
+    repeat: Estimate,
+}
+
+impl<'a> Ground<'a> {
+    fn of(rounds: &'a Rounds, threshold: f64, seed: u64) -> Self {
+        let candidates = || (0..rounds.candidates()).map(Arm::Candidate);
+        let whole = |arm| Column::new(&rounds.times(arm).collect::<Vec<_>>()).location();
+        Self {
+            rounds,
+            threshold,
+            seed,
+            own: candidates().map(|arm| estimate(&rounds.own_times(arm), seed)).collect(),
+            whole: candidates().map(whole).collect(),
+            repeat: estimate(&rounds.differences(Arm::Repeat, Arm::Candidate(0)), seed),
+        }
+    }
+
+    /// All of a judgement but what depends on the other pairs: it is inconclusive as yet.
+    fn compare(&self, baseline: usize, candidate: usize) -> Judgement {
+        let rounds = self.rounds;
+        let differences =
+            Column::new(&rounds.differences(Arm::Candidate(candidate), Arm::Candidate(baseline)));
+        let own = Column::new(&rounds.own_times(Arm::Candidate(baseline)));
+        let block = differences.block();
+        let resampled = resample([&differences, &own], block, self.seed);
+        let mut seconds: Vec<f64> = resampled.iter().map(|[difference, _]| *difference).collect();
+        let difference = interval(differences.location(), &mut seconds, rounds.count(), block);
+        let has_own = self.own[baseline].low > 0.0;
+        let relative = has_own.then(|| {
+            let mut shares: Vec<f64> = resampled.iter().map(|[difference, own]| difference / own).collect();
+            interval(difference.value / own.location(), &mut shares, rounds.count(), block)
+        });
+        let base = if has_own { self.own[baseline].value } else { self.whole[baseline] };
+        // Noise grows with the time.
+        let noise = (self.whole[baseline] / self.whole[0]).max(1.0);
+        let widest = difference.half_width().max(self.repeat.half_width() * noise);
+        let longest = base.max(self.own[candidate].value);
+        Judgement {
+            baseline,
+            candidate,
+            difference,
+            relative,
+            verdict: Verdict::Inconclusive,
+            margin: self.threshold * base,
+            noise_floor: self.repeat.reach() * noise,
+            autocorrelated: differences.is_autocorrelated(),
+            rounds_needed: None,
+            is_narrow_enough: widest <= NARROW * self.threshold * longest,
+        }
+    }
+}
+
+/// Which of the differences are there, if one in 20 such lists may have one that is not: Holm, "A simple
+/// sequentially rejective multiple test procedure" (1979).
+fn holm(judgements: &[Judgement]) -> Vec<bool> {
+    let p_values: Vec<f64> = judgements.iter().map(|judgement| judgement.difference.p_value()).collect();
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
+    let mut differs = vec![false; p_values.len()];
+    for (place, index) in order.iter().enumerate() {
+        if p_values[*index] >= FALSE_ALARMS / (p_values.len() - place) as f64 {
+            break;
+        }
+        differs[*index] = true;
+    }
+    differs
+}
+
+impl Judgement {
+    fn verdict(&self, differs: bool) -> Verdict {
+        let difference = self.difference.value;
+        if self.difference.reach() <= self.margin && self.noise_floor <= self.margin {
+            Verdict::NoChange
+        } else if !differs || difference.abs() <= self.margin.max(self.noise_floor) {
+            Verdict::Inconclusive
+        } else if difference < 0.0 {
+            Verdict::Improved
+        } else {
+            Verdict::Regressed
+        }
+    }
+
+    /// Intervals shrink with the root of the number of rounds; estimates are taken to stay.
+    fn rounds_needed(&self, rounds: usize, pairs: usize) -> Option<u32> {
+        if self.verdict != Verdict::Inconclusive {
+            return None;
+        }
+        let difference = self.difference.value.abs();
+        let width = self.difference.reach() - difference;
+        // Of the noise floor, what is not chance is not known: it is taken to shrink as a whole.
+        let times = if difference < self.margin {
+            (width / (self.margin - difference)).max(self.noise_floor / self.margin)
+        } else {
+            // Among several pairs an interval must be clear of 0 by more.
+            let stricter = stricter(pairs);
+            (width * stricter / difference).max(self.noise_floor / difference)
+        };
+        let more = (times.max(1.0).powi(2) - 1.0) * rounds as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to MOST_ROUNDS")]
+        let needed = (more < MOST_ROUNDS).then(|| more.ceil().max(1.0) as u32);
+        needed
+    }
+}
+
+/// How much farther intervals reach that hold for so many pairs at once (Bonferroni).
+fn stricter(pairs: usize) -> f64 {
+    let wanted = FALSE_ALARMS / pairs as f64;
+    let mut reach = REACH_95;
+    while libm::erfc(reach / std::f64::consts::SQRT_2) > wanted {
+        reach += 0.01;
+    }
+    reach / REACH_95
+}
