@@ -320,6 +320,22 @@ fn a_lost_server_is_exit_status_1_and_results_so_far() {
 }
 
 #[test]
+fn nothing_measured_is_said_to_be_nothing() {
+    let rig = Rig::new();
+    let _server = filled(&rig, "");
+    let ran = rig.done("tps -S -R 0.000001 -T 1");
+    assert!(ran.stdout.contains("nothing was measured: no transaction was due"), "{ran:#?}");
+    let told = rig.home.path().join("told");
+    let pgrig = rig.spawn_telling("tps -S -c 2 --ramp 1h -P 1", &told);
+    until("clients begin", || fs::read_to_string(&told).unwrap().contains("s, ramp: ").then_some(()));
+    pgrig.signal(Signal::SIGINT);
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.stdout.contains("nothing was measured: the run was interrupted"), "{ran:#?}");
+    assert_eq!(saved(&rig)["status"], "interrupted");
+}
+
+#[test]
 fn an_sql_error_ends_its_client_and_says_where() {
     let rig = Rig::new();
     let _server = rig.server("");
@@ -393,6 +409,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("-S@0".to_owned(), "unexpected argument"),
         ("-b se@0".to_owned(), "weight"),
         ("-c 0".to_owned(), "invalid value"),
+        ("-c 99999999999".to_owned(), "262143"),
         ("-T 0".to_owned(), "no time at all"),
         ("-T 5 -t 5".to_owned(), "cannot be used with"),
         ("-R 0".to_owned(), "above 0"),

@@ -143,7 +143,7 @@ fn what_is_too_late_is_skipped() {
             let mut request = request("\\sleep 20 ms\nSELECT 1;");
             (request.clients, request.jobs) = (3, jobs);
             request.length = Length::Transactions(30);
-            (request.rate, request.latency_limit) = (Some(10_000.0), Some(Duration::from_millis(5)));
+            (request.rate, request.latency_limit) = (Some(500.0), Some(Duration::from_millis(5)));
             let outcome = database.run(request);
             let counts = outcome.all.counts;
             assert_eq!(counts.due(), 90);

@@ -1,12 +1,13 @@
 //! `pgrig tps`'s arguments, and the request that they make.
 
 use std::io::Read;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 use std::{fs, io};
 
+use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use measure::Threshold;
 use script::{Definition, OptionError, Source};
@@ -19,6 +20,8 @@ use crate::exit::Usage;
 
 /// Without -t and -T a run takes so long.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
+/// PostgreSQL's MAX_BACKENDS (src/include/postmaster/postmaster.h, procnumber.h).
+const MOST_CONNECTIONS: i64 = (1 << 18) - 1;
 /// Seeds that pgrig draws are below: short enough to type again.
 const SEEDS: u64 = 1 << 32;
 
@@ -75,12 +78,12 @@ pub(crate) struct TpsArgs {
     pub(crate) show_script: Option<String>,
 
     /// Connections that carry out transactions, one after the other each
-    #[arg(short, long = "client", value_name = "N", default_value = "1", help_heading = "Load")]
-    pub(crate) client: NonZeroUsize,
+    #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = clients(), help_heading = "Load")]
+    pub(crate) client: u32,
 
     /// Threads of pgrig that serve them
-    #[arg(short, long, value_name = "N", default_value = "1", help_heading = "Load")]
-    pub(crate) jobs: NonZeroUsize,
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clients(), help_heading = "Load")]
+    pub(crate) jobs: u32,
 
     /// How long to measure: seconds, or 5min [default: 10s]
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = seconds, help_heading = "Load")]
@@ -193,6 +196,11 @@ impl FromStr for Seed {
     }
 }
 
+/// No server has more.
+fn clients() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=MOST_CONNECTIONS)
+}
+
 fn definition(text: &str) -> Result<Definition, String> {
     Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
 }
@@ -208,8 +216,8 @@ impl TpsArgs {
         Ok(Request {
             sources: self.sources()?,
             definitions: self.define.clone(),
-            clients: self.client.get(),
-            jobs: self.jobs.get(),
+            clients: self.client as usize,
+            jobs: self.jobs as usize,
             length: match self.transactions {
                 Some(transactions) => Length::Transactions(transactions.get()),
                 None => Length::Time(self.time.unwrap_or(DEFAULT_TIME)),

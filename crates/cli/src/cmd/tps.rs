@@ -61,12 +61,12 @@ async fn measure(
         printer.warn(warning);
     }
 
+    let mut file = Saved::new(arguments, &plan, environment, home)?;
     for failure in plan.prepare(&connection).await? {
         printer.warn(failure);
     }
     // The run has sessions of its own.
     connection.close().await;
-    let mut file = Saved::new(arguments, &plan, environment, home)?;
     let live = Live::new(&plan.request, arguments.progress, printer);
     let interrupt = interrupted_telling(|text| live.tell(text));
     let (result, watched) = tps_watched::run(&chosen.target, &plan, &live, interrupt).await;

@@ -8,13 +8,15 @@ use measure::human::{grouped, latency};
 use measure::{Environment, Latencies, Percentile};
 use script::{Action, Script};
 use workload::tps::watch::Watched;
-use workload::tps::{Connecting, Counts, Length, Measured, MeasuredCommand, Outcome, Plan, Request};
+use workload::tps::{Connecting, Counts, End, Length, Measured, MeasuredCommand, Outcome, Plan, Request};
 
 use super::fill_text::trimmed;
 use crate::args::TpsArgs;
 
 /// Characters of a command that are shown.
 const COMMAND_WIDTH: usize = 46;
+/// After fewer transactions there is nothing to go on from.
+const WORTH_A_HINT: u64 = 100;
 /// Wait events that are shown.
 const MOST_WAITS: usize = 6;
 
@@ -36,7 +38,10 @@ pub(super) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
         line(if number == 0 { "scripts" } else { "" }, format!("{}{weight}", script.name()));
     }
     line("scale", grouped(plan.scale.unsigned_abs()));
-    let threads = if request.jobs == 1 { "1 thread".to_owned() } else { format!("{} threads", request.jobs) };
+    let threads = match request.jobs.min(request.clients) {
+        1 => "1 thread".to_owned(),
+        jobs => format!("{jobs} threads"),
+    };
     let each = match request.connecting {
         Connecting::Once => "",
         Connecting::EachTransaction => ", connecting anew for each transaction",
@@ -77,8 +82,14 @@ pub(super) fn results(
     watched: &Watched,
     environment: &Environment,
 ) -> String {
-    let mut parts = vec![headline(plan, outcome), transactions(arguments, &plan.request, outcome)];
-    parts.push(latencies(plan, outcome));
+    let mut parts = Vec::new();
+    if outcome.all.counts.due() == 0 {
+        parts.push(format!("nothing was measured: {}", why_nothing(plan, outcome)));
+    } else {
+        parts.push(headline(plan, outcome));
+        parts.push(transactions(arguments, &plan.request, outcome));
+        parts.push(latencies(plan, outcome));
+    }
     if plan.scripts.len() > 1 {
         parts.push(scripts(plan, outcome));
     }
@@ -99,10 +110,22 @@ pub(super) fn results(
     parts.join("\n\n")
 }
 
+fn why_nothing(plan: &Plan, outcome: &Outcome) -> &'static str {
+    match outcome.end {
+        End::Interrupted => "the run was interrupted before a transaction that counts had ended",
+        End::Lost => "clients were lost before a transaction that counts had ended",
+        End::Complete if plan.request.rate.is_some() => {
+            "no transaction was due in that time: give a higher rate, or more time"
+        }
+        End::Complete => "no transaction ended in that time: give more",
+    }
+}
+
 /// `8,123 tps: 81,234 transactions in 10.0 s by 8 clients`.
 fn headline(plan: &Plan, outcome: &Outcome) -> String {
     let request = &plan.request;
-    let clients = if request.clients == 1 { "client" } else { "clients" };
+    let succeeded = outcome.all.counts.succeeded;
+    let plural = |number: u64| if number == 1 { "" } else { "s" };
     let connecting = match request.connecting {
         Connecting::Once => format!("connecting took {} and is not counted", duration(outcome.connecting)),
         Connecting::EachTransaction => format!(
@@ -112,11 +135,13 @@ fn headline(plan: &Plan, outcome: &Outcome) -> String {
         ),
     };
     format!(
-        "{} tps: {} transactions in {} by {} {clients}; {connecting}",
+        "{} tps: {} transaction{} in {} by {} client{}; {connecting}",
         rounded(outcome.tps()),
-        grouped(outcome.all.counts.succeeded),
+        grouped(succeeded),
+        plural(succeeded),
         duration(outcome.elapsed),
-        request.clients
+        request.clients,
+        plural(request.clients as u64)
     )
 }
 
@@ -304,9 +329,12 @@ pub(super) fn lost(plan: &Plan, outcome: &Outcome) -> Vec<String> {
 /// What to do next, to be copied.
 pub(super) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut hints = Vec::new();
+    if outcome.end != End::Complete || outcome.all.counts.succeeded < WORTH_A_HINT {
+        return hints;
+    }
     let again = command_line();
-    if plan.request.rate.is_none() && outcome.tps() >= 2.0 {
-        let half = (outcome.tps() / 2.0).round();
+    if plan.request.rate.is_none() {
+        let half = (outcome.tps() / 2.0).max(1.0).round();
         hints.push(format!("latency when the server is half busy: {again} -R {half}"));
     }
     let statements = |script: &Script| {

@@ -101,27 +101,10 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tps::{Connecting, Protocol};
 
     fn request(length: Length, warmup: u64, ramp: u64) -> Request {
-        Request {
-            sources: Vec::new(),
-            definitions: Vec::new(),
-            clients: 4,
-            jobs: 2,
-            length,
-            rate: None,
-            latency_limit: None,
-            protocol: Protocol::Simple,
-            connecting: Connecting::Once,
-            vacuum: false,
-            max_tries: 1,
-            warmup: Duration::from_secs(warmup),
-            ramp: Duration::from_secs(ramp),
-            seed: 0,
-            scale: None,
-            statements: false,
-        }
+        let (warmup, ramp) = (Duration::from_secs(warmup), Duration::from_secs(ramp));
+        Request { clients: 4, jobs: 2, length, warmup, ramp, ..Request::simple() }
     }
 
     #[test]

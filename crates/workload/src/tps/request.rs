@@ -115,3 +115,65 @@ impl Request {
         }
     }
 }
+
+#[cfg(test)]
+impl Request {
+    /// Ten transactions of one client, of the built-in script select-only.
+    pub(super) fn simple() -> Self {
+        Self {
+            sources: vec![Source::builtin("select-only").unwrap()],
+            definitions: Vec::new(),
+            clients: 1,
+            jobs: 1,
+            length: Length::Transactions(10),
+            rate: None,
+            latency_limit: None,
+            protocol: Protocol::Simple,
+            connecting: Connecting::Once,
+            vacuum: false,
+            max_tries: 1,
+            warmup: Duration::ZERO,
+            ramp: Duration::ZERO,
+            seed: 0,
+            scale: None,
+            statements: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_refused(change: impl Fn(&mut Request), option: &str) {
+        let mut request = Request::simple();
+        request.check().unwrap();
+        change(&mut request);
+        let error = request.check().unwrap_err();
+        assert!(error.is_usage() && error.to_string().contains(option), "{error}");
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused() {
+        assert_refused(|request| request.sources.clear(), "-f FILE");
+        assert_refused(|request| request.clients = 0, "--clients");
+        assert_refused(|request| request.jobs = 0, "--jobs");
+        assert_refused(|request| request.length = Length::Transactions(0), "--transactions");
+        assert_refused(|request| request.length = Length::Time(Duration::ZERO), "--time");
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_refused(|request| request.rate = Some(rate), "--rate");
+        }
+        assert_refused(|request| request.latency_limit = Some(Duration::ZERO), "--latency-limit");
+        assert_refused(|request| request.scale = Some(0), "--scale");
+    }
+
+    #[test]
+    fn tries_need_some_limit() {
+        assert_refused(|request| request.max_tries = 0, "--max-tries 0");
+        let time = Length::Time(Duration::from_secs(1));
+        Request { max_tries: 0, length: time, ..Request::simple() }.check().unwrap();
+        let limit = Some(Duration::from_secs(1));
+        Request { max_tries: 0, latency_limit: limit, ..Request::simple() }.check().unwrap();
+    }
+}

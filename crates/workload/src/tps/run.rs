@@ -8,6 +8,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use script::Started;
 use tokio::sync::mpsc;
 
@@ -190,6 +192,7 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, TpsError> {
     let mut interrupt = pin!(interrupt);
+    make_room_for_files(&plan.request)?;
     let run = Arc::new(Run::new(target, plan)?);
     let began = Instant::now();
     let sessions = tokio::select! {
@@ -242,6 +245,25 @@ pub async fn run(
     let Connected { took, connections } = *lock(&run.connected);
     let Collected { elapsed, all, scripts, seconds } = collected;
     Ok(Outcome { end, elapsed, connecting: took, connections, all, scripts, seconds, lost })
+}
+
+/// Raises this process's limit of open files as far as the clients need it.
+fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
+    let clients = request.clients;
+    // A socket, and the one that its lifeline has; each job's own; and what the process has anyway.
+    let needed = (2 * clients + 8 * request.jobs.min(clients) + 100) as u64;
+    let failed = |error: Errno| TpsError::Machine {
+        what: "read or raise the limit of open files",
+        source: error.into(),
+    };
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    if needed > hard {
+        return Err(TpsError::Files { clients, needed, most: hard });
+    }
+    if needed > soft {
+        setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Connects all clients, unless they connect for each transaction.
