@@ -23,6 +23,25 @@ impl Sample {
         if self.0.len() % 2 == 1 { self.0[middle] } else { f64::midpoint(self.0[middle - 1], self.0[middle]) }
     }
 
+    /// The arithmetic mean.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The standard deviation of what the values are a sample of (n - 1); 0 of a single value.
+    pub fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
+        (squares / (self.0.len() as f64 - 1.0).max(1.0)).sqrt()
+    }
+
+    /// Without the tenth of the values at either end.
+    #[must_use]
+    pub fn without_tails(&self) -> Self {
+        let tail = self.0.len() / 10;
+        Self(self.0[tail..self.0.len() - tail].to_vec())
+    }
+
     /// The least value.
     pub fn lowest(&self) -> f64 {
         self.0[0]
@@ -47,6 +66,17 @@ mod tests {
             assert!((sample.median() - median).abs() < 1e-12);
             assert!(sample.lowest() <= median && median <= sample.highest());
         }
+    }
+
+    #[test]
+    fn tails_do_not_move_what_is_left() {
+        let sample = Sample::new((1..=20).map(f64::from).chain([1e6]).collect()).unwrap();
+        let cut = sample.without_tails();
+        assert_eq!((cut.count(), cut.lowest(), cut.highest()), (17, 3.0, 19.0));
+        assert!((cut.mean() - 11.0).abs() < 1e-12);
+        assert!((cut.deviation() - 25.5_f64.sqrt()).abs() < 1e-12, "{}", cut.deviation());
+        assert!(Sample::new(vec![3.0]).unwrap().deviation().abs() < 1e-12);
+        assert_eq!(Sample::new(vec![1.0, 2.0]).unwrap().without_tails().count(), 2);
     }
 
     #[test]

@@ -114,6 +114,7 @@ fn parse(body: &[u8]) -> ServerError {
         detail: field(b'D'),
         hint: field(b'H'),
         row: None,
+        position: field(b'P').and_then(|position| position.parse().ok()),
     }
 }
 

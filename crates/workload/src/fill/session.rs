@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// The rows of a query.
-    pub(super) async fn rows(
+    pub(crate) async fn rows(
         &self,
         query: &str,
         parameters: &[&(dyn ToSql + Sync)],
