@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
+use workload::micro::MicroError;
 
 use crate::printer::Printer;
 
@@ -52,9 +53,13 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(BlockioError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    if let Some(MicroError::Interrupted { .. }) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
         || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
+        || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

@@ -2,6 +2,7 @@
 
 mod blockio;
 mod fill;
+mod micro;
 mod size;
 
 use std::ffi::OsString;
@@ -12,6 +13,7 @@ use pgserver::{Major, Profile};
 
 pub(crate) use blockio::BlockioArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
+pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
@@ -66,6 +68,8 @@ pub(crate) enum Verb {
     Size(SizeArgs),
     /// How fast storage is through the database, with SQL alone
     Blockio(Box<BlockioArgs>),
+    /// Which of some SQL expressions is cheaper, and by how many ns per row
+    Micro(Box<MicroArgs>),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
@@ -76,6 +80,7 @@ impl Verb {
         match self {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
             Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
+            Self::Micro(micro) => micro.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }

@@ -7,5 +7,8 @@ pub(crate) mod fill;
 mod fill_text;
 mod ladder;
 mod ladder_text;
+pub(crate) mod micro;
+mod micro_progress;
+mod micro_text;
 pub(crate) mod server;
 pub(crate) mod size;
