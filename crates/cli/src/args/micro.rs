@@ -12,6 +12,8 @@ use crate::exit::Usage;
 
 /// How long rounds go on, unless told otherwise.
 const BUDGET: Duration = Duration::from_secs(10);
+/// The same of tables, which are made anew for each round.
+const TABLES_BUDGET: Duration = Duration::from_secs(30);
 /// The same of --calibrate, whose rounds are long.
 const CALIBRATE_BUDGET: Duration = Duration::from_mins(1);
 
@@ -33,6 +35,7 @@ const CALIBRATE_BUDGET: Duration = Duration::from_mins(1);
         pgrig micro --suite uuid\n  \
         pgrig micro --calibrate\n"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct MicroArgs {
     /// SQL expressions; i is the row's number. The others are compared with the first
     #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
@@ -71,7 +74,8 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "N", help_heading = "How")]
     pub(crate) rows: Option<u64>,
 
-    /// Stop after this time, if intervals are not narrow before [default: 10s, of --calibrate 1min]
+    /// Stop after this time, if intervals are not narrow before [default: 10s, with --ddl
+    /// 30s, of --calibrate 1min]
     #[arg(long, value_name = "TIME", help_heading = "How")]
     pub(crate) budget: Option<Length>,
 
@@ -123,7 +127,13 @@ impl MicroArgs {
                 rows: None,
             },
         };
-        let budget = if self.calibrate { CALIBRATE_BUDGET } else { BUDGET };
+        let has_tables =
+            suite.candidates.iter().any(|candidate| matches!(candidate.body, Body::Table { .. }));
+        let budget = match (self.calibrate, has_tables) {
+            (true, _) => CALIBRATE_BUDGET,
+            (false, true) => TABLES_BUDGET,
+            (false, false) => BUDGET,
+        };
         Ok(Request {
             candidates: suite.candidates,
             empty: self.empty.clone().or(suite.empty),
@@ -150,7 +160,11 @@ impl MicroArgs {
             match bodies.len() {
                 0 => bodies.push(Body::Expression("i".to_owned())),
                 1 => {}
-                _ => return Err(Usage("--calibrate times one expression or statement: give only that".to_owned())),
+                _ => {
+                    return Err(Usage(
+                        "--calibrate times one expression or statement: give only that".to_owned(),
+                    ));
+                }
             }
         }
         Ok(bodies.into_iter().map(Candidate::new).collect())
@@ -172,7 +186,11 @@ impl MicroArgs {
         let candidate = |number: usize| {
             let (ddl, statement) = (&self.ddl[number.min(tables - 1)], &statements[number.min(timed - 1)]);
             let candidate = Candidate::new(Body::Table { ddl: ddl.clone(), statement: statement.clone() });
-            if tables == 1 && timed > 1 { Candidate { name: statement.clone(), ..candidate } } else { candidate }
+            if tables == 1 && timed > 1 {
+                Candidate { name: statement.clone(), ..candidate }
+            } else {
+                candidate
+            }
         };
         Ok((0..tables.max(timed)).map(candidate).collect())
     }

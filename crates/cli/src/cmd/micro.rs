@@ -9,7 +9,9 @@ use tokio::runtime::Builder;
 use workload::connect::Connection;
 use workload::disturbance::Checkpoints;
 use workload::fill::Survey;
-use workload::micro::{self, Calibration, Ended, MicroError, Observer, Outcome, Outlook, Plan, Request, Round};
+use workload::micro::{
+    self, Calibration, Ended, MicroError, Observer, Outcome, Outlook, Plan, Request, Round,
+};
 
 use super::fill::{disturbances, farewell, on_server};
 use super::micro_progress::RoundsProgress;
@@ -30,7 +32,8 @@ pub(crate) fn run(arguments: &MicroArgs, printer: &Printer) -> anyhow::Result<()
     // One thread: an answer then reaches whoever times it without waking another one.
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
-        let bench = Conducted { arguments, request: &request, home, chosen, connection: &connection, printer };
+        let bench =
+            Conducted { arguments, request: &request, home, chosen, connection: &connection, printer };
         if arguments.explain {
             bench.explain().await
         } else if arguments.calibrate {
@@ -218,7 +221,12 @@ impl Conducted<'_> {
     }
 
     /// Saves the document for the last time. An interruption is told by the caller, who has results to show.
-    fn finish(&self, run: &mut Run, file: &mut RunFile, result: &Result<(), MicroError>) -> anyhow::Result<()> {
+    fn finish(
+        &self,
+        run: &mut Run,
+        file: &mut RunFile,
+        result: &Result<(), MicroError>,
+    ) -> anyhow::Result<()> {
         run.status = match result {
             Ok(()) => Status::Done,
             Err(MicroError::Interrupted { .. }) => Status::Interrupted,
@@ -243,7 +251,8 @@ fn calibration_trial(found: &Calibration) -> Trial {
     let mut trial = Trial { config: "calibration".to_owned(), ..Trial::default() };
     for point in &found.points {
         let mut series = Series::new(&format!("rows-{}", point.rows), Unit::Count, Unit::Seconds);
-        series.points = point.seconds.iter().enumerate().map(|(number, seconds)| (number as f64, *seconds)).collect();
+        series.points =
+            point.seconds.iter().enumerate().map(|(number, seconds)| (number as f64, *seconds)).collect();
         trial.series.push(series);
         trial.observe(&format!("rows-{}-spilled", point.rows), point.spilled as f64, Unit::Blocks);
     }

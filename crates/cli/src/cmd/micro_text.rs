@@ -29,22 +29,33 @@ pub(super) fn plan(plan: &Plan, request: &Request) -> String {
     }
     let shortest = plan.arms.iter().filter(|arm| arm.role == Role::Candidate);
     let shortest = shortest.filter_map(|arm| arm.sample).reduce(f64::min);
-    let fixed = plan.fixed_share().map_or(String::new(), |share| {
-        format!("; {} of that are not the rows'", percent(share))
-    });
+    let fixed = plan
+        .fixed_share()
+        .map_or(String::new(), |share| format!("; {} of that are not the rows'", percent(share)));
     let about = shortest.map_or(String::new(), |seconds| format!(", {} or more{fixed}", latency(seconds)));
-    line("a sample", if request.has_rows() { format!("{} rows{about}", grouped(plan.rows)) } else { format!("one execution{about}") });
+    line(
+        "a sample",
+        if request.has_rows() {
+            format!("{} rows{about}", grouped(plan.rows))
+        } else {
+            format!("one execution{about}")
+        },
+    );
     let with = match (plan.has_empty(), plan.candidates().count()) {
         (true, 1) => "the candidate, the empty loop and the candidate again",
         (true, _) => "all candidates, the empty loop and the first candidate again",
         (false, _) => "all candidates and the first one again",
     };
     line("a round", format!("{with}, shuffled and balanced"));
-    line("rounds", format!("until intervals are narrow, or {} have passed", seconds(request.budget.as_secs_f64())));
+    line(
+        "rounds",
+        format!("until intervals are narrow, or {} have passed", seconds(request.budget.as_secs_f64())),
+    );
     if let Some(schema) = plan.schema.as_ref() {
-        line("schema", format!("{schema}: tables are made anew for each round, all is dropped in the end"));
+        line("schema", format!("{schema}: what is made for the run, dropped in the end"));
     }
-    let settings: Vec<String> = plan.settings.iter().map(|given| format!("{} {}", given.name, given.value)).collect();
+    let settings: Vec<String> =
+        plan.settings.iter().map(|given| format!("{} {}", given.name, given.value)).collect();
     line("settings", settings.join(", "));
     text
 }
@@ -80,7 +91,8 @@ pub(super) fn explained(plan: &Plan) -> String {
     for out in &plan.left_out {
         parts.push(format!("{}\n  left out   {}", out.name, out.because));
     }
-    let settings: Vec<String> = plan.settings.iter().map(|given| format!("{} = {}", given.name, given.value)).collect();
+    let settings: Vec<String> =
+        plan.settings.iter().map(|given| format!("{} = {}", given.name, given.value)).collect();
     parts.push(format!("settings\n  {}", settings.join(", ")));
     parts.extend(plan.notes.iter().map(|note| format!("note: {note}")));
     parts.join("\n\n")
@@ -115,11 +127,13 @@ fn verdicts(outcome: &Outcome, judged: &Judged, per: &str) -> String {
     for (number, (name, own)) in outcome.plan.candidates().zip(&judged.own).enumerate() {
         let mut cells = vec![short(name), ns(own.value), interval(own)];
         if has_wal {
-            cells.push(outcome.wal_per_row(number).map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")));
+            cells.push(
+                outcome.wal_per_row(number).map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")),
+            );
         }
         match judged.pairs.iter().find(|pair| pair.candidate == number) {
             Some(pair) => cells.extend(beside(pair)),
-            None if !judged.pairs.is_empty() => cells.extend(["-".to_owned(), "1".to_owned(), "-".to_owned()]),
+            None if !judged.pairs.is_empty() => cells.extend(["-", "1", "-"].map(str::to_owned)),
             None => {}
         }
         table.add_row(cells);
@@ -183,12 +197,12 @@ fn remarks(outcome: &Outcome, judged: &Judged) -> String {
 /// The article's figures: of whole samples, the loop in them.
 fn samples(outcome: &Outcome, per: &str) -> String {
     let whole = format!("{per}, whole");
-    let mut table =
-        new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
+    let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
     for (number, arm) in outcome.plan.arms.iter().enumerate() {
         let Some(all) = outcome.per_row(number) else { continue };
         let cut = all.without_tails();
-        let figures = |sample: &Sample| [sample.mean(), sample.deviation(), sample.lowest(), sample.highest()].map(ns);
+        let figures =
+            |sample: &Sample| [sample.mean(), sample.deviation(), sample.lowest(), sample.highest()].map(ns);
         table.add_row([vec![short(&arm.name)], figures(&all).to_vec(), figures(&cut).to_vec()].concat());
     }
     align_right(&mut table, 1..9);
@@ -240,7 +254,8 @@ pub(super) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
 
 /// What was written to the database.
 pub(super) fn saved(saved: &Saved, run_id: &str) -> String {
-    let made = if saved.made.is_empty() { String::new() } else { format!("made {}; ", saved.made.join(", ")) };
+    let made =
+        if saved.made.is_empty() { String::new() } else { format!("made {}; ", saved.made.join(", ")) };
     format!(
         "{made}{} rows added to benchmark.outcome: SELECT * FROM benchmark.compare_outcome_threshold WHERE run_id = '{run_id}'",
         grouped(saved.rows)
@@ -249,7 +264,8 @@ pub(super) fn saved(saved: &Saved, run_id: &str) -> String {
 
 /// The article's table.
 pub(super) fn calibration(found: &Calibration) -> String {
-    let mut table = new_table(&["rows", "sd ns", "mean ns", "min", "max", "cut: sd", "mean", "spills"]);
+    let mut table =
+        new_table(&["rows", "samples", "sd ns", "mean ns", "min", "max", "cut: sd", "mean", "spills"]);
     let mut steadiest: Option<(u64, f64)> = None;
     for point in &found.points {
         let per_row = point.seconds.iter().map(|seconds| seconds / point.rows as f64).collect();
@@ -261,6 +277,7 @@ pub(super) fn calibration(found: &Calibration) -> String {
         let spills = if point.spilled == 0 { "-".to_owned() } else { format!("{} blocks", point.spilled) };
         table.add_row([
             grouped(point.rows),
+            all.count().to_string(),
             ns(all.deviation()),
             ns(all.mean()),
             ns(all.lowest()),
@@ -270,11 +287,10 @@ pub(super) fn calibration(found: &Calibration) -> String {
             spills,
         ]);
     }
-    align_right(&mut table, 0..8);
-    let samples = found.points.first().map_or(0, |point| point.seconds.len());
+    align_right(&mut table, 0..9);
     let name = found.plan.candidates().next().unwrap_or_default();
     let mut text = format!(
-        "count({name}), per row: {samples} samples of each number of rows, in shuffled order\n\n{}\n\
+        "count({name}), per row, by the number of rows in a sample; in shuffled order\n\n{}\n\
          cut: without the tenth of the samples at either end",
         trimmed(&table)
     );

@@ -47,7 +47,8 @@ pub(super) struct Bench<'a> {
 impl<'a> Bench<'a> {
     pub(super) async fn open(sessions: Sessions<'a>, request: &'a Request) -> Result<Self, MicroError> {
         let session = sessions.open().await?;
-        let has_tables = request.candidates.iter().any(|candidate| matches!(candidate.body, Body::Table { .. }));
+        let has_tables =
+            request.candidates.iter().any(|candidate| matches!(candidate.body, Body::Table { .. }));
         let scratch = (has_tables || !request.extensions.is_empty()).then(|| Scratch::of(request));
         Ok(Self {
             request,
@@ -65,11 +66,13 @@ impl<'a> Bench<'a> {
     /// Settings for samples of so many rows, what candidates need, and the user's own setup.
     pub(super) async fn begin(&self, connection: &Connection, rows: u64) -> Result<Vec<Given>, MicroError> {
         let settings = set(&self.session, self.request, rows).await?;
-        self.notes.borrow_mut().extend(listeners(&self.session).await?);
+        let listeners = listeners(&self.session).await?;
+        self.notes.borrow_mut().extend(listeners);
         if let Some(scratch) = &self.scratch {
             scratch.prepare(&self.session, connection).await?;
             for name in &self.request.extensions {
-                self.notes.borrow_mut().extend(scratch.extension(&self.session, name).await?);
+                let missing = scratch.extension(&self.session, name).await?;
+                self.notes.borrow_mut().extend(missing);
             }
         }
         if let Some(setup) = &self.request.setup {
@@ -101,7 +104,9 @@ impl<'a> Bench<'a> {
     pub(super) async fn look(&self, settings: Vec<Given>) -> Result<(Vec<Timed>, Plan), MicroError> {
         let rows = if self.request.has_rows() { self.request.rows.unwrap_or(LOOK_ROWS) } else { 1 };
         let (mut left_out, mut numbers) = (Vec::new(), Vec::new());
-        for (number, (name, candidate)) in self.request.names().iter().zip(&self.request.candidates).enumerate() {
+        for (number, (name, candidate)) in
+            self.request.names().iter().zip(&self.request.candidates).enumerate()
+        {
             if let Some(because) = self.try_out(name, candidate, rows).await? {
                 left_out.push(LeftOut { name: name.clone(), because });
                 numbers.push(number);
@@ -109,8 +114,12 @@ impl<'a> Bench<'a> {
         }
         let arms = arms(self.request, &numbers);
         if arms.is_empty() {
-            let all: Vec<String> = left_out.iter().map(|out| format!("{}: {}", out.name, out.because)).collect();
-            return Err(MicroError::Request(format!("the server has none of the candidates:\n{}", all.join("\n"))));
+            let all: Vec<String> =
+                left_out.iter().map(|out| format!("{}: {}", out.name, out.because)).collect();
+            return Err(MicroError::Request(format!(
+                "the server has none of the candidates:\n{}",
+                all.join("\n")
+            )));
         }
         self.create_tables(&arms).await?;
         let mut plan = Plan {
@@ -149,7 +158,12 @@ impl<'a> Bench<'a> {
     }
 
     /// Why an optional candidate has to be left out, if so.
-    async fn try_out(&self, name: &str, candidate: &Candidate, rows: u64) -> Result<Option<String>, MicroError> {
+    async fn try_out(
+        &self,
+        name: &str,
+        candidate: &Candidate,
+        rows: u64,
+    ) -> Result<Option<String>, MicroError> {
         if !candidate.optional {
             return Ok(None);
         }
@@ -169,7 +183,11 @@ impl<'a> Bench<'a> {
     pub(super) fn refuse(&self, findings: &[Finding]) -> Result<(), MicroError> {
         let refused = findings.iter().filter(|finding| finding.kind.is_refused());
         let sentences: Vec<String> = refused.map(ToString::to_string).collect();
-        if sentences.is_empty() || self.request.anyway { Ok(()) } else { Err(MicroError::Refused { findings: sentences }) }
+        if sentences.is_empty() || self.request.anyway {
+            Ok(())
+        } else {
+            Err(MicroError::Refused { findings: sentences })
+        }
     }
 
     /// Finds the number of rows, and looks once at how each candidate is executed with so many.
@@ -181,14 +199,17 @@ impl<'a> Bench<'a> {
             let sql = self.sql(number, arm, choice.rows);
             if plan.arms[number].role == Role::Candidate {
                 let kinds = observe(&self.session, &arm.name, &sql, choice.rows).await?;
-                let known = |kind: &_| plan.findings.iter().any(|found| found.candidate == arm.name && found.kind == *kind);
+                let known = |kind: &_| {
+                    plan.findings.iter().any(|found| found.candidate == arm.name && found.kind == *kind)
+                };
                 let fresh: Vec<_> = kinds.into_iter().filter(|kind| !known(kind)).collect();
-                plan.findings.extend(fresh.into_iter().map(|kind| Finding { candidate: arm.name.clone(), kind }));
+                plan.findings
+                    .extend(fresh.into_iter().map(|kind| Finding { candidate: arm.name.clone(), kind }));
             }
             plan.arms[number].sql = sql;
             plan.arms[number].sample = Some(sample);
         }
-        plan.notes = self.notes.borrow().clone();
+        plan.notes = self.notes();
         Ok(())
     }
 
@@ -236,11 +257,22 @@ impl<'a> Bench<'a> {
     }
 
     /// The arm's statement for so many rows, parsed by the server.
-    pub(super) async fn statement(&self, number: usize, arm: &Timed, rows: u64) -> Result<Statement, MicroError> {
+    pub(super) async fn statement(
+        &self,
+        number: usize,
+        arm: &Timed,
+        rows: u64,
+    ) -> Result<Statement, MicroError> {
         self.prepare(arm, &self.sql(number, arm, rows), rows, number).await
     }
 
-    async fn prepare(&self, arm: &Timed, sql: &str, rows: u64, number: usize) -> Result<Statement, MicroError> {
+    async fn prepare(
+        &self,
+        arm: &Timed,
+        sql: &str,
+        rows: u64,
+        number: usize,
+    ) -> Result<Statement, MicroError> {
         let refused = |why: String| MicroError::Candidate { name: arm.name.clone(), why };
         match self.session.connection.client.prepare(sql).await {
             Ok(statement) if statement.params().is_empty() => Ok(statement),
@@ -298,7 +330,9 @@ fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
             "; it is evaluated for each row, so aggregates and window functions go into a --statement"
         }
         "42883" | "42704" => "; does this server have it (SELECT version(), CREATE EXTENSION)?",
-        "42601" if error.message.contains("multiple commands") => "; what is not to be timed goes into --setup",
+        "42601" if error.message.contains("multiple commands") => {
+            "; what is not to be timed goes into --setup"
+        }
         _ => "",
     };
     let place = error.position.zip(source).and_then(|(position, (text, before))| {

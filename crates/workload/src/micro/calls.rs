@@ -8,9 +8,30 @@ const NO_CALLS_AFTER: [&str; 3] = ["into", "as", "table"];
 /// What the grammar makes something else of, by whatever name EXPLAIN then prints it (`func_expr_common_subexpr`,
 /// gram.y, and the keywords that may stand before a parenthesis).
 const SYNTAX: [&str; 24] = [
-    "extract", "overlay", "position", "substring", "trim", "normalize", "coalesce", "nullif", "greatest", "least",
-    "cast", "treat", "row", "array", "exists", "any", "all", "some", "in", "values", "timezone", "xmlexists",
-    "like", "similar",
+    "extract",
+    "overlay",
+    "position",
+    "substring",
+    "trim",
+    "normalize",
+    "coalesce",
+    "nullif",
+    "greatest",
+    "least",
+    "cast",
+    "treat",
+    "row",
+    "array",
+    "exists",
+    "any",
+    "all",
+    "some",
+    "in",
+    "values",
+    "timezone",
+    "xmlexists",
+    "like",
+    "similar",
 ];
 
 /// The functions called, as often as they are, without their schemas.

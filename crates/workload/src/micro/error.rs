@@ -95,7 +95,9 @@ impl MicroError {
         match self {
             Self::Connect(error) => error.is_usage(),
             Self::Unfit(error) => error.is_usage(),
-            Self::Sample { .. } | Self::Explain { .. } | Self::InHand { .. } | Self::Interrupted { .. } => false,
+            Self::Sample { .. } | Self::Explain { .. } | Self::InHand { .. } | Self::Interrupted { .. } => {
+                false
+            }
             // The user's own SQL: wrong, unless the connection is.
             Self::Script { source, .. } => matches!(source, ConnectError::Query { .. }),
             _ => true,

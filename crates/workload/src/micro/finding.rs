@@ -75,7 +75,11 @@ impl Kind {
     pub fn is_refused(&self) -> bool {
         matches!(
             self,
-            Self::Folded { .. } | Self::Dropped { .. } | Self::Once { .. } | Self::Parallel | Self::Compiled { .. }
+            Self::Folded { .. }
+                | Self::Dropped { .. }
+                | Self::Once { .. }
+                | Self::Parallel
+                | Self::Compiled { .. }
         )
     }
 }

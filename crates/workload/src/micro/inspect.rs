@@ -124,14 +124,15 @@ fn of_expression(text: &str, tree: &PlanTree) -> Option<Kind> {
         return (!is_literal(text)).then(|| Kind::Folded { value: counted.to_owned() });
     }
     // `$0` until 16, `(InitPlan 1).col1` since.
-    let is_parameter = counted.strip_prefix('$').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
-        || counted.starts_with("(InitPlan ") && counted.bytes().filter(|b| *b == b'(').count() == 1;
+    let is_parameter =
+        counted.strip_prefix('$').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+            || counted.starts_with("(InitPlan ") && counted.bytes().filter(|b| *b == b'(').count() == 1;
     is_parameter.then(|| Kind::Once { what: init_plan(tree) })
 }
 
 fn init_plan(tree: &PlanTree) -> String {
-    let found = tree.subplans().into_iter().find(|(name, _)| name.starts_with("InitPlan"));
-    found.map_or_else(|| "InitPlan".to_owned(), |(name, what)| format!("{name}: {what}"))
+    let mut names = tree.subplans().into_iter().map(|(name, _)| name);
+    names.find(|name| name.starts_with("InitPlan")).unwrap_or_else(|| "InitPlan".to_owned())
 }
 
 fn executed_expression(tree: &PlanTree) -> String {

@@ -70,7 +70,8 @@ fn is_casts(text: &str) -> bool {
 }
 
 fn is_type(text: &str) -> bool {
-    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '"' | '[' | ']' | '(' | ')' | ',');
+    let is_of_name =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '"' | '[' | ']' | '(' | ')' | ',');
     !text.trim().is_empty() && text.chars().all(is_of_name)
 }
 
@@ -98,7 +99,7 @@ mod tests {
             "'{1,2}'::integer[]",
             "NULL::unknown",
             "true",
-            "(1)::numeric(8,2)",
+            "'1.00'::numeric(8,2)",
             "'-5'::integer",
             "date '2026-01-01'",
             "E'a\\'b'",

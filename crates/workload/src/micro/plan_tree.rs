@@ -106,7 +106,11 @@ fn shape(node: &Value) -> String {
         _ => String::new(),
     };
     let below: Vec<String> = children(node).iter().map(shape).collect();
-    if below.is_empty() { format!("{subplan}{kind}") } else { format!("{subplan}{kind}({})", below.join(", ")) }
+    if below.is_empty() {
+        format!("{subplan}{kind}")
+    } else {
+        format!("{subplan}{kind}({})", below.join(", "))
+    }
 }
 
 /// Fields that hold what is computed.
@@ -138,7 +142,8 @@ fn describe(node: &Value, depth: usize, lines: &mut Vec<String>) {
         if !all.is_empty() {
             let label = if field == "Output" { String::new() } else { format!("{} ", field.to_lowercase()) };
             line += if line.contains(": ") { "; " } else { ": " };
-            line += &format!("{label}{}", all.join(", "));
+            line += &label;
+            line += &all.join(", ");
         }
     }
     lines.push(line);

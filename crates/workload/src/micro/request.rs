@@ -54,7 +54,9 @@ impl Request {
         };
         let kind = std::mem::discriminant(&first.body);
         if self.candidates.iter().any(|candidate| std::mem::discriminant(&candidate.body) != kind) {
-            return refuse("expressions, statements and tables cannot be compared with one another: give one kind");
+            return refuse(
+                "expressions, statements and tables cannot be compared with one another: give one kind",
+            );
         }
         if self.rows.is_some_and(|rows| rows == 0 || rows > MOST_ROWS) {
             return refuse("--rows must be 1 to 2147483647: the row numbers are integers");
@@ -92,7 +94,9 @@ impl Request {
             if let Body::Statement(text) = &candidate.body
                 && text.contains(TABLE)
             {
-                return Err(MicroError::Request(format!("{TABLE} stands for what --ddl makes: give --ddl too")));
+                return Err(MicroError::Request(format!(
+                    "{TABLE} stands for what --ddl makes: give --ddl too"
+                )));
             }
         }
         Ok(())
@@ -107,7 +111,8 @@ impl Request {
     pub(super) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for candidate in &self.candidates {
-            let same = self.candidates.iter().take(names.len()).filter(|other| other.name == candidate.name).count();
+            let same =
+                self.candidates.iter().take(names.len()).filter(|other| other.name == candidate.name).count();
             let name = &candidate.name;
             names.push(if same == 0 { name.clone() } else { format!("{name} ({})", same + 1) });
         }

@@ -49,7 +49,10 @@ pub(super) async fn run(
         let done = round(bench, arms, plan, order, false).await?;
         add(&mut rounds, plan, &done);
         bench.rounds.set(rounds.count());
-        observer.round(&done, Outlook { rounds: rounds.count(), elapsed: started.elapsed(), budget: request.budget });
+        observer.round(
+            &done,
+            Outlook { rounds: rounds.count(), elapsed: started.elapsed(), budget: request.budget },
+        );
         if rounds.count() >= next_look {
             // Looking takes time too, more with every round.
             next_look = rounds.count() + rounds.count().div_ceil(4);

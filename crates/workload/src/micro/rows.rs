@@ -9,9 +9,11 @@ use super::request::MOST_ROWS;
 use super::session::UNSPILLED_ROWS;
 
 /// What of a candidate's sample may be no row's.
-const FIXED_SHARE: f64 = 0.005;
+const FIXED_SHARE: f64 = 0.004;
 /// No sample is shorter: the kernel's interruptions are then a small part of each.
 const SHORTEST: f64 = 2e-3;
+/// The same where tables are made anew for each round, which takes longer than that.
+const SHORTEST_OF_TABLES: f64 = 50e-3;
 /// Rounds that the budget shall have room for.
 const ROUNDS: f64 = 40.0;
 /// A statement is tried with more rows until it takes so long.
@@ -32,7 +34,11 @@ pub(super) struct Choice {
 }
 
 /// Finds the number of rows, unless it is given.
-pub(super) async fn choose(bench: &Bench<'_>, arms: &[Timed], budget: Duration) -> Result<Choice, MicroError> {
+pub(super) async fn choose(
+    bench: &Bench<'_>,
+    arms: &[Timed],
+    budget: Duration,
+) -> Result<Choice, MicroError> {
     let most = if bench.request.has_rows() { bench.request.rows } else { Some(1) };
     // The loop without a candidate, if there is one, comes before A′.
     let light = arms.iter().rposition(|arm| arm.arm == measure::paired::Arm::Empty).unwrap_or(0);
@@ -44,14 +50,18 @@ pub(super) async fn choose(bench: &Bench<'_>, arms: &[Timed], budget: Duration) 
     let rows = most.unwrap_or_else(|| {
         let is_candidate = |arm: &&Timed| matches!(arm.arm, measure::paired::Arm::Candidate(_));
         let candidates = arms.iter().filter(is_candidate).count();
-        wanted(fixed, &per_row[..candidates], &per_row, budget)
+        let has_tables = arms.iter().any(|arm| arm.body.ddl("").is_some());
+        let least = if has_tables { SHORTEST_OF_TABLES } else { SHORTEST };
+        let shortest = (fixed / FIXED_SHARE).max(least);
+        wanted(shortest, &per_row[..candidates], &per_row, budget)
     });
     let samples = per_row.iter().map(|seconds| fixed + seconds * rows as f64).collect();
     Ok(Choice { rows, fixed, samples })
 }
 
-fn wanted(fixed: f64, candidates: &[f64], all: &[f64], budget: Duration) -> u64 {
-    let shortest = (fixed / FIXED_SHARE).max(SHORTEST);
+/// Rows of a sample of which the cheapest candidate's takes `shortest` seconds, if the budget has room for enough
+/// rounds of that.
+fn wanted(shortest: f64, candidates: &[f64], all: &[f64], budget: Duration) -> u64 {
     let cheapest = candidates.iter().copied().fold(f64::INFINITY, f64::min);
     let for_precision = shortest / cheapest.max(1e-12);
     let round: f64 = all.iter().sum::<f64>().max(1e-12);
@@ -104,14 +114,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_cost_is_a_small_part_of_the_cheapest_sample() {
+    fn the_cheapest_sample_is_long_enough() {
         let budget = Duration::from_secs(10);
-        // 50 µs beside 100 ns and 2 µs a row: 10 ms of the cheaper one.
-        assert_eq!(wanted(50e-6, &[1e-7, 2e-7], &[1e-7, 2e-7, 5e-8, 1e-7], budget), 100_000);
+        assert_eq!(wanted(10e-3, &[1e-7, 2e-7], &[1e-7, 2e-7, 5e-8, 1e-7], budget), 100_000);
         // A dear rival takes the budget.
-        assert_eq!(wanted(50e-6, &[1e-7, 1e-5], &[1e-7, 1e-5, 5e-8, 1e-7], budget), 24_000);
-        assert_eq!(wanted(50e-6, &[3.0], &[3.0, 3.0], budget), 1);
-        assert_eq!(wanted(10.0, &[1e-9], &[1e-9], Duration::from_hours(99)), UNSPILLED_ROWS / 10_000 * 10_000);
+        assert_eq!(wanted(10e-3, &[1e-7, 1e-5], &[1e-7, 1e-5, 5e-8, 1e-7], budget), 24_000);
+        assert_eq!(wanted(10e-3, &[3.0], &[3.0, 3.0], budget), 1);
+        assert_eq!(wanted(10.0, &[1e-9], &[1e-9], Duration::from_hours(99)), 1_000_000);
     }
 
     #[test]

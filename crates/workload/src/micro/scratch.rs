@@ -75,7 +75,11 @@ impl Scratch {
     }
 
     /// Creates an extension that is not there yet; why not, if the server does not let it.
-    pub(super) async fn extension(&self, session: &Session, name: &str) -> Result<Option<String>, MicroError> {
+    pub(super) async fn extension(
+        &self,
+        session: &Session,
+        name: &str,
+    ) -> Result<Option<String>, MicroError> {
         let exists = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = $1)";
         if session.row(exists, &[&name]).await?.get(0) {
             return Ok(None);
@@ -91,15 +95,22 @@ impl Scratch {
         );
         match session.run(&create).await {
             Ok(()) => Ok(None),
-            Err(ConnectError::Query { error, .. }) => {
-                Ok(Some(format!("extension {name} is not there and cannot be created ({}): {remedy}", error.message)))
-            }
+            Err(ConnectError::Query { error, .. }) => Ok(Some(format!(
+                "extension {name} is not there and cannot be created ({}): {remedy}",
+                error.message
+            ))),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Makes an arm's table anew, without autovacuum.
-    pub(super) async fn create(&self, session: &Session, arm: usize, name: &str, ddl: &str) -> Result<(), MicroError> {
+    pub(super) async fn create(
+        &self,
+        session: &Session,
+        arm: usize,
+        name: &str,
+        ddl: &str,
+    ) -> Result<(), MicroError> {
         let table = self.table(arm);
         session.run(&format!("DROP TABLE IF EXISTS {table}")).await?;
         let refused = |why: String| MicroError::Candidate { name: name.to_owned(), why };
@@ -108,9 +119,11 @@ impl Scratch {
             Err(ConnectError::Query { error, .. }) => return Err(refused(error.to_string())),
             Err(error) => return Err(error.into()),
         }
-        let made = session.row(include_str!("../sql/micro_table.sql"), &[&self.schema, &table_name(arm)]).await?;
+        let made =
+            session.row(include_str!("../sql/micro_table.sql"), &[&self.schema, &table_name(arm)]).await?;
         if made.get::<_, String>("kind") == "r" {
-            let off = format!("ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)");
+            let off =
+                format!("ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)");
             session.run(&off).await?;
         }
         Ok(())

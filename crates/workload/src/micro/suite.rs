@@ -70,13 +70,16 @@ impl Suite {
     /// [`MicroError::Suite`].
     pub fn read(name: &str, text: &str) -> Result<Self, MicroError> {
         let refuse = |why: String| MicroError::Suite { name: name.to_owned(), why };
-        let file: File = toml::from_str(text).map_err(|error| refuse(error.to_string().trim_end().to_owned()))?;
+        let file: File =
+            toml::from_str(text).map_err(|error| refuse(error.to_string().trim_end().to_owned()))?;
         let candidates = file
             .candidate
             .into_iter()
             .enumerate()
             .map(|(number, entry)| {
-                entry.candidate(file.statement.as_deref()).map_err(|why| refuse(format!("candidate {}: {why}", number + 1)))
+                entry
+                    .candidate(file.statement.as_deref())
+                    .map_err(|why| refuse(format!("candidate {}: {why}", number + 1)))
             })
             .collect::<Result<_, _>>()?;
         let File { title, empty, setup, teardown, extensions, rows, .. } = file;
@@ -121,7 +124,10 @@ mod tests {
             ("title = 'x'", "missing field `candidate`"),
             ("title = 'x'\n[[candidate]]\nexpresion = 'i'", "expresion"),
             ("title = 'x'\n[[candidate]]\nname = 'n'", "candidate 1: it has neither"),
-            ("title = 'x'\n[[candidate]]\nexpression = 'i'\nddl = 'd'", "candidate 1: it has an expression and"),
+            (
+                "title = 'x'\n[[candidate]]\nexpression = 'i'\nddl = 'd'",
+                "candidate 1: it has an expression and",
+            ),
         ] {
             let error = Suite::read("mine.toml", text).unwrap_err().to_string();
             assert!(error.starts_with("suite mine.toml: ") && error.contains(expected), "{error}");
