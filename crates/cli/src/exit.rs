@@ -1,5 +1,5 @@
 //! What a result means to whoever called pgrig: 0 done; 1 the server or the machine failed; 2 the
-//! request was wrong; 130 interrupted.
+//! request was wrong; 3 a threshold was missed; 130 interrupted.
 
 use std::io;
 use std::process::ExitCode;
@@ -13,12 +13,21 @@ use crate::printer::Printer;
 
 const FAILED: u8 = 1;
 const WRONG_REQUEST: u8 = 2;
+const MISSED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 /// A request that is wrong in a way that only the command line can tell.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
+
+/// What was asked for was done, and yet did not end well. What was found has been printed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unhappy {
+    /// Thresholds were missed: what was found.
+    #[error("{}", .0.join("\n"))]
+    Missed(Vec<String>),
+}
 
 /// Prints clap's own message: help and version are results, all else is a wrong request.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
@@ -55,6 +64,9 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     if let Some(MicroError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
+    }
+    if let Some(Unhappy::Missed(_)) = error.downcast_ref() {
+        return MISSED;
     }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),
         Verb::Micro(arguments) => cmd::micro::run(&arguments, &printer),
+        Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),
     };

@@ -60,12 +60,12 @@ fn the_document_has_every_sample_and_the_table_the_verdict() {
         let rig = Rig::new();
         let _server = rig.server(version);
         let dear = "md5(md5(md5(md5(i::text))))";
-        let found = document(&rig, &["abs(i)", dear, "--budget", "1s", "--rows", "3000"]);
+        let found = document(&rig, &["abs(i)", dear, "--budget", "3s", "--rows", "2000"]);
         assert_eq!(found["status"], "done");
         assert_eq!((&found["plan"]["rows"], &found["request"]["threshold"]), (&3000.into(), &0.01.into()));
         assert_eq!(of_config(&found, "cold").len(), 1);
         let rounds = of_config(&found, "round");
-        assert!(rounds.len() >= 10, "{}", rounds.len());
+        assert!(rounds.len() >= 15, "{}", rounds.len());
         for round in &rounds {
             let mut names = names(round);
             names.sort_unstable();
@@ -77,7 +77,7 @@ fn the_document_has_every_sample_and_the_table_the_verdict() {
         assert_eq!((&verdict["verdict"], &verdict["candidate"]), (&"regressed".into(), &dear.into()));
         assert!(verdict["difference"]["low"].as_f64().unwrap() > 0.0, "{verdict}");
 
-        let ran = done(&rig, &["abs(i)", dear, "--budget", "1s", "-q"]);
+        let ran = done(&rig, &["abs(i)", dear, "--budget", "3s", "-q"]);
         for said in ["ns per row", "slower", "noise: ", "the empty loop's", "(cold) round", "cut: mean"] {
             assert!(ran.stdout.contains(said), "{said}: {ran:#?}");
         }
@@ -211,7 +211,7 @@ fn results_go_into_schema_benchmark() {
                       (SELECT avg(seconds) / 1000 * 1e9 FROM benchmark.outcome o WHERE o.candidate = c.candidate)) > 1e-6";
         assert_eq!(server.number(differ), 0);
         let cut = "SELECT count(*) FROM benchmark.compare_outcome a JOIN benchmark.compare_outcome_threshold t \
-                   USING (run_id, candidate) WHERE t.sample_count <> a.sample_count - 2 * (a.sample_count / 10) \
+                   USING (run_id, candidate) WHERE t.sample_count <> a.sample_count - 2 * ((a.sample_count + 8) / 10) \
                       OR t.max_ns_per_row > a.max_ns_per_row OR t.min_ns_per_row < a.min_ns_per_row";
         assert_eq!(server.number(cut), 0);
 

@@ -28,6 +28,15 @@ pub fn latency(seconds: f64) -> String {
     }
 }
 
+/// A time in seconds for people, however short: `123 ns`, `9.99 µs`, then as a latency.
+pub fn time(seconds: f64) -> String {
+    match seconds * 1e9 {
+        nanoseconds @ ..999.5 => format!("{} ns", three_digits(nanoseconds)),
+        nanoseconds @ ..9_995.0 => format!("{} µs", three_digits(nanoseconds / 1e3)),
+        _ => latency(seconds),
+    }
+}
+
 /// A count for people: `746 k`, `7.46 M`.
 pub fn count(number: f64) -> String {
     match number {
@@ -74,6 +83,9 @@ mod tests {
         assert_eq!(latency(0.000_999_7), "1.00 ms");
         assert_eq!(latency(0.0123), "12.3 ms");
         assert_eq!(latency(0.9996), "1.00 s");
+        assert_eq!(time(0.000_000_123_4), "123 ns");
+        assert_eq!(time(0.000_000_999_6), "1.00 µs");
+        assert_eq!(time(0.000_012), latency(0.000_012));
         assert_eq!(count(5_340_000.0), "5.34 M");
         assert_eq!(count(12.0), "12");
         assert_eq!(grouped(1_234_567), "1,234,567");

@@ -2,6 +2,7 @@
 //!
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
+pub mod compare;
 pub mod human;
 mod latencies;
 pub mod paired;
@@ -15,7 +16,7 @@ pub use latencies::Latencies;
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
     Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,
-    Status, Trial, Unit,
+    Status, Trial, Unit, UnreadableRun,
 };
 pub use sample::Sample;
 pub use series::Series;

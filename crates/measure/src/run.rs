@@ -37,6 +37,31 @@ pub struct Run {
     pub notes: Vec<Note>,
 }
 
+/// Why a text is no run.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadableRun {
+    /// It is something else.
+    #[error("it is no run document of pgrig: {0}")]
+    Foreign(#[from] serde_json::Error),
+    /// Another release wrote it.
+    #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}")]
+    Format(u64),
+}
+
+impl Run {
+    /// Reads a run document.
+    ///
+    /// # Errors
+    /// [`UnreadableRun`].
+    pub fn read(text: &str) -> Result<Self, UnreadableRun> {
+        let document: serde_json::Value = serde_json::from_str(text)?;
+        match document["format_version"].as_u64() {
+            Some(version) if version != u64::from(FORMAT_VERSION) => Err(UnreadableRun::Format(version)),
+            _ => Ok(serde_json::from_value(document)?),
+        }
+    }
+}
+
 /// How far a run came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

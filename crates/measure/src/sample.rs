@@ -1,7 +1,9 @@
 //! Observations of the same thing.
 
+use serde::Serialize;
+
 /// Values that were observed under the same conditions: at least one, all finite, in ascending order.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample(Vec<f64>);
 
 impl Sample {
@@ -17,29 +19,15 @@ impl Sample {
         self.0.len()
     }
 
+    /// The values, in ascending order.
+    pub fn values(&self) -> &[f64] {
+        &self.0
+    }
+
     /// The middle value; of an even number the mean of the two in the middle.
     pub fn median(&self) -> f64 {
         let middle = self.0.len() / 2;
         if self.0.len() % 2 == 1 { self.0[middle] } else { f64::midpoint(self.0[middle - 1], self.0[middle]) }
-    }
-
-    /// The arithmetic mean.
-    pub fn mean(&self) -> f64 {
-        self.0.iter().sum::<f64>() / self.0.len() as f64
-    }
-
-    /// The standard deviation of what the values are a sample of (n - 1); 0 of a single value.
-    pub fn deviation(&self) -> f64 {
-        let mean = self.mean();
-        let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
-        (squares / (self.0.len() as f64 - 1.0).max(1.0)).sqrt()
-    }
-
-    /// Without the tenth of the values at either end.
-    #[must_use]
-    pub fn without_tails(&self) -> Self {
-        let tail = self.0.len() / 10;
-        Self(self.0[tail..self.0.len() - tail].to_vec())
     }
 
     /// The least value.
@@ -50,6 +38,25 @@ impl Sample {
     /// The greatest value.
     pub fn highest(&self) -> f64 {
         self.0[self.0.len() - 1]
+    }
+
+    /// The sum by the count.
+    pub fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The standard deviation, as PostgreSQL's stddev(); none of a single value.
+    pub fn deviation(&self) -> Option<f64> {
+        let mean = self.mean();
+        let squares: f64 = self.0.iter().map(|value| (value - mean).powi(2)).sum();
+        (self.0.len() > 1).then(|| (squares / (self.0.len() as f64 - 1.0)).sqrt())
+    }
+
+    /// Without what is below the 10th or above the 90th percentile, as PostgreSQL's percentile_cont() tells them;
+    /// none of two values, of which neither is between.
+    pub fn truncated(&self) -> Option<Self> {
+        let cut = (self.0.len() - 1).div_ceil(10);
+        (2 * cut < self.0.len()).then(|| Self(self.0[cut..self.0.len() - cut].to_vec()))
     }
 }
 
@@ -69,14 +76,22 @@ mod tests {
     }
 
     #[test]
-    fn tails_do_not_move_what_is_left() {
-        let sample = Sample::new((1..=20).map(f64::from).chain([1e6]).collect()).unwrap();
-        let cut = sample.without_tails();
-        assert_eq!((cut.count(), cut.lowest(), cut.highest()), (17, 3.0, 19.0));
-        assert!((cut.mean() - 11.0).abs() < 1e-12);
-        assert!((cut.deviation() - 25.5_f64.sqrt()).abs() < 1e-12, "{}", cut.deviation());
-        assert!(Sample::new(vec![3.0]).unwrap().deviation().abs() < 1e-12);
-        assert_eq!(Sample::new(vec![1.0, 2.0]).unwrap().without_tails().count(), 2);
+    fn tails_are_cut_as_the_article_does() {
+        let sample = |count: i32| Sample::new((1..=count).map(f64::from).collect()).unwrap();
+        for (count, first, last) in [(200, 21.0, 180.0), (20, 3.0, 18.0), (11, 2.0, 10.0), (3, 2.0, 2.0)] {
+            let kept = sample(count).truncated().unwrap();
+            assert_eq!((kept.lowest(), kept.highest()), (first, last), "{count}");
+        }
+        assert_eq!(sample(1).truncated(), Some(sample(1)));
+        assert_eq!(sample(2).truncated(), None);
+    }
+
+    #[test]
+    fn mean_and_deviation_are_those_of_sql() {
+        let sample = Sample::new(vec![2.0, 4.0, 4.0, 6.0]).unwrap();
+        assert!((sample.mean() - 4.0).abs() < 1e-12);
+        assert!((sample.deviation().unwrap() - (8.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Sample::new(vec![2.0]).unwrap().deviation(), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod micro_support;
 
 use std::future::pending;
+use std::time::Duration;
 
 use micro_support::{Server, expressions, on_each_release, request, statements};
 use workload::micro::{
@@ -251,6 +252,7 @@ fn every_round_has_every_arm_once() {
     on_each_release(async |server| {
         let mut request = expressions(&["abs(i)", "md5(md5(md5(md5(i::text))))", "abs(i)"]);
         request.rows = Some(2_000);
+        request.budget = Duration::from_secs(3);
         let outcome = measured(&server, &request).await;
         let roles: Vec<Role> = outcome.plan.arms.iter().map(|arm| arm.role).collect();
         let candidate = Role::Candidate;

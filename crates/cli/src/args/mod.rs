@@ -1,6 +1,7 @@
 //! The command line's shape. Help texts are these doc comments.
 
 mod blockio;
+mod compare;
 mod fill;
 mod micro;
 mod size;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
 pub(crate) use blockio::BlockioArgs;
+pub(crate) use compare::CompareArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
@@ -33,7 +35,8 @@ pub(crate) use size::SizeArgs;
         PGRIG_FETCH  never: do not download PostgreSQL (then give --pg-bin)\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE name a server, as the options do\n\n\
         Exit status:\n  \
-        0 done, 1 the server or the machine failed, 2 the request was wrong, 130 interrupted"
+        0 done, 1 the server or the machine failed, 2 the request was wrong,\n  \
+        3 a threshold was missed, 130 interrupted"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -70,6 +73,8 @@ pub(crate) enum Verb {
     Blockio(Box<BlockioArgs>),
     /// Which of some SQL expressions is cheaper, and by how many ns per row
     Micro(Box<MicroArgs>),
+    /// A verdict between two saved runs
+    Compare(CompareArgs),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
@@ -81,6 +86,7 @@ impl Verb {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
             Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
             Self::Micro(micro) => micro.json.as_deref() == Some("-"),
+            Self::Compare(compare) => compare.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }
@@ -142,6 +148,15 @@ impl EmbeddedArgs {
     pub(crate) fn any(&self) -> bool {
         let Self { instance, pg_version, pg_bin, profile, set } = self;
         instance.is_some() || pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
+    }
+}
+
+/// A share of something, given in percent: `5%`.
+fn share(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    match percent {
+        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("give a percentage above 0 and below 100, for example 5%".to_owned()),
     }
 }
 

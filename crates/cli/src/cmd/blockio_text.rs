@@ -334,14 +334,14 @@ pub(super) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
             found.step.title.to_owned(),
             latency(then),
             latency(now),
-            format!("{:+.1} %", (now / then - 1.0) * 100.0),
-            found.verdict.to_string(),
+            format!("{:+.1} %", (found.change.ratio - 1.0) * 100.0),
+            found.change.verdict.to_string(),
         ]);
     }
     align_right(&mut table, 1..4);
     let mut text = format!("\nbeside the baseline of {}\n\n{}", baseline.started_at(), trimmed(&table));
     let few = compared.iter().any(|found| found.baseline.count().min(found.candidate.count()) < 4);
-    if few && compared.iter().any(|found| found.verdict == Verdict::Inconclusive) {
+    if few && compared.iter().any(|found| found.change.verdict == Verdict::Inconclusive) {
         text += "\n\nfew trials tell little: give --trials 5 to both runs";
     }
     let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
@@ -349,8 +349,8 @@ pub(super) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
     if then != now {
         let _ = write!(text, "\nthe server was {then}, now it is {now}");
     }
-    for (name, then, now) in baseline.differing_settings(&run.environment.server.settings) {
-        let _ = write!(text, "\n{name} was {then}, now it is {now}");
+    for difference in baseline.differing_settings(&run.environment.server.settings) {
+        let _ = write!(text, "\n{difference}");
     }
     text
 }

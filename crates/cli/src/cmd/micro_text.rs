@@ -200,13 +200,13 @@ fn samples(outcome: &Outcome, per: &str) -> String {
     let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
     for (number, arm) in outcome.plan.arms.iter().enumerate() {
         let Some(all) = outcome.per_row(number) else { continue };
-        let cut = all.without_tails();
+        let cut = all.truncated().unwrap_or_else(|| all.clone());
         let figures =
-            |sample: &Sample| [sample.mean(), sample.deviation(), sample.lowest(), sample.highest()].map(ns);
+            |sample: &Sample| [sample.mean(), sd(sample), sample.lowest(), sample.highest()].map(ns);
         table.add_row([vec![short(&arm.name)], figures(&all).to_vec(), figures(&cut).to_vec()].concat());
     }
     align_right(&mut table, 1..9);
-    format!("{}\ncut: without the tenth of the samples at either end", trimmed(&table))
+    format!("{}\ncut: without what is below the 10th or above the 90th percentile", trimmed(&table))
 }
 
 /// What to do next.
@@ -270,19 +270,19 @@ pub(super) fn calibration(found: &Calibration) -> String {
     for point in &found.points {
         let per_row = point.seconds.iter().map(|seconds| seconds / point.rows as f64).collect();
         let Some(all) = Sample::new(per_row) else { continue };
-        let cut = all.without_tails();
-        if steadiest.is_none_or(|(_, deviation)| cut.deviation() < deviation) {
-            steadiest = Some((point.rows, cut.deviation()));
+        let cut = all.truncated().unwrap_or_else(|| all.clone());
+        if steadiest.is_none_or(|(_, deviation)| sd(&cut) < deviation) {
+            steadiest = Some((point.rows, sd(&cut)));
         }
         let spills = if point.spilled == 0 { "-".to_owned() } else { format!("{} blocks", point.spilled) };
         table.add_row([
             grouped(point.rows),
             all.count().to_string(),
-            ns(all.deviation()),
+            ns(sd(&all)),
             ns(all.mean()),
             ns(all.lowest()),
             ns(all.highest()),
-            ns(cut.deviation()),
+            ns(sd(&cut)),
             ns(cut.mean()),
             spills,
         ]);
@@ -291,7 +291,7 @@ pub(super) fn calibration(found: &Calibration) -> String {
     let name = found.plan.candidates().next().unwrap_or_default();
     let mut text = format!(
         "count({name}), per row, by the number of rows in a sample; in shuffled order\n\n{}\n\
-         cut: without the tenth of the samples at either end",
+         cut: without what is below the 10th or above the 90th percentile",
         trimmed(&table)
     );
     if let Some((rows, deviation)) = steadiest.filter(|_| found.points.len() > 1) {
@@ -351,4 +351,9 @@ fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+}
+
+/// The standard deviation; nothing scatters in a single value.
+fn sd(sample: &Sample) -> f64 {
+    sample.deviation().unwrap_or(0.0)
 }

@@ -3,6 +3,8 @@
 pub(crate) mod blockio;
 mod blockio_progress;
 mod blockio_text;
+pub(crate) mod compare;
+mod compare_text;
 pub(crate) mod fill;
 mod fill_text;
 mod ladder;

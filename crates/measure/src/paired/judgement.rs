@@ -9,7 +9,7 @@ use super::rounds::{Arm, Rounds};
 use crate::verdict::Verdict;
 
 /// With fewer rounds nothing is told.
-pub const FEWEST_ROUNDS: usize = 10;
+pub const FEWEST_ROUNDS: usize = 15;
 /// How often one difference or more may be told of candidates that do not differ.
 const FALSE_ALARMS: f64 = 0.05;
 /// An interval is narrow enough if it reaches so far to either side, as a share of the threshold: then a
@@ -52,7 +52,7 @@ pub struct Judgement {
     /// What A′ may be away from A, seconds per row. No smaller difference is told as one, and none is denied
     /// where this is more than `margin`.
     pub noise_floor: f64,
-    /// Whether differences of successive rounds hang together, so that they were resampled in blocks.
+    /// Whether differences of successive rounds hang together: then so many rounds tell less.
     pub autocorrelated: bool,
     /// How many more rounds a verdict would take, going by those so far; none if there is one, or it is out
     /// of reach, because the difference is almost the margin or too little of the noise floor is chance.
@@ -73,7 +73,7 @@ impl Judged {
 /// matters, as a share: 0.01 is 1 %. The same rounds and seed give the same result. None with fewer than
 /// [`FEWEST_ROUNDS`].
 ///
-/// Each pair costs 4000 resamples of all rounds: a millisecond or so for a hundred rounds.
+/// Each pair costs 2000 resamples of all rounds: milliseconds for a hundred of them.
 ///
 /// # Panics
 /// If a pair names a candidate that there is not.
@@ -81,41 +81,17 @@ pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u6
     if rounds.count() < FEWEST_ROUNDS {
         return None;
     }
-    let own: Vec<Estimate> = (0..rounds.candidates())
-        .map(|number| estimate(&rounds.own_times(Arm::Candidate(number)), seed))
-        .collect();
-    let whole = |arm| Column::new(&rounds.times(arm).collect::<Vec<_>>()).location();
-    let repeat = estimate(&rounds.differences(Arm::Repeat, Arm::Candidate(0)), seed);
-    let mut judgements: Vec<Judgement> = pairs
-        .iter()
-        .map(|&(baseline, candidate)| {
-            let has_own = own[baseline].low > 0.0;
-            let pair = Pair::new(rounds, baseline, candidate, seed);
-            let base = if has_own { own[baseline].value } else { whole(Arm::Candidate(baseline)) };
-            let longest = base.max(own[candidate].value);
-            // Noise grows with the time.
-            let noise = (whole(Arm::Candidate(baseline)) / whole(Arm::Candidate(0))).max(1.0);
-            let widest = pair.difference.half_width().max(repeat.half_width() * noise);
-            Judgement {
-                baseline,
-                candidate,
-                difference: pair.difference,
-                relative: has_own.then_some(pair.relative),
-                verdict: Verdict::Inconclusive,
-                margin: threshold * base,
-                noise_floor: repeat.reach() * noise,
-                autocorrelated: pair.block > 1,
-                rounds_needed: None,
-                is_narrow_enough: widest <= NARROW * threshold * longest,
-            }
-        })
-        .collect();
+    let ground = Ground::of(rounds, threshold, seed);
+    let mut judgements: Vec<Judgement> =
+        pairs.iter().map(|&(baseline, candidate)| ground.compare(baseline, candidate)).collect();
+    // Whether one pair differs depends on how many others there are.
     let differs = holm(&judgements);
     for (judgement, differs) in judgements.iter_mut().zip(differs) {
         judgement.verdict = judgement.verdict(differs);
         judgement.rounds_needed = judgement.rounds_needed(rounds.count(), pairs.len());
     }
     let empty = rounds.has_empty().then(|| estimate(&rounds.times(Arm::Empty).collect::<Vec<_>>(), seed));
+    let Ground { own, repeat, .. } = ground;
     Some(Judged { own, empty, repeat, drift: drift(rounds, threshold), pairs: judgements })
 }
 
@@ -127,27 +103,64 @@ fn estimate(values: &[f64], seed: u64) -> Estimate {
     interval(column.location(), &mut resampled, values.len(), block)
 }
 
-/// A candidate's difference from the baseline, in seconds and as a share of the baseline's own time.
-struct Pair {
-    difference: Estimate,
-    relative: Estimate,
-    block: usize,
+/// What all pairs are judged by.
+struct Ground<'a> {
+    rounds: &'a Rounds,
+    threshold: f64,
+    seed: u64,
+    /// Each candidate's own time, seconds per row.
+    own: Vec<Estimate>,
+    /// Each candidate's time with the empty loop in it, seconds per row.
+    whole: Vec<f64>,
+    /// A′ less A, seconds per row.
+    repeat: Estimate,
 }
 
-impl Pair {
-    fn new(rounds: &Rounds, baseline: usize, candidate: usize, seed: u64) -> Self {
-        let (baseline, candidate) = (Arm::Candidate(baseline), Arm::Candidate(candidate));
-        let differences = Column::new(&rounds.differences(candidate, baseline));
-        let own = Column::new(&rounds.own_times(baseline));
-        let block = differences.block();
-        let resampled = resample([&differences, &own], block, seed);
-        let mut seconds: Vec<f64> = resampled.iter().map(|[difference, _]| *difference).collect();
-        let mut shares: Vec<f64> = resampled.iter().map(|[difference, own]| difference / own).collect();
-        let (difference, own) = (differences.location(), own.location());
+impl<'a> Ground<'a> {
+    fn of(rounds: &'a Rounds, threshold: f64, seed: u64) -> Self {
+        let candidates = || (0..rounds.candidates()).map(Arm::Candidate);
+        let whole = |arm| Column::new(&rounds.times(arm).collect::<Vec<_>>()).location();
         Self {
-            difference: interval(difference, &mut seconds, rounds.count(), block),
-            relative: interval(difference / own, &mut shares, rounds.count(), block),
-            block,
+            rounds,
+            threshold,
+            seed,
+            own: candidates().map(|arm| estimate(&rounds.own_times(arm), seed)).collect(),
+            whole: candidates().map(whole).collect(),
+            repeat: estimate(&rounds.differences(Arm::Repeat, Arm::Candidate(0)), seed),
+        }
+    }
+
+    /// All of a judgement but what depends on the other pairs: it is inconclusive as yet.
+    fn compare(&self, baseline: usize, candidate: usize) -> Judgement {
+        let rounds = self.rounds;
+        let differences =
+            Column::new(&rounds.differences(Arm::Candidate(candidate), Arm::Candidate(baseline)));
+        let own = Column::new(&rounds.own_times(Arm::Candidate(baseline)));
+        let block = differences.block();
+        let resampled = resample([&differences, &own], block, self.seed);
+        let mut seconds: Vec<f64> = resampled.iter().map(|[difference, _]| *difference).collect();
+        let difference = interval(differences.location(), &mut seconds, rounds.count(), block);
+        let has_own = self.own[baseline].low > 0.0;
+        let relative = has_own.then(|| {
+            let mut shares: Vec<f64> = resampled.iter().map(|[difference, own]| difference / own).collect();
+            interval(difference.value / own.location(), &mut shares, rounds.count(), block)
+        });
+        let base = if has_own { self.own[baseline].value } else { self.whole[baseline] };
+        // Noise grows with the time.
+        let noise = (self.whole[baseline] / self.whole[0]).max(1.0);
+        let widest = difference.half_width().max(self.repeat.half_width() * noise);
+        let longest = base.max(self.own[candidate].value);
+        Judgement {
+            baseline,
+            candidate,
+            difference,
+            relative,
+            verdict: Verdict::Inconclusive,
+            margin: self.threshold * base,
+            noise_floor: self.repeat.reach() * noise,
+            autocorrelated: differences.is_autocorrelated(),
+            rounds_needed: None,
+            is_narrow_enough: widest <= NARROW * self.threshold * longest,
         }
     }
 }

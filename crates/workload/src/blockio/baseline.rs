@@ -1,12 +1,16 @@
 //! A saved run to compare with.
 
+use measure::compare::{Better, Change, Difference, differing_settings};
 use measure::human::bytes;
-use measure::{Run, Sample, Setting, Status, Trial, Verdict};
+use measure::{Run, Sample, Setting, Status, Trial};
 
 use super::error::BlockioError;
 use super::outcome::TOTAL;
 use super::request::Request;
 use super::step::{Step, steps};
+
+/// Differences of less than this, as a share of the baseline, do not matter.
+const THRESHOLD: f64 = 0.05;
 
 /// A `blockio` that was saved, of the same mode, size and number of clients.
 #[derive(Debug)]
@@ -24,7 +28,7 @@ pub struct Compared {
     /// Seconds that as many bytes take now.
     pub candidate: Sample,
     /// What that says.
-    pub verdict: Verdict,
+    pub change: Change,
 }
 
 impl Baseline {
@@ -34,17 +38,10 @@ impl Baseline {
     /// [`BlockioError::Baseline`].
     pub fn read(text: &str, request: &Request) -> Result<Self, BlockioError> {
         let refuse = |why: String| Err(BlockioError::Baseline(why));
-        let run: Run = match serde_json::from_str(text) {
+        let run = match Run::read(text) {
             Ok(run) => run,
-            Err(error) => return refuse(format!("it is no run document of pgrig: {error}")),
+            Err(error) => return refuse(error.to_string()),
         };
-        if run.format_version != measure::FORMAT_VERSION {
-            return refuse(format!(
-                "its format is version {}, this pgrig reads {}",
-                run.format_version,
-                measure::FORMAT_VERSION
-            ));
-        }
         if run.verb != "blockio" {
             return refuse(format!("it is a run of {}, not of blockio", run.verb));
         }
@@ -85,27 +82,15 @@ impl Baseline {
             .filter_map(|step| {
                 let baseline = Sample::new(seconds(&self.run.trials, step, heap(&self.run.trials)?))?;
                 let candidate = Sample::new(seconds(trials, step, heap(&self.run.trials)?))?;
-                let verdict = Verdict::of(&baseline, &candidate);
-                Some(Compared { step, baseline, candidate, verdict })
+                let change = Change::of(&baseline, &candidate, Better::Less, THRESHOLD)?;
+                Some(Compared { step, baseline, candidate, change })
             })
             .collect()
     }
 
-    /// Settings that were otherwise then: name, then, now.
-    pub fn differing_settings(&self, now: &[Setting]) -> Vec<(String, String, String)> {
-        let then = &self.run.environment.server.settings;
-        let value = |settings: &[Setting], name: &str| {
-            let found = settings.iter().find(|setting| setting.name == name);
-            found.map_or_else(|| "default".to_owned(), |setting| setting.value.clone())
-        };
-        let mut names: Vec<&String> = then.iter().chain(now).map(|setting| &setting.name).collect();
-        names.sort();
-        names.dedup();
-        names
-            .into_iter()
-            .map(|name| (name.clone(), value(then, name), value(now, name)))
-            .filter(|(_, then, now)| then != now)
-            .collect()
+    /// Settings that were otherwise then.
+    pub fn differing_settings(&self, now: &[Setting]) -> Vec<Difference> {
+        differing_settings(&self.run.environment.server.settings, now)
     }
 
     /// The server then.

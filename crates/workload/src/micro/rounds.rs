@@ -16,6 +16,9 @@ use super::{Observer, Outlook};
 /// pairs too.
 const NARROW: f64 = 0.5;
 
+/// A budget is exceeded by so many times at most, for as few rounds as tell anything.
+const EXCEEDED: u32 = 3;
+
 /// What one round came to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
@@ -44,7 +47,9 @@ pub(super) async fn run(
     let mut rounds = empty_rounds(plan);
     let mut next_look = FEWEST_ROUNDS;
     let started = Instant::now();
-    while started.elapsed() < request.budget {
+    let most =
+        |rounds: usize| if rounds < FEWEST_ROUNDS { EXCEEDED * request.budget } else { request.budget };
+    while started.elapsed() < most(rounds.count()) {
         let order = orders.next().unwrap_or_default();
         let done = round(bench, arms, plan, order, false).await?;
         add(&mut rounds, plan, &done);

@@ -1,4 +1,4 @@
--- Without the tenth of the samples at either end.
+-- Without the samples below the 10th and above the 90th percentile (as percentile_cont() tells them).
 CREATE VIEW benchmark.compare_outcome_threshold AS
 SELECT run_id,
        min(run_at) AS run_at,
@@ -14,5 +14,5 @@ SELECT run_id,
                row_number() OVER (PARTITION BY run_id, candidate ORDER BY seconds, round) AS place,
                count(*) OVER (PARTITION BY run_id, candidate) AS places
           FROM benchmark.outcome) AS ranked
- WHERE place > places / 10 AND place <= places - places / 10
+ WHERE place > (places + 8) / 10 AND place <= places - (places + 8) / 10
  GROUP BY run_id, candidate

@@ -1,0 +1,212 @@
+//! What was otherwise in another run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::run::{Environment, Run, Setting, Status};
+
+/// Something that was otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What: `server version`, `setting wal_level`, `request.size`, …
+    pub what: String,
+    /// As the baseline has it.
+    pub baseline: String,
+    /// As the candidate has it.
+    pub candidate: String,
+    /// Whether runs that differ in it do not compare: then results may differ by it alone.
+    pub hinders: bool,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} was {}, now it is {}", self.what, self.baseline, self.candidate)
+    }
+}
+
+/// Parts of a request that leave the work as it is: how often it is done, what is random in it, where tables
+/// go, what becomes of them.
+const SAME_WORK: [&str; 6] = ["trials", "seed", "schema", "keep", "memory", "budget"];
+/// Parts of a plan that follow from what was there before, or say the same in words.
+const NO_PLAN: [&str; 8] =
+    ["request", "reasons", "predicted", "needed", "memory", "dropped", "dropped_bytes", "create_schema"];
+/// Settings that say where a server is and what it is called, not how it works.
+const PLACES: [&str; 12] = [
+    "application_name",
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "listen_addresses",
+    "log_directory",
+    "log_filename",
+    "port",
+    "unix_socket_directories",
+];
+/// Memory may differ so much, as a share, on the same machine after it was started anew.
+const SAME_MEMORY: f64 = 0.01;
+/// Settings that are amounts of memory or disk may differ so much, as a share: some are chosen by what is free.
+const SAME_SIZE: f64 = 0.1;
+
+/// All that was otherwise, what matters most first.
+pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
+    let mut found = Found::default();
+    found.look("verb", &baseline.verb, &candidate.verb, true);
+    if baseline.verb == candidate.verb {
+        found.json("request", [&baseline.request, &candidate.request], |name| !SAME_WORK.contains(&name));
+    }
+    let [then, now] = [baseline, candidate].map(|run| run.status);
+    if [then, now] != [Status::Done; 2] {
+        // Even if both are the same: something is missing from each.
+        let what = "status".to_owned();
+        found.0.push(Difference { what, baseline: named(then), candidate: named(now), hinders: true });
+    }
+    found.environment(&baseline.environment, &candidate.environment);
+    if baseline.verb == candidate.verb {
+        let known = |run: &Run| match &run.plan {
+            Value::Object(fields) => {
+                let kept = fields.iter().filter(|(name, _)| !NO_PLAN.contains(&name.as_str()));
+                Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+            }
+            other => other.clone(),
+        };
+        found.json("plan", [&known(baseline), &known(candidate)], |_| false);
+    }
+    found.0
+}
+
+/// As in run documents.
+fn named(status: Status) -> String {
+    let name = match status {
+        Status::Unfinished => "unfinished",
+        Status::Done => "done",
+        Status::Failed => "failed",
+        Status::Interrupted => "interrupted",
+    };
+    name.to_owned()
+}
+
+/// Settings that were otherwise, by name; what is at its built-in default is `default`.
+pub fn differing_settings(then: &[Setting], now: &[Setting]) -> Vec<Difference> {
+    let by_name = |settings: &[Setting]| -> BTreeMap<String, String> {
+        settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
+    };
+    let mut found = Found::default();
+    found.each([by_name(then), by_name(now)], "default", |name, values| {
+        (format!("setting {name}"), !PLACES.contains(&name) && !are_like_sizes(values))
+    });
+    found.0
+}
+
+/// Whether both are amounts of bytes as SHOW prints them, and nearly the same.
+fn are_like_sizes([then, now]: [&str; 2]) -> bool {
+    let (Some(then), Some(now)) = (size(then), size(now)) else { return false };
+    (then - now).abs() <= SAME_SIZE * then
+}
+
+fn size(value: &str) -> Option<f64> {
+    let units = [("kB", 10), ("MB", 20), ("GB", 30), ("TB", 40)];
+    let (number, power) = units.iter().find_map(|(unit, power)| Some((value.strip_suffix(unit)?, *power)))?;
+    Some(number.parse::<f64>().ok()? * f64::powi(2.0, power))
+}
+
+#[derive(Default)]
+struct Found(Vec<Difference>);
+
+impl Found {
+    fn look(&mut self, what: &str, then: &str, now: &str, hinders: bool) {
+        if then != now {
+            let (baseline, candidate) = (then.to_owned(), now.to_owned());
+            self.0.push(Difference { what: what.to_owned(), baseline, candidate, hinders });
+        }
+    }
+
+    fn environment(&mut self, then: &Environment, now: &Environment) {
+        let (server, now_server) = (&then.server, &now.server);
+        if server.version_num == now_server.version_num {
+            self.look("server build", &server.version, &now_server.version, false);
+        } else {
+            let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
+            self.look("server version", &release(&server.version), &release(&now_server.version), true);
+        }
+        self.look("block size", &server.block_size.to_string(), &now_server.block_size.to_string(), true);
+        self.0.extend(differing_settings(&server.settings, &now_server.settings));
+        let (machine, now_machine) = (&then.client, &now.client);
+        self.look("operating system", &machine.system, &now_machine.system, true);
+        self.look("processor", &machine.cpu, &now_machine.cpu, true);
+        self.look("processors", &machine.cores.to_string(), &now_machine.cores.to_string(), true);
+        if machine.memory.abs_diff(now_machine.memory) as f64 > machine.memory as f64 * SAME_MEMORY {
+            self.look("memory", &machine.memory.to_string(), &now_machine.memory.to_string(), true);
+        }
+        let place = |environment: &Environment| match environment.server_is_local {
+            Some(true) => "on the client's machine",
+            Some(false) => "on another machine",
+            None => "not known",
+        };
+        self.look("the server's place", place(then), place(now), true);
+        if let (Some(disk), Some(now_disk)) = (&then.data_volume, &now.data_volume) {
+            let volume = |disk: &crate::run::Disk| format!("{} of {} bytes", disk.file_system, disk.size);
+            self.look("data volume", &volume(disk), &volume(now_disk), true);
+        }
+        self.look("transport", kind(&then.transport), kind(&now.transport), true);
+        self.look("database", &then.database, &now.database, false);
+        self.look("role", &then.role, &now.role, false);
+        self.look("pgrig", &then.pgrig, &now.pgrig, false);
+    }
+
+    /// Two JSON values, leaf by leaf; `hinders` is asked of a leaf's own name.
+    fn json(&mut self, root: &str, values: [&Value; 2], hinders: impl Fn(&str) -> bool) {
+        let leaves = values.map(|value| {
+            let mut all = BTreeMap::new();
+            leaves(root, value, &mut all);
+            all
+        });
+        self.each(leaves, "not there", |path, _| {
+            (path.to_owned(), hinders(path.rsplit('.').next().unwrap_or_default()))
+        });
+    }
+
+    fn each(
+        &mut self,
+        [then, now]: [BTreeMap<String, String>; 2],
+        missing: &str,
+        describe: impl Fn(&str, [&str; 2]) -> (String, bool),
+    ) {
+        let mut names: Vec<&String> = then.keys().chain(now.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            let [then, now] = [&then, &now].map(|all| all.get(name).map_or(missing, String::as_str));
+            let (what, hinders) = describe(name, [then, now]);
+            self.look(&what, then, now, hinders);
+        }
+    }
+}
+
+/// Where a Unix socket is tells nothing; a host does.
+fn kind(transport: &str) -> &str {
+    if transport.starts_with("unix socket") { "a unix socket" } else { transport }
+}
+
+fn leaves(path: &str, value: &Value, all: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                leaves(&format!("{path}.{name}"), value, all);
+            }
+        }
+        Value::Null => {}
+        value => {
+            all.insert(path.to_owned(), text(value));
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
