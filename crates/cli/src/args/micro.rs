@@ -20,18 +20,16 @@ const CALIBRATE_BUDGET: Duration = Duration::from_mins(1);
 /// Which of some SQL expressions is cheaper, and by how many ns per row
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Reads each candidate's plan first, and refuses what was folded into a constant or left out. Then times\n\
-        rounds of all candidates, the empty loop and the first candidate again, in shuffled and balanced order,\n\
-        and judges each round's differences: faster or slower by so many ns (with an interval), no change, or\n\
-        inconclusive. Needs no rights. After \"PostgreSQL: Accurately Benchmarking Features Which Take Very Little\n\
-        Time\".\n\n\
+    after_help = "Reads each candidate's plan first, and refuses what was folded into a constant or left out.\n\
+        Then times rounds of all candidates, the empty loop and the first candidate again, in\n\
+        shuffled and balanced order, and judges each round's differences: faster or slower by so\n\
+        many ns (with an interval), no change, or inconclusive. Needs no rights. After \"PostgreSQL:\n\
+        Accurately Benchmarking Features Which Take Very Little Time\".\n\n\
         Examples:\n  \
         pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
         pgrig micro 'md5(i::text)' 'sha256(i::text::bytea)' -d mydb --explain\n  \
-        pgrig micro --statement 'SELECT count(*) FROM generate_series(1, {rows})' \\\n              \
-        --statement 'SELECT sum(i) FROM generate_series(1, {rows}) g(i)'\n  \
-        pgrig micro --ddl 'CREATE TABLE {table} (id bigint PRIMARY KEY)' --ddl 'CREATE TABLE {table} (id bigint)' \\\n              \
-        --statement 'INSERT INTO {table} SELECT i FROM generate_series(1, {rows}) g(i)'\n  \
+        pgrig micro --statement 'SELECT count(*) FROM t' --statement 'SELECT count(id) FROM t'\n  \
+        pgrig micro --ddl 'CREATE TABLE {table} (n serial)' --ddl 'CREATE TABLE {table} (n int)'\n  \
         pgrig micro --suite uuid\n  \
         pgrig micro --calibrate\n"
 )]
