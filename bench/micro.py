@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--same", type=int, default=200, help="runs of the first kind")
     parser.add_argument("--known", type=int, default=50, help="runs of the second kind")
     parser.add_argument("--budget", default="10s", help="of a run of the first kind")
-    parser.add_argument("--known-budget", default="20s")
+    parser.add_argument("--known-budget", default="18s", help="of a run of the second kind: 20 s with all else")
     parser.add_argument("--sizes-budget", default="60s", help="of each number of rows")
     parser.add_argument("--threshold", default="1%", help="of the first and third kind")
     parser.add_argument("--known-threshold", default="0.5%", help="a difference that does not matter is none")

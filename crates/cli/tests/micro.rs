@@ -62,7 +62,7 @@ fn the_document_has_every_sample_and_the_table_the_verdict() {
         let dear = "md5(md5(md5(md5(i::text))))";
         let found = document(&rig, &["abs(i)", dear, "--budget", "3s", "--rows", "2000"]);
         assert_eq!(found["status"], "done");
-        assert_eq!((&found["plan"]["rows"], &found["request"]["threshold"]), (&3000.into(), &0.01.into()));
+        assert_eq!((&found["plan"]["rows"], &found["request"]["threshold"]), (&2000.into(), &0.01.into()));
         assert_eq!(of_config(&found, "cold").len(), 1);
         let rounds = of_config(&found, "round");
         assert!(rounds.len() >= 15, "{}", rounds.len());

@@ -58,20 +58,18 @@ impl Outcome {
         self.rounds.iter().map(|round| self.trial(round)).chain(verdicts).collect()
     }
 
-    /// One round, per row, so that runs with other numbers of rows compare; its observations are in the order in
-    /// which the arms ran.
+    /// One round; its observations are in the order in which the arms ran.
     fn trial(&self, round: &Round) -> Trial {
         let config = if round.cold { COLD } else { ROUND };
         let mut trial = Trial { config: config.to_owned(), ..Trial::default() };
-        let rows = self.plan.rows as f64;
         for &arm in &round.order {
             let name = &self.plan.arms[arm].name;
-            trial.observe(name, round.seconds[arm] / rows, Unit::Seconds);
+            trial.observe(name, round.seconds[arm], Unit::Seconds);
             if let Some(bytes) = round.wal[arm] {
-                trial.observe(&wal_name(name), bytes / rows, Unit::Bytes);
+                trial.observe(&wal_name(name), bytes, Unit::Bytes);
             }
         }
-        trial.observe("rows", rows, Unit::Rows);
+        trial.observe("rows", self.plan.rows as f64, Unit::Rows);
         trial
     }
 
