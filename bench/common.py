@@ -90,7 +90,7 @@ def timed(command, environment=None):
     also the run document, of others the last line that they said."""
     with tempfile.TemporaryDirectory() as scratch:
         document = Path(scratch) / "run.json"
-        if command[1] in ("fill", "blockio"):
+        if command[1] in ("fill", "blockio", "tps"):
             command = [*command, "--json", str(document)]
         started = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment)

@@ -32,9 +32,55 @@ impl FromStr for Length {
     }
 }
 
+/// As pgbench's options have it: `30` is 30 seconds, as `30s` is.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    without_unit(text, "s")
+}
+
+/// As pgbench's -L has it: `20` is 20 milliseconds, as `20ms` is.
+pub(crate) fn milliseconds(text: &str) -> Result<Duration, String> {
+    without_unit(text, "ms")
+}
+
+/// The same as [`seconds`], and nothing at all too.
+pub(crate) fn seconds_or_none(text: &str) -> Result<Duration, String> {
+    if matches!(text.trim(), "0" | "0s") { Ok(Duration::ZERO) } else { seconds(text) }
+}
+
+/// The same as [`seconds`], in whole ones.
+pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
+    let duration = seconds(text)?;
+    match duration.subsec_nanos() {
+        0 => Ok(duration.as_secs()),
+        _ => Err(format!("\"{text}\": whole seconds only, since they are what is counted")),
+    }
+}
+
+fn without_unit(text: &str, unit: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let is_number = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let text = if is_number { &format!("{text}{unit}") } else { text };
+    text.parse().map(|Length(duration)| duration)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn units_may_be_left_out_where_pgbench_has_none() {
+        assert_eq!(seconds("30"), Ok(Duration::from_secs(30)));
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(seconds("5min"), Ok(Duration::from_mins(5)));
+        assert_eq!(milliseconds("20"), Ok(Duration::from_millis(20)));
+        assert_eq!(milliseconds("2s"), Ok(Duration::from_secs(2)));
+        assert_eq!(seconds_or_none("0"), Ok(Duration::ZERO));
+        assert_eq!(whole_seconds("5s"), Ok(5));
+        assert!(whole_seconds("0.5").unwrap_err().contains("whole seconds"));
+        for text in ["0", "", ".", "-1", "1..2"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn durations_are_read_as_people_write_them() {

@@ -8,6 +8,8 @@ use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
+use workload::tps::TpsError;
+use workload::tps::matrix::MatrixError;
 
 use crate::printer::Printer;
 
@@ -24,9 +26,15 @@ pub(crate) struct Usage(pub(crate) String);
 /// What was asked for was done, and yet did not end well. What was found has been printed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unhappy {
-    /// Thresholds were missed: what was found.
+    /// Thresholds of --fail-if were missed, or --fail-on came true: what was found.
     #[error("{}", .0.join("\n"))]
     Missed(Vec<String>),
+    /// Clients or the server were lost: why.
+    #[error("{0}")]
+    Lost(String),
+    /// The user ended it.
+    #[error("interrupted: what was measured until then is above")]
+    Interrupted,
 }
 
 /// Prints clap's own message: help and version are results, all else is a wrong request.
@@ -65,13 +73,24 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(MicroError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
-    if let Some(Unhappy::Missed(_)) = error.downcast_ref() {
-        return MISSED;
+    match error.downcast_ref() {
+        Some(Unhappy::Missed(_)) => return MISSED,
+        Some(Unhappy::Lost(_)) => return FAILED,
+        Some(Unhappy::Interrupted) => return INTERRUPTED,
+        None => {}
+    }
+    if let Some(TpsError::Interrupted) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
+    if error.downcast_ref().is_some_and(MatrixError::is_interrupt) {
+        return INTERRUPTED;
     }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
         || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
         || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
+        || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
+        || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

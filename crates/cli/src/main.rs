@@ -8,9 +8,11 @@ mod interrupt;
 mod mark;
 mod printer;
 mod progress;
+mod recovery;
 mod runs;
 mod size;
 mod target;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -23,10 +25,12 @@ fn main() -> ExitCode {
         Err(error) => return exit::usage(&error),
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
+    recovery::sweep(&printer);
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),
         Verb::Micro(arguments) => cmd::micro::run(&arguments, &printer),
+        Verb::Tps(arguments) => cmd::tps::run(&arguments, &printer),
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),

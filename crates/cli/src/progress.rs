@@ -261,7 +261,7 @@ pub(crate) fn title(step: InitStep) -> &'static str {
 }
 
 /// Seconds as `7 s`, `3:05 min` or `2:10 h`.
-fn clock(seconds: f64) -> String {
+pub(crate) fn clock(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration to display")]
     let whole = seconds.max(0.0).round() as u64;
     match whole {

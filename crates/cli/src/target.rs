@@ -1,27 +1,41 @@
 //! Which server a verb works on: the one that was named, or the embedded one.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
 use pgserver::{Home, Instance, Running, Spec};
-use workload::connect::{ConnectOptions, Connection, Target, resolve};
+use workload::connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use workload::fill::DataDirectory;
 use workload::server::differing_settings;
+use workload::settings::{Place, Restart};
+use workload::tps::matrix::{Ground, Restarter};
 
 use crate::args::{EmbeddedArgs, ServerChoice};
 use crate::exit::Usage;
 use crate::printer::Printer;
+use crate::recovery;
 
 /// The server that a verb works on. An embedded one that was started for it stops with it.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
-    embedded: Option<Embedded>,
+    kind: Kind,
+}
+
+/// Whose server it is.
+enum Kind {
+    Embedded(Embedded),
+    /// Somebody else's, and how to get there again.
+    Named {
+        recipe: String,
+    },
 }
 
 /// pgrig's own server, running.
 struct Embedded {
-    instance: String,
-    running: Running,
+    instance: Instance,
+    /// A restart replaces it.
+    running: Mutex<Running>,
 }
 
 /// Finds the server, and starts the embedded one if that is meant.
@@ -44,15 +58,15 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> a
     }
     if named || !choice.embedded.any() && options.names_a_server(&env) {
         let target = resolve(&options, &env)?;
-        return Ok(Chosen { target, embedded: None });
+        return Ok(Chosen { target, kind: Kind::Named { recipe: recipe(&options, &env)? } });
     }
     let instance = Instance::open(home, spec(&choice.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
     announce(&running, home, printer);
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
-    let embedded = Embedded { instance: instance.name().to_owned(), running };
-    Ok(Chosen { target, embedded: Some(embedded) })
+    recovery::put_back_own(home, instance.name(), &target, printer)?;
+    Ok(Chosen { target, kind: Kind::Embedded(Embedded { instance, running: Mutex::new(running) }) })
 }
 
 /// What the arguments ask of an instance.
@@ -111,8 +125,9 @@ impl Chosen {
         for warning in self.target.warnings().iter().chain(connection.warnings()) {
             printer.warn(warning);
         }
-        if let Some(embedded) = &self.embedded {
-            assert_settings(&connection, &embedded.running).await?;
+        if let Kind::Embedded(embedded) = &self.kind {
+            let settings = embedded.running().settings().to_vec();
+            assert_settings(&connection, &settings).await?;
         }
         Ok(connection)
     }
@@ -122,40 +137,92 @@ impl Chosen {
     /// # Errors
     /// If that is said of pgrig's own server.
     pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
-        match (&self.embedded, named) {
-            (Some(_), Some(_)) => Err(Usage(
+        match (&self.kind, named) {
+            (Kind::Embedded(_), Some(_)) => Err(Usage(
                 "pgrig knows where its own server's data directory is: leave out --data-directory".to_owned(),
             )),
-            (Some(embedded), None) => Ok(DataDirectory::Own(embedded.running.data_dir())),
-            (None, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
-            (None, None) => Ok(DataDirectory::Asked),
+            (Kind::Embedded(embedded), None) => Ok(DataDirectory::Own(embedded.running().data_dir())),
+            (Kind::Named { .. }, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
+            (Kind::Named { .. }, None) => Ok(DataDirectory::Asked),
         }
     }
 
     /// The embedded instance's name, if it was started for this verb and stops with it.
     pub(crate) fn stopped_instance(&self) -> Option<&str> {
-        let stopping = self.embedded.as_ref().filter(|embedded| !embedded.running.leaves_running());
-        stopping.map(|embedded| embedded.instance.as_str())
+        match &self.kind {
+            Kind::Embedded(own) if !own.running().leaves_running() => Some(own.instance.name()),
+            _ => None,
+        }
+    }
+
+    /// The server, for a journal of what is changed there.
+    pub(crate) fn place(&self) -> Place {
+        match &self.kind {
+            Kind::Embedded(embedded) => Place::Own(embedded.instance.name().to_owned()),
+            Kind::Named { recipe } => Place::Named(recipe.clone()),
+        }
+    }
+
+    /// Whose server it is, and whether it may be restarted.
+    pub(crate) fn ground(&self) -> Ground {
+        match &self.kind {
+            Kind::Named { .. } => {
+                Ground { is_own: false, restart: Restart::Impossible("pgrig restarts only its own server") }
+            }
+            Kind::Embedded(embedded) if embedded.running().leaves_running() => Ground {
+                is_own: true,
+                restart: Restart::Impossible(
+                    "this one runs for others too: stop it (pgrig server stop), and it is started for this alone",
+                ),
+            },
+            Kind::Embedded(_) => Ground { is_own: true, restart: Restart::Possible },
+        }
     }
 
     /// Leaves the server as it was found.
     pub(crate) fn release(self, printer: &Printer) -> anyhow::Result<()> {
-        match self.embedded {
-            Some(embedded) => Ok(embedded.running.stop_telling(&|event| printer.say(event))?),
-            None => Ok(()),
+        match self.kind {
+            Kind::Embedded(embedded) => {
+                let running = embedded.running.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Ok(running.stop_telling(&|event| printer.say(event))?)
+            }
+            Kind::Named { .. } => Ok(()),
         }
     }
 
     /// The embedded server's log, for hints.
     pub(crate) fn log(&self) -> Option<PathBuf> {
-        self.embedded.as_ref().map(|embedded| embedded.running.log_path())
+        match &self.kind {
+            Kind::Embedded(embedded) => Some(embedded.running().log_path()),
+            Kind::Named { .. } => None,
+        }
+    }
+}
+
+impl Embedded {
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Restarter for Chosen {
+    fn restart(&self, settings: &[(String, String)]) -> Result<(), String> {
+        match &self.kind {
+            Kind::Embedded(embedded) => {
+                let restarted = embedded.instance.restart(&mut embedded.running(), settings, &|_| ());
+                restarted.map_err(|error| error.to_string())
+            }
+            Kind::Named { .. } => Err("it is not pgrig's own".to_owned()),
+        }
     }
 }
 
 /// SHOW must agree with what the server was started with, or results would be labelled wrongly.
-pub(crate) async fn assert_settings(connection: &Connection, running: &Running) -> anyhow::Result<()> {
-    let differing =
-        differing_settings(&connection.client, running.settings()).await.context("cannot read settings")?;
+pub(crate) async fn assert_settings(
+    connection: &Connection,
+    settings: &[(String, String)],
+) -> anyhow::Result<()> {
+    let differing = differing_settings(&connection.client, settings).await.context("cannot read settings")?;
     let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
     anyhow::bail!(
         "{name} is {active}, not {expected} as this instance was started with (ALTER SYSTEM, or ALTER ROLE \

@@ -3,6 +3,7 @@
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
 pub mod compare;
+mod estimate;
 pub mod human;
 mod latencies;
 pub mod paired;
@@ -10,14 +11,17 @@ mod rate;
 mod run;
 mod sample;
 mod series;
+mod threshold;
 mod verdict;
 
-pub use latencies::Latencies;
+pub use estimate::{Estimate, Interval, IntervalKind};
+pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
-    Disk, Environment, Event, FORMAT_VERSION, Machine, Note, Observation, Run, SCHEMA, Server, Setting,
-    Status, Trial, Unit, UnreadableRun,
+    Disk, Environment, Event, FORMAT_VERSION, Histogram, Machine, Note, Observation, Run, SCHEMA, Server,
+    Setting, Status, Trial, Unit, UnreadableRun,
 };
 pub use sample::Sample;
 pub use series::Series;
+pub use threshold::{Finding, Metrics, Threshold, ThresholdError};
 pub use verdict::Verdict;

@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::latencies::Latencies;
 use crate::series::Series;
 
 /// Version of the document's format. It goes up when a reader of the previous one would misread.
@@ -89,6 +90,18 @@ pub struct Trial {
     /// What happened when, oldest first; none in documents from before there were events.
     #[serde(default)]
     pub events: Vec<Event>,
+    /// Distributions of what was observed very often; none in documents from before there were any.
+    #[serde(default)]
+    pub histograms: Vec<Histogram>,
+}
+
+/// A distribution of latencies, to be merged with others or asked for further percentiles.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// What was observed, as the observations that follow from it begin: `latency`, `script-1-latency`, …
+    pub name: String,
+    /// An HDR histogram; in the document it is base64 of the compressed V2 format, in nanoseconds.
+    pub latencies: Latencies,
 }
 
 /// Something that happened in the course of a trial.

@@ -95,6 +95,28 @@ fn transactions_per_second_are_derived_and_more_is_better() {
     assert!((tps.baseline.median() - 100.15).abs() < 1e-9, "{tps:#?}");
 }
 
+#[test]
+fn samples_of_micro_are_by_row() {
+    let micro = |rows: f64| {
+        let mut run = run(1.0);
+        run.verb = "micro".into();
+        for (number, trial) in run.trials.iter_mut().enumerate() {
+            trial.config = if number == 0 { "cold".into() } else { "round".into() };
+            trial.observations.clear();
+            trial.observe("md5", 1e-7 * rows, Unit::Seconds);
+            trial.observe("md5-wal", 72.0 * rows, Unit::Bytes);
+            trial.observe("rows", rows, Unit::Rows);
+        }
+        run.trials.extend(run.trials[1..].to_vec());
+        run
+    };
+    let comparison = compared(&micro(1e5), &micro(3e5));
+    let [time, wal] = &comparison.compared[..] else { panic!("{comparison:#?}") };
+    assert!((time.candidate.median() - 1e-7).abs() < 1e-12 && (wal.candidate.median() - 72.0).abs() < 1e-9);
+    assert_eq!((time.figure.config.as_str(), time.candidate.count()), ("round", 6));
+    assert_eq!((time.change.verdict, wal.change.verdict), (Verdict::NoChange, Verdict::NoChange));
+}
+
 /// What is told of a run that was changed, and whether that hinders.
 fn told(change: impl Fn(&mut Run)) -> (String, bool) {
     let mut candidate = run(1.0);

@@ -1,8 +1,10 @@
 //! The run document against its JSON Schema; `cli`'s tests check documents of real runs.
 
+use std::time::Duration;
+
 use measure::{
-    Disk, Environment, FORMAT_VERSION, Machine, Note, Run, SCHEMA, Series, Server, Setting, Status, Trial,
-    Unit,
+    Disk, Environment, FORMAT_VERSION, Histogram, Latencies, Machine, Note, Run, SCHEMA, Series, Server,
+    Setting, Status, Trial, Unit,
 };
 use serde_json::{Value, json};
 
@@ -13,6 +15,9 @@ fn run() -> Run {
     let mut sent = Series::new("rows-sent", Unit::Seconds, Unit::Rows);
     sent.points.extend([(1.0, 610.0), (1.25, 122.0)]);
     trial.series.push(sent);
+    let mut latencies = Latencies::default();
+    latencies.record(Duration::from_micros(118));
+    trial.histograms.push(Histogram { name: "latency".into(), latencies });
     Run {
         format_version: FORMAT_VERSION,
         id: "20261121T120000Z-fill-1a2b".into(),
@@ -58,11 +63,14 @@ fn a_run_fits_the_schema_and_reads_back_the_same() {
 }
 
 #[test]
-fn documents_from_before_there_were_series_are_read() {
+fn documents_from_before_there_were_series_and_histograms_are_read() {
     let mut document = serde_json::to_value(run()).unwrap();
-    document["trials"][0].as_object_mut().unwrap().remove("series");
+    for field in ["series", "events", "histograms"] {
+        document["trials"][0].as_object_mut().unwrap().remove(field);
+    }
     assert!(is_valid(&document));
-    assert_eq!(serde_json::from_value::<Run>(document).unwrap().trials[0].series, []);
+    let read = serde_json::from_value::<Run>(document).unwrap().trials.remove(0);
+    assert_eq!((read.series, read.events, read.histograms), (vec![], vec![], vec![]));
 }
 
 #[test]
@@ -78,6 +86,8 @@ fn the_schema_refuses_what_a_reader_could_not_use() {
     spoil("/trials/0/observations/0/value", json!("1"));
     spoil("/trials/0/series/0/y_unit", json!("MB/s"));
     spoil("/trials/0/series/0/points/1", json!([1.25]));
+    spoil("/trials/0/histograms/0/latencies", json!("no base64!"));
+    spoil("/trials/0/histograms/0", json!({ "name": "latency" }));
     spoil("/environment/server/version_num", json!(90_600));
     spoil("/environment/transport", json!("carrier pigeon"));
 }

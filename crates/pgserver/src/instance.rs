@@ -125,6 +125,19 @@ impl Instance {
         launch::attach_or_start(self, Lifetime::Detached, events)
     }
 
+    /// Restarts its server, which this process must have started, with these settings on top of its own, for this
+    /// time. Nobody else can take the instance meanwhile. If it does not start with them, it is started without.
+    ///
+    /// # Errors
+    /// [`Error::RunsDifferently`] if others share the server, [`Error::ReservedSetting`] and the like for settings
+    /// that nobody may give; else why it did not start.
+    pub fn restart(&self, running: &mut Running, set: &[(String, String)], events: Events) -> Result<()> {
+        for (name, value) in set {
+            profile::validate(name, value)?;
+        }
+        launch::restart(self, running, set, events)
+    }
+
     /// What it is doing. Reads files only.
     ///
     /// # Errors

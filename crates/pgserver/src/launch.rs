@@ -52,7 +52,7 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
         if let Some(running) = settle(instance, events)? {
             return Ok(running);
         }
-        match start(instance, lifetime, &account, events) {
+        match start(instance, lifetime, &account, &[], events) {
             Ok(started) => break started,
             Err(Failure::AlreadyRunning(_)) if begin.elapsed() < SETTLE => {}
             Err(failure) => return Err(failure.into_error()),
@@ -63,6 +63,32 @@ pub(crate) fn attach_or_start(instance: &Instance, lifetime: Lifetime, events: E
     }
     // A detached server needs neither: it goes on when they are dropped.
     Ok(running)
+}
+
+/// See [`Instance::restart`].
+pub(crate) fn restart(
+    instance: &Instance,
+    running: &mut Running,
+    set: &[(String, String)],
+    events: Events,
+) -> Result<()> {
+    let Some(lock) = running.end(events)? else {
+        return Err(Error::RunsDifferently {
+            instance: instance.name().to_owned(),
+            runs: "other users, who share it".to_owned(),
+            asked: "this one alone, which a restart needs".to_owned(),
+        });
+    };
+    let account = Account::of_data(&instance.data())?;
+    let begin = |set| start(instance, Lifetime::Owned, &account, set, events).map_err(Failure::into_error);
+    let (started, failed) = match begin(set) {
+        Ok(started) => (started, None),
+        Err(error) => (begin(&[])?, Some(error)),
+    };
+    let (fresh, postmaster) = started;
+    *running = fresh;
+    running.owned = Some((postmaster, lock));
+    failed.map_or(Ok(()), Err)
 }
 
 /// With the lock held: a server that is there is one to attach to once it is up, or one whose pgrig
@@ -122,11 +148,12 @@ fn attach(instance: &Instance) -> Result<Option<Running>> {
     }))
 }
 
-/// With the lock held and no server there.
+/// With the lock held and no server there; `set` comes on top of its settings, for this time.
 fn start(
     instance: &Instance,
     lifetime: Lifetime,
     account: &Account,
+    set: &[(String, String)],
     events: Events,
 ) -> Result<(Running, Postmaster), Failure> {
     clear_leftovers(&instance.dir, events)?;
@@ -144,6 +171,7 @@ fn start(
         initdb::create(&instance.dir, &binaries, account)?;
     }
     let mut config = instance.config(&binaries, source)?;
+    config.set.extend_from_slice(set);
     events(Event::Starting { instance: instance.name().to_owned(), version: binaries.version().to_string() });
     let begin = Instant::now();
     let mut attempts = 0;

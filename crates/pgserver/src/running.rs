@@ -142,18 +142,18 @@ impl Running {
     /// # Errors
     /// As for [`Running::stop`].
     pub fn stop_telling(mut self, events: Events) -> Result<()> {
-        self.end(events)
+        self.end(events).map(drop)
     }
 
-    fn end(&mut self, events: Events) -> Result<()> {
+    /// Ends the server, if this process started it; who then still holds the instance.
+    pub(crate) fn end(&mut self, events: Events) -> Result<Option<InUse>> {
         let Some((mut postmaster, lock)) = self.owned.take() else {
-            return Ok(());
+            return Ok(None);
         };
         let ended = postmaster.stop(&self.dir, events)?;
         crate::launch::clear_leftovers(&self.dir, events)?;
         ServerRecord::remove(&self.dir);
-        drop(lock);
-        if ended.success() { Ok(()) } else { Err(self.died(&postmaster, &ended.to_string())) }
+        if ended.success() { Ok(Some(lock)) } else { Err(self.died(&postmaster, &ended.to_string())) }
     }
 
     fn died(&self, postmaster: &Postmaster, how: &str) -> Error {

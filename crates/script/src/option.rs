@@ -73,6 +73,16 @@ impl Definition {
         }
         Ok(Self { name: name.to_owned(), text: text.to_owned() })
     }
+
+    /// The variable.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its value, as given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
 }
 
 #[cfg(test)]

@@ -61,6 +61,11 @@ impl Source {
     pub fn text(&self) -> &str {
         &self.text
     }
+
+    /// How often it is chosen, compared with the others.
+    pub fn weight(&self) -> u32 {
+        self.weight
+    }
 }
 
 #[cfg(test)]

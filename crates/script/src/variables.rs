@@ -70,7 +70,7 @@ pub(crate) fn is_valid(name: &str) -> bool {
 }
 
 /// One client's variables. They keep their values from one transaction to the next.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Variables {
     names: Arc<Names>,
     values: Vec<Variable>,
@@ -86,6 +86,18 @@ enum Variable {
         text: String,
         value: Option<Value>,
     },
+}
+
+impl Clone for Variables {
+    fn clone(&self) -> Self {
+        Self { names: Arc::clone(&self.names), values: self.values.clone() }
+    }
+
+    /// Uses the memory again: transactions that may have to be repeated keep a copy each time.
+    fn clone_from(&mut self, source: &Self) {
+        self.names.clone_from(&source.names);
+        self.values.clone_from(&source.values);
+    }
 }
 
 impl Variables {

@@ -10,5 +10,7 @@ pub mod machine;
 pub mod micro;
 pub mod quote;
 pub mod server;
+pub mod settings;
+pub mod surroundings;
 pub mod tps;
 pub mod volume;

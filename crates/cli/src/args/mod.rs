@@ -5,10 +5,13 @@ mod compare;
 mod fill;
 mod micro;
 mod size;
+mod tps;
+mod tps_matrix;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
@@ -17,6 +20,7 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
+pub(crate) use tps::TpsArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
 ///
@@ -53,13 +57,29 @@ pub(crate) struct Cli {
 
 /// Reads the command line; a level of `fill` stands for its flags.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let cli = Cli::try_parse_from(arguments)?;
+    let cli = Cli::try_parse_from(arguments).map_err(|error| remedied(arguments, error))?;
     match &cli.verb {
         Verb::Fill(fill) => match fill.level {
             Some(level) => Cli::try_parse_from(fill::with_level(arguments, level)),
             None => Ok(cli),
         },
         _ => Ok(cli),
+    }
+}
+
+/// With what to use instead, if it is an option of pgbench's that `tps` does not have.
+fn remedied(arguments: &[OsString], error: clap::Error) -> clap::Error {
+    let verb = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
+        _ => return error,
+    };
+    match tps::instead_of(unknown).filter(|_| verb.is_some_and(|verb| verb == "tps")) {
+        Some(instead) => {
+            let text = format!("pgrig tps has no {unknown}: {instead}\n");
+            clap::Error::raw(ErrorKind::UnknownArgument, text)
+        }
+        None => error,
     }
 }
 
@@ -73,6 +93,8 @@ pub(crate) enum Verb {
     Blockio(Box<BlockioArgs>),
     /// Which of some SQL expressions is cheaper, and by how many ns per row
     Micro(Box<MicroArgs>),
+    /// Transactions per second and latency of pgbench scripts
+    Tps(Box<TpsArgs>),
     /// A verdict between two saved runs
     Compare(CompareArgs),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
@@ -86,6 +108,7 @@ impl Verb {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
             Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
             Self::Micro(micro) => micro.json.as_deref() == Some("-"),
+            Self::Tps(tps) => tps.json.as_deref() == Some("-"),
             Self::Compare(compare) => compare.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),

@@ -12,6 +12,7 @@ use workload::connect::Target;
 
 use crate::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::printer::Printer;
+use crate::recovery;
 use crate::target::{self, assert_settings};
 
 /// Does what the arguments say.
@@ -31,18 +32,24 @@ fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> 
     let spec = Spec { tcp: tcp.then_some(true), ..target::spec(embedded) };
     let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
     target::announce(&running, home, printer);
+    let instance = embedded.instance.as_deref().unwrap_or("default");
+    recovery::put_back_own(home, instance, &target(&running), printer)?;
     check(&running)?;
     let connection = running.connection();
     printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;
     Ok(())
 }
 
+fn target(running: &Running) -> Target {
+    let at = running.connection();
+    Target::embedded(&at.socket_dir, at.port, at.user, at.database)
+}
+
 /// Asserts with SHOW that the settings are in force.
 fn check(running: &Running) -> anyhow::Result<()> {
-    let at = running.connection();
-    let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
+    let target = target(running);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async { assert_settings(&target.connect().await?, running).await })
+    runtime.block_on(async { assert_settings(&target.connect().await?, running.settings()).await })
 }
 
 fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {

@@ -27,12 +27,22 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Parts of a request that leave the work as it is: how often it is done, what is random in it, where tables
-/// go, what becomes of them.
-const SAME_WORK: [&str; 6] = ["trials", "seed", "schema", "keep", "memory", "budget"];
-/// Parts of a plan that follow from what was there before, or say the same in words.
-const NO_PLAN: [&str; 8] =
-    ["request", "reasons", "predicted", "needed", "memory", "dropped", "dropped_bytes", "create_schema"];
+/// Parts of a request that leave the work as it is: how often it is done, how it is judged, what is random in
+/// it, where tables go, what becomes of them.
+const SAME_WORK: [&str; 9] =
+    ["trials", "seed", "schema", "keep", "memory", "budget", "threshold", "fail_if", "anyway"];
+/// Parts of a plan that follow from what was there before, are left to chance, or say the same in words.
+const NO_PLAN: [&str; 9] = [
+    "rounds",
+    "request",
+    "reasons",
+    "predicted",
+    "needed",
+    "memory",
+    "dropped",
+    "dropped_bytes",
+    "create_schema",
+];
 /// Settings that say where a server is and what it is called, not how it works.
 const PLACES: [&str; 12] = [
     "application_name",

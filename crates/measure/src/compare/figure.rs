@@ -15,6 +15,8 @@ pub struct Figure {
     pub name: String,
     /// What it is counted in.
     pub unit: FigureUnit,
+    /// Whether it is by row: where pgrig chose how many rows to time, which is otherwise on another day.
+    pub per_row: bool,
 }
 
 /// Units of what is compared.
@@ -33,6 +35,11 @@ pub enum FigureUnit {
 const TPS: &str = "tps";
 const SUCCEEDED: &str = "succeeded";
 const ELAPSED: &str = "elapsed";
+/// The verb whose samples are of so many rows as pgrig thinks fit …
+const MICRO: &str = "micro";
+/// … with the observation that says how many, and the configuration of the round that only warms up.
+const ROWS: &str = "rows";
+const COLD: &str = "cold";
 /// Seconds that explain a result and are none: what was waited for within a step, what else kept the machine
 /// busy, what pgrig spent as it was told to.
 const EXPLANATIONS: [&str; 5] = ["-read-time", "-write-time", "machine-", "disk-", "probing"];
@@ -54,6 +61,9 @@ impl Figure {
 
     fn value(&self, trial: &Trial) -> Option<f64> {
         match self.unit {
+            FigureUnit::Seconds | FigureUnit::Bytes if self.per_row => {
+                Some(trial.value(&self.name)? / trial.value(ROWS)?)
+            }
             FigureUnit::Seconds | FigureUnit::Bytes => trial.value(&self.name),
             FigureUnit::PerSecond => Some(trial.value(SUCCEEDED)? / trial.value(ELAPSED)?),
         }
@@ -63,7 +73,8 @@ impl Figure {
 /// All figures of a run, in the order in which they come first.
 pub(super) fn figures(run: &Run) -> Vec<Figure> {
     let mut all: Vec<Figure> = Vec::new();
-    for trial in &run.trials {
+    let per_row = run.verb == MICRO;
+    for trial in run.trials.iter().filter(|trial| !per_row || trial.config != COLD) {
         let has_tps = trial.value(SUCCEEDED).is_some() && trial.value(ELAPSED).is_some();
         for observation in &trial.observations {
             let (name, unit) = match (observation.name.as_str(), observation.unit) {
@@ -77,7 +88,7 @@ pub(super) fn figures(run: &Run) -> Vec<Figure> {
                 }
                 _ => continue,
             };
-            let figure = Figure { config: trial.config.clone(), name: name.to_owned(), unit };
+            let figure = Figure { config: trial.config.clone(), name: name.to_owned(), unit, per_row };
             if !all.contains(&figure) {
                 all.push(figure);
             }

@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
-use super::error::{ConnectError, ServerError};
+use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError};
+use super::handover::{Loan, RawConnection};
 use super::overhear::Overheard;
 use super::route::Route;
 use super::transport::Transport;
-use super::wire::Checked;
 
 /// Notices kept if nobody takes them; then the oldest go.
 const MAX_NOTICES: usize = 1000;
@@ -28,6 +29,7 @@ pub struct Connection {
     overheard: Arc<Overheard>,
     ended: watch::Receiver<Option<Ending>>,
     route: Arc<Route>,
+    loan: Loan,
     warnings: Vec<String>,
 }
 
@@ -36,6 +38,7 @@ pub(super) struct Link {
     pub(super) transport: Transport,
     pub(super) overheard: Arc<Overheard>,
     pub(super) route: Arc<Route>,
+    pub(super) loan: Loan,
 }
 
 impl std::fmt::Debug for Connection {
@@ -55,13 +58,14 @@ struct Ending {
 
 impl Connection {
     /// Spawns the driver of a connection that has just been made.
-    pub(super) fn start<T>(
+    pub(super) fn start<S, T>(
         client: Client,
-        driver: tokio_postgres::Connection<Checked, T>,
+        driver: tokio_postgres::Connection<S, T>,
         link: Link,
         warnings: Vec<String>,
     ) -> Self
     where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
         T: TlsStream + Unpin + Send + 'static,
     {
         let notices = Notices::default();
@@ -71,8 +75,8 @@ impl Connection {
             let ending = drive(driver, &kept).await;
             report.send_replace(Some(ending));
         });
-        let Link { transport, overheard, route } = link;
-        Self { client, transport, notices, overheard, ended, route, warnings }
+        let Link { transport, overheard, route, loan } = link;
+        Self { client, transport, notices, overheard, ended, route, loan, warnings }
     }
 
     /// The notices and warnings the server sent since the last call, oldest first (the newest thousand).
@@ -152,6 +156,23 @@ impl Connection {
         }
     }
 
+    /// Goes on with the session without the driver, which ends. No query may be under way.
+    pub(super) async fn hand_over(self) -> Result<RawConnection, ConnectError> {
+        let Some(taken) = self.loan.take_back().await else {
+            return Err(self.ending().await);
+        };
+        let at = self.route.place.to_string();
+        match (taken, self.overheard.last_words()) {
+            (_, Some(last)) => {
+                Err(ConnectError::Lost { at, why: last.to_string(), error: Some(last.into()) })
+            }
+            (Err(error), None) => Err(ConnectError::Lost { at, error: None, why: error.to_string() }),
+            (Ok(stream), None) => {
+                Ok(RawConnection { stream, canceller: self.canceller(), transport: self.transport, at })
+            }
+        }
+    }
+
     /// Ends the session, and returns once the server has been told and the socket is closed.
     pub async fn close(self) {
         let Self { client, mut ended, .. } = self;
@@ -180,8 +201,9 @@ impl Canceller {
 }
 
 /// Polls the connection until it ends.
-async fn drive<T>(mut driver: tokio_postgres::Connection<Checked, T>, notices: &Notices) -> Ending
+async fn drive<S, T>(mut driver: tokio_postgres::Connection<S, T>, notices: &Notices) -> Ending
 where
+    S: AsyncRead + AsyncWrite + Unpin,
     T: TlsStream + Unpin,
 {
     let mut farewell = None;
@@ -220,9 +242,7 @@ impl From<&tokio_postgres::Error> for Ending {
             return Self { why: error.to_string(), error: Some(error) };
         }
         let why = match std::error::Error::source(error) {
-            _ if error.is_closed() => {
-                "the server closed it without a word (killed or crashed? its log says more)".to_owned()
-            }
+            _ if error.is_closed() => CLOSED_WITHOUT_A_WORD.to_owned(),
             Some(source) => source.to_string(),
             None => error.to_string(),
         };

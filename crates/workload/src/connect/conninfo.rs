@@ -30,6 +30,11 @@ fn syntax(what: impl Into<String>) -> ConnectError {
     ConnectError::Syntax { what: what.into() }
 }
 
+/// A keyword and its value as a connection string has them.
+pub(super) fn pair(keyword: &str, value: &str) -> String {
+    format!("{keyword}='{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
 // --- keyword/value -------------------------------------------------------------------------------
 
 fn parse_keywords(text: &str) -> Result<Pairs, ConnectError> {
@@ -308,14 +313,10 @@ mod tests {
         }
     }
 
-    fn quote(value: &str) -> String {
-        format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
-    }
-
     proptest! {
         #[test]
         fn quoted_values_come_back(list in prop::collection::vec(("[a-z_]{1,12}", any::<String>()), 0..6)) {
-            let text: Vec<String> = list.iter().map(|(k, v)| format!("{k} = {}", quote(v))).collect();
+            let text: Vec<String> = list.iter().map(|(k, v)| pair(k, v)).collect();
             prop_assert_eq!(parse(&text.join(" ")).unwrap(), list);
         }
 

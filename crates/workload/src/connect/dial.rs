@@ -10,12 +10,13 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use super::connection::{Connection, Link};
 use super::error::ConnectError;
+use super::handover::{LendingHandshake, Lent, Loan};
 use super::passfile::Secret;
 use super::rejection::{Attempt, startup_error};
 use super::route::{Encryption, Route};
+use super::socket::{Checked, Place};
 use super::target::{Address, Host, SessionAttributes, Target};
 use super::tls;
-use super::wire::{Checked, Place};
 
 impl Target {
     /// Connects: the hosts in order, for each its addresses in order, each within connect_timeout. The
@@ -112,25 +113,28 @@ impl Target {
 
     async fn connect_route(&self, host: &Host, route: Route) -> Result<Connection, ConnectError> {
         let password = self.password_for(host);
-        let (wire, handshake) = route.open().await?;
+        let (socket, handshake) = route.open().await?;
         let config = self.config(password.as_ref(), handshake.is_some());
         let attempt = Attempt { target: self, place: &route.place, password: password.as_ref() };
         let failed = |error| startup_error(&attempt, error);
         let warnings = self.warnings.clone();
         if let Some(handshake) = handshake {
+            let (lending, lent) = LendingHandshake::new(handshake.clone());
             let (client, driver) =
-                config.connect_raw(Checked::passed(wire), handshake.clone()).await.map_err(failed)?;
+                config.connect_raw(Checked::passed(socket), lending).await.map_err(failed)?;
             let link = Link {
                 transport: route.transport(Some(&handshake)),
                 overheard: handshake.overheard(),
                 route: Arc::new(route),
+                loan: Loan::encrypted(&lent),
             };
             return Ok(Connection::start(client, driver, link, warnings));
         }
         let overheard = Arc::default();
-        let checked = Checked::new(wire, Arc::clone(&overheard));
-        let (client, driver) = config.connect_raw(checked, NoTls).await.map_err(failed)?;
-        let link = Link { transport: route.transport(None), overheard, route: Arc::new(route) };
+        let lent = Lent::new(Checked::new(socket, Arc::clone(&overheard)));
+        let loan = Loan::plain(&lent);
+        let (client, driver) = config.connect_raw(lent, NoTls).await.map_err(failed)?;
+        let link = Link { transport: route.transport(None), overheard, route: Arc::new(route), loan };
         Ok(Connection::start(client, driver, link, warnings))
     }
 

@@ -318,6 +318,26 @@ pub struct ServerError {
     pub position: Option<u32>,
 }
 
+impl ServerError {
+    /// From the fields of an ErrorResponse or NoticeResponse ("54.8 Error and Notice Message Fields").
+    pub(crate) fn parse(body: &[u8]) -> Self {
+        let field = |kind: u8| {
+            let found = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind));
+            found.map(|field| String::from_utf8_lossy(&field[1..]).into_owned())
+        };
+        Self {
+            // V is S untranslated; all supported versions send it.
+            severity: field(b'V').or_else(|| field(b'S')).unwrap_or_default(),
+            code: field(b'C').unwrap_or_default(),
+            message: field(b'M').unwrap_or_default(),
+            detail: field(b'D'),
+            hint: field(b'H'),
+            row: None,
+            position: field(b'P').and_then(|position| position.parse().ok()),
+        }
+    }
+}
+
 impl From<&DbError> for Box<ServerError> {
     fn from(error: &DbError) -> Self {
         Box::new(ServerError {
@@ -348,6 +368,10 @@ impl fmt::Display for ServerError {
 fn row_of_copy(context: &str) -> Option<String> {
     context.lines().find(|line| line.starts_with("COPY ")).map(str::to_owned)
 }
+
+/// Why a connection ended of which nothing else is known.
+pub(crate) const CLOSED_WITHOUT_A_WORD: &str =
+    "the server closed it without a word (killed or crashed? its log says more)";
 
 fn searched(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();

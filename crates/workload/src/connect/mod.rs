@@ -14,6 +14,7 @@ mod connection;
 mod conninfo;
 mod dial;
 mod error;
+mod handover;
 mod overhear;
 mod params;
 mod passfile;
@@ -21,20 +22,24 @@ mod rejection;
 mod resolve;
 mod route;
 mod service;
+mod socket;
+mod stream;
 mod target;
 mod tls;
 mod tls_stream;
 mod transport;
 mod verify;
-mod wire;
 
 pub use connection::{Canceller, Connection};
+pub(crate) use error::CLOSED_WITHOUT_A_WORD;
 pub use error::{ConnectError, ServerError};
+pub use handover::RawConnection;
+pub use stream::Stream;
 pub use target::Target;
 pub use transport::{TlsInfo, Transport};
 
 /// Shown in pg_stat_activity unless the user names another.
-const APPLICATION_NAME: &str = "pgrig";
+pub const APPLICATION_NAME: &str = "pgrig";
 
 /// The variables that name a server (rather than say how to talk to one).
 const SERVER_VARIABLES: [&str; 5] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"];
@@ -77,4 +82,17 @@ pub fn resolve(
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Target, ConnectError> {
     resolve::resolve(options, env, &resolve::Machine::here(env))
+}
+
+/// How to get to the same server again: a connection string for `-d`. It holds what was typed and what the
+/// service file and the environment said, but never a password: that is looked up again.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub fn recipe(
+    options: &ConnectOptions,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, ConnectError> {
+    resolve::recipe(options, env, &resolve::Machine::here(env))
 }

@@ -70,6 +70,15 @@ impl Ear {
         }
     }
 
+    /// How many bytes the message that has begun lacks at least; 0 between two.
+    pub(super) fn missing(&self) -> usize {
+        match self.header_length {
+            0 => 0,
+            HEADER => self.left,
+            length => HEADER - length,
+        }
+    }
+
     fn hear_header<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let count = bytes.len().min(HEADER - self.header_length);
         let (taken, rest) = bytes.split_at(count);
@@ -95,26 +104,8 @@ impl Ear {
     fn finish(&mut self) {
         self.header_length = 0;
         if let Some(body) = self.error.take() {
-            self.overheard.tell(parse(&body));
+            self.overheard.tell(ServerError::parse(&body));
         }
-    }
-}
-
-/// The fields of an ErrorResponse ("54.8 Error and Notice Message Fields").
-fn parse(body: &[u8]) -> ServerError {
-    let field = |kind: u8| {
-        let found = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind));
-        found.map(|field| String::from_utf8_lossy(&field[1..]).into_owned())
-    };
-    ServerError {
-        // V is S untranslated; all supported versions send it.
-        severity: field(b'V').or_else(|| field(b'S')).unwrap_or_default(),
-        code: field(b'C').unwrap_or_default(),
-        message: field(b'M').unwrap_or_default(),
-        detail: field(b'D'),
-        hint: field(b'H'),
-        row: None,
-        position: field(b'P').and_then(|position| position.parse().ok()),
     }
 }
 
@@ -128,6 +119,21 @@ mod tests {
     }
 
     #[test]
+    fn where_a_message_ends() {
+        let notice = message(b'N', &[1; 300]);
+        for heard in 1..notice.len() {
+            let mut ear = Ear::new(Arc::default());
+            ear.hear(&message(b'Z', b"I"));
+            assert_eq!(ear.missing(), 0);
+            ear.hear(&notice[..heard]);
+            let missing = if heard < HEADER { HEADER - heard } else { notice.len() - heard };
+            assert_eq!(ear.missing(), missing, "{heard}");
+            ear.hear(&notice[heard..]);
+            assert_eq!(ear.missing(), 0);
+        }
+    }
+
+    #[test]
     fn errors_are_heard_however_the_bytes_are_cut() {
         let error = b"SFEHLER\0VERROR\0C53100\0Mcould not extend file\0HCheck free disk space.\0\0";
         let stream =
@@ -136,6 +142,7 @@ mod tests {
             let overheard = Arc::new(Overheard::default());
             let mut ear = Ear::new(Arc::clone(&overheard));
             stream.chunks(size).for_each(|bytes| ear.hear(bytes));
+            assert_eq!(ear.missing(), 0);
             assert!(overheard.any());
             assert_eq!(overheard.last_words(), None, "an ERROR does not end the session");
             overheard.forget();

@@ -172,6 +172,12 @@ impl Params {
         self.0.get(keyword).filter(|setting| !setting.value.is_empty())
     }
 
+    /// All that is set and not empty, by keyword.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let set = self.0.iter().filter(|(_, setting)| !setting.value.is_empty());
+        set.map(|(keyword, setting)| (*keyword, setting.value.as_str()))
+    }
+
     /// The value as text.
     pub(super) fn text(&self, keyword: &str) -> Option<&str> {
         self.get(keyword).map(|setting| setting.value.as_str())

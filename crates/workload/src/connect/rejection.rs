@@ -8,9 +8,9 @@ use rustls::{AlertDescription, CertificateError, OtherError};
 
 use super::error::{ConnectError, ServerError};
 use super::passfile::Secret;
+use super::socket::{Foreign, Place};
 use super::target::Target;
 use super::verify::NameMismatch;
-use super::wire::{Foreign, Place};
 
 /// One attempt's circumstances.
 pub(super) struct Attempt<'a> {

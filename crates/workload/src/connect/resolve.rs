@@ -49,6 +49,26 @@ pub(super) fn resolve(
     interpret(&params, env, machine)
 }
 
+/// See [`super::recipe`].
+pub(super) fn recipe(
+    options: &ConnectOptions,
+    env: Env<'_>,
+    machine: &Machine,
+) -> Result<String, ConnectError> {
+    let params = gather(options, env, machine)?;
+    let target = interpret(&params, env, machine)?;
+    // A service has been looked up by now; a password stays where it is.
+    let told = ["password", "service", "servicefile", "user", "dbname"];
+    let mut pairs: Vec<(&str, String)> = vec![("user", target.user), ("dbname", target.dbname)];
+    if let (None, None, Some(host)) = (params.get("host"), params.get("hostaddr"), target.hosts.first()) {
+        pairs.push(("host", host.address.to_string()));
+    }
+    let others = params.all().filter(|(keyword, _)| !told.contains(keyword));
+    pairs.extend(others.map(|(keyword, value)| (keyword, value.to_owned())));
+    let words = pairs.iter().map(|(keyword, value)| conninfo::pair(keyword, value));
+    Ok(words.collect::<Vec<_>>().join(" "))
+}
+
 /// All sources, the strongest first.
 fn gather(options: &ConnectOptions, env: Env<'_>, machine: &Machine) -> Result<Params, ConnectError> {
     let mut params = Params::default();

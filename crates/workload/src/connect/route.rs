@@ -10,11 +10,11 @@ use tokio_postgres::{CancelToken, NoTls};
 
 use super::dial::within;
 use super::error::ConnectError;
+use super::socket::{Foreign, Place, Socket};
 use super::target::{Target, TcpOptions};
 use super::tls::SslMode;
 use super::tls_stream::Handshake;
 use super::transport::Transport;
-use super::wire::{Foreign, Place, Wire};
 
 /// An SSLRequest message ("54.7 Message Formats"): its length, and the code 1234 · 65536 + 5679.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
@@ -70,13 +70,13 @@ impl Route {
     }
 
     /// Opens the socket, and asks for TLS if the route wants it; the handshake to make, if one is due.
-    pub(super) async fn open(&self) -> Result<(Wire, Option<Handshake>), ConnectError> {
-        let mut wire = Wire::open(&self.place, &self.tcp).await?;
+    pub(super) async fn open(&self) -> Result<(Socket, Option<Handshake>), ConnectError> {
+        let mut socket = Socket::open(&self.place, &self.tcp).await?;
         let Some(handshake) = &self.handshake else {
-            return Ok((wire, None));
+            return Ok((socket, None));
         };
-        if self.direct || self.ask_for_tls(&mut wire).await? {
-            return Ok((wire, Some(handshake.clone())));
+        if self.direct || self.ask_for_tls(&mut socket).await? {
+            return Ok((socket, Some(handshake.clone())));
         }
         if self.encryption == Encryption::Must {
             return Err(ConnectError::TlsNotOffered {
@@ -84,17 +84,17 @@ impl Route {
                 sslmode: self.sslmode.name(),
             });
         }
-        Ok((wire, None))
+        Ok((socket, None))
     }
 
     /// "54.2.9 SSL Session Encryption": one byte comes back. Exactly one is read, so that whatever a
     /// man in the middle might append is taken for TLS and fails as such.
-    async fn ask_for_tls(&self, wire: &mut Wire) -> Result<bool, ConnectError> {
+    async fn ask_for_tls(&self, socket: &mut Socket) -> Result<bool, ConnectError> {
         let at = self.place.to_string();
         let closed = |why: String| ConnectError::ClosedEarly { at: at.clone(), why };
         let mut answer = [0; 64];
-        wire.write_all(&SSL_REQUEST).await.map_err(|error| closed(format!(": {error}")))?;
-        match wire.read(&mut answer[..1]).await {
+        socket.write_all(&SSL_REQUEST).await.map_err(|error| closed(format!(": {error}")))?;
+        match socket.read(&mut answer[..1]).await {
             Err(error) => return Err(closed(format!(": {error}"))),
             Ok(0) => return Err(closed(String::new())),
             Ok(_) => {}
@@ -107,7 +107,7 @@ impl Route {
                 ": it answered the request for TLS with an error; sslmode=disable shows it".into(),
             )),
             _ => {
-                let more = wire.read(&mut answer[1..]).now_or_never();
+                let more = socket.read(&mut answer[1..]).now_or_never();
                 let length = 1 + more.and_then(Result::ok).unwrap_or(0);
                 Err(ConnectError::NotPostgres { at: at.clone(), answer: Foreign::new(&answer[..length]).0 })
             }
@@ -130,10 +130,10 @@ impl Route {
     pub(super) async fn cancel(&self, token: &CancelToken) -> Result<(), ConnectError> {
         let at = self.place.to_string();
         let request = async {
-            let (wire, handshake) = self.open().await?;
+            let (socket, handshake) = self.open().await?;
             let sent = match handshake {
-                Some(handshake) => token.cancel_query_raw(wire, handshake).await,
-                None => token.cancel_query_raw(wire, NoTls).await,
+                Some(handshake) => token.cancel_query_raw(socket, handshake).await,
+                None => token.cancel_query_raw(socket, NoTls).await,
             };
             sent.map_err(|error| {
                 let why =

@@ -138,6 +138,25 @@ impl Target {
         self
     }
 
+    /// With this setting in each session, as PGOPTIONS would have it: it wins over what role and database say.
+    #[must_use]
+    pub fn with_setting(mut self, name: &str, value: &str) -> Self {
+        // pg_split_opts: a backslash quotes, white space ends an option.
+        let quoted = value.chars().fold(String::new(), |text, c| match c {
+            '\\' => text + "\\\\",
+            c if c.is_ascii_whitespace() => text + "\\" + c.encode_utf8(&mut [0; 4]),
+            c => text + c.encode_utf8(&mut [0; 4]),
+        });
+        let option = format!("-c {name}={quoted}");
+        self.options = Some(self.options.map_or(option.clone(), |options| options + " " + &option));
+        self
+    }
+
+    /// The application_name.
+    pub fn application_name(&self) -> &str {
+        &self.application_name
+    }
+
     /// The database.
     pub fn dbname(&self) -> &str {
         &self.dbname

@@ -14,7 +14,10 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
 use super::certificate::Certificate;
+use super::handover::Followed;
 use super::overhear::{Ear, Overheard};
+use super::socket::Checked;
+use super::stream::Stream;
 use super::tls::ALPN;
 use super::transport::TlsInfo;
 
@@ -84,6 +87,20 @@ fn describe(session: &ClientConnection) -> TlsInfo {
 pub(super) struct Encrypted<S> {
     stream: tokio_rustls::client::TlsStream<S>,
     ear: Ear,
+}
+
+impl Encrypted<Checked> {
+    /// Without the ear.
+    pub(super) fn into_stream(self) -> io::Result<Stream> {
+        let (socket, session) = self.stream.into_inner();
+        Stream::encrypted(socket.into_socket()?, session)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Followed for Encrypted<S> {
+    fn missing(&self) -> usize {
+        self.ear.missing()
+    }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Encrypted<S> {

@@ -18,6 +18,7 @@ use super::{ledger, own_table, present};
 use crate::connect::{Connection, Transport};
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
+use crate::surroundings::environment;
 use crate::volume::Volumes;
 
 /// How the server's data directory is known.
@@ -65,30 +66,18 @@ impl Survey {
         if server.read_only {
             return Err(FillError::ReadOnly);
         }
-        let client = machine::this_machine();
         let directory = match data_directory {
             DataDirectory::Own(directory) => Some(directory.clone()),
             DataDirectory::Named(directory) => Some(named(connection, directory).await?),
             DataDirectory::Asked => machine::data_directory(connection, &server).await,
         };
-        // A server whose files are here runs here, whatever the transport.
-        let server_is_local = directory.as_ref().map(|_| true).or(machine::is_local(connection));
-        let local = server_is_local == Some(true);
+        let environment = environment(connection, &server, directory.as_deref());
+        let local = environment.server_is_local == Some(true);
         let site = Site {
-            cores: local.then_some(client.cores),
-            memory: local.then_some(client.memory),
+            cores: local.then_some(environment.client.cores),
+            memory: local.then_some(environment.client.memory),
             remote: !local && !is_loopback(&connection.transport),
             own: matches!(data_directory, DataDirectory::Own(_)),
-        };
-        let environment = Environment {
-            pgrig: env!("CARGO_PKG_VERSION").to_owned(),
-            server: server.record(),
-            database: server.database.clone(),
-            role: server.role.clone(),
-            transport: connection.transport.to_string(),
-            client,
-            server_is_local,
-            data_volume: directory.as_deref().and_then(machine::volume_of),
         };
         let ground = match Ground::of(&connection.client, &server, directory.as_deref()).await {
             Ok(ground) => ground,

@@ -1,8 +1,9 @@
 //! What was measured.
 
+use std::ops::AddAssign;
 use std::time::Duration;
 
-use measure::Latencies;
+use measure::{Latencies, Percentiles};
 
 /// What became of transactions. All that were due are `succeeded + failed + skipped`; `retried` and `late`
 /// tell of those too, and do not add to them.
@@ -92,6 +93,23 @@ pub struct Second {
     pub lag: Latencies,
 }
 
+/// A [`Second`] as it is kept: with percentiles for all latencies, so that long runs take little memory.
+#[derive(Clone, Debug)]
+pub struct KeptSecond {
+    /// Seconds since the first transaction, at this one's end.
+    pub at: f64,
+    /// How long it was, seconds.
+    pub length: f64,
+    /// Which part it belongs to.
+    pub phase: Phase,
+    /// Transactions that ended in it.
+    pub counts: Counts,
+    /// Of those that succeeded, if any.
+    pub latency: Option<Percentiles>,
+    /// Of those that began, with a rate.
+    pub lag: Option<Percentiles>,
+}
+
 /// A client that ended before its time.
 #[derive(Clone, Debug)]
 pub struct LostClient {
@@ -119,7 +137,8 @@ pub enum End {
 pub struct Outcome {
     /// How it ended.
     pub end: End,
-    /// The measured part's length, connecting excluded.
+    /// The measured part's length, connecting excluded: until the last transaction ended that had begun in
+    /// time. A transaction counts in the part in which it ends.
     pub elapsed: Duration,
     /// Time to connect all clients; with `-C`, of all connections made, together.
     pub connecting: Duration,
@@ -129,8 +148,8 @@ pub struct Outcome {
     pub all: Measured,
     /// Each script, in the request's order.
     pub scripts: Vec<MeasuredScript>,
-    /// Second by second, ramp and warm-up included.
-    pub seconds: Vec<Second>,
+    /// Second by second, ramp and warm-up included. Those that were measured add up to `all`.
+    pub seconds: Vec<KeptSecond>,
     /// Clients that did not come to the end.
     pub lost: Vec<LostClient>,
 }
@@ -147,9 +166,57 @@ impl Counts {
     }
 }
 
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        let Self { succeeded, failed, skipped, retried, retries, late } = other;
+        self.succeeded += succeeded;
+        self.failed.serialization += failed.serialization;
+        self.failed.deadlock += failed.deadlock;
+        self.failed.other += failed.other;
+        self.skipped += skipped;
+        self.retried += retried;
+        self.retries += retries;
+        self.late += late;
+    }
+}
+
+impl AddAssign<&Self> for Measured {
+    fn add_assign(&mut self, other: &Self) {
+        self.counts += other.counts;
+        self.latency += &other.latency;
+        self.lag += &other.lag;
+    }
+}
+
+impl Measured {
+    /// Forgets all, and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.latency.clear();
+        self.lag.clear();
+    }
+}
+
+impl Second {
+    /// What is kept of it.
+    pub(super) fn keep(&self) -> KeptSecond {
+        KeptSecond {
+            at: self.at,
+            length: self.length,
+            phase: self.phase,
+            counts: self.counts,
+            latency: self.latency.percentiles(),
+            lag: self.lag.percentiles(),
+        }
+    }
+}
+
 impl Outcome {
     /// Transactions that succeeded, per second of the measured part.
     pub fn tps(&self) -> f64 {
-        self.all.counts.succeeded as f64 / self.elapsed.as_secs_f64()
+        match self.elapsed.as_secs_f64() {
+            0.0 => 0.0,
+            seconds => self.all.counts.succeeded as f64 / seconds,
+        }
     }
 }

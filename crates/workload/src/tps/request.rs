@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use script::{Definition, Source};
 
+use super::error::TpsError;
+use super::outcome::Phase;
+
 /// How long clients go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
@@ -68,4 +71,47 @@ pub struct Request {
     pub scale: Option<i64>,
     /// `-r`: each command is timed too.
     pub statements: bool,
+}
+
+impl Request {
+    /// What a run begins with.
+    pub(super) fn first_phase(&self) -> Phase {
+        match (self.ramp, self.warmup) {
+            (Duration::ZERO, Duration::ZERO) => Phase::Measured,
+            (Duration::ZERO, _) => Phase::Warmup,
+            _ => Phase::Ramp,
+        }
+    }
+
+    /// Refuses what cannot work on any server.
+    ///
+    /// # Errors
+    /// What does not go together, and what to give instead.
+    pub fn check(&self) -> Result<(), TpsError> {
+        let limited_by_time = matches!(self.length, Length::Time(_));
+        let refusals = [
+            (self.sources.is_empty(), "there is nothing to run: give a script with -f FILE or -b NAME"),
+            (self.clients == 0, "--clients must be at least 1"),
+            (self.jobs == 0, "--jobs must be at least 1"),
+            (self.length == Length::Transactions(0), "--transactions must be at least 1"),
+            (self.length == Length::Time(Duration::ZERO), "--time must be more than nothing"),
+            (
+                self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0),
+                "--rate must be more than 0 transactions a second; without it, clients go as fast as they can",
+            ),
+            (
+                self.latency_limit == Some(Duration::ZERO),
+                "--latency-limit must be more than nothing: every transaction takes some time",
+            ),
+            (
+                self.max_tries == 0 && self.latency_limit.is_none() && !limited_by_time,
+                "--max-tries 0 (as many as it takes) could go on forever: give --time or --latency-limit too",
+            ),
+            (self.scale.is_some_and(|scale| scale < 1), "--scale must be at least 1"),
+        ];
+        match refusals.into_iter().find(|(refused, _)| *refused) {
+            Some((_, why)) => Err(TpsError::Request(why)),
+            None => Ok(()),
+        }
+    }
 }

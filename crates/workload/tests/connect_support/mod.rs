@@ -1,4 +1,7 @@
-//! What the tests of `workload::connect` share.
+//! What the tests of connections share.
+
+// Each test program uses a part of it.
+#![allow(dead_code)]
 
 pub(crate) mod certificates;
 pub(crate) mod impostor;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use pgserver::{Home, Instance, Running, Spec};
+use pgserver::{Home, Instance, Major, Running, Spec};
 use tempfile::TempDir;
 use workload::connect::Target;
 
@@ -22,21 +22,23 @@ pub(crate) struct TlsServer {
     files: TempDir,
 }
 
+static OLDEST: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 static PLAIN: Mutex<Weak<Server>> = Mutex::new(Weak::new());
 static TLS: Mutex<Weak<TlsServer>> = Mutex::new(Weak::new());
 
 /// The server without TLS.
 pub(crate) fn plain() -> Arc<Server> {
-    shared(&PLAIN, || {
-        let server = Server::start(&[]);
-        server.sql(ROLES);
-        server
-    })
+    shared(&PLAIN, || Server::of(Major::NEWEST))
+}
+
+/// The same, as old as can be.
+pub(crate) fn oldest() -> Arc<Server> {
+    shared(&OLDEST, || Server::of(Major::OLDEST))
 }
 
 /// A server of one's own, to be broken.
 pub(crate) fn own() -> Server {
-    Server::start(&[])
+    Server::start(Major::NEWEST)
 }
 
 /// The server with TLS.
@@ -71,17 +73,29 @@ const HBA: &str = "local all all trust\n\
                    host all all 127.0.0.1/32 scram-sha-256\n";
 
 impl Server {
-    fn start(set: &[(&str, &str)]) -> Self {
-        Self::start_in(tempfile::tempdir().unwrap(), set)
+    /// With roles.
+    fn of(version: Major) -> Self {
+        let server = Self::start(version);
+        server.sql(ROLES);
+        server
     }
 
-    fn start_in(home: TempDir, set: &[(&str, &str)]) -> Self {
+    fn start(version: Major) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), version, &[])
+    }
+
+    fn start_in(home: TempDir, version: Major, set: &[(&str, &str)]) -> Self {
         let cache = Home::locate().unwrap().postgresql_dir();
         let pgrig_home = Home::at(home.path()).unwrap().with_postgresql_cache(&cache);
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let spec = Spec { tcp: Some(true), set, ..Spec::default() };
+        let spec = Spec { tcp: Some(true), version: Some(version), set, ..Spec::default() };
         let running = Instance::open(&pgrig_home, spec).unwrap().attach_or_start(&|_| ()).unwrap();
         Self { running: Some(running), home }
+    }
+
+    /// Ends it, as `pg_ctl stop` does.
+    pub(crate) fn stop(mut self) {
+        self.running.take().unwrap().stop().unwrap();
     }
 
     fn running(&self) -> &Running {
@@ -133,8 +147,7 @@ impl TlsServer {
         let files = tempfile::tempdir().unwrap();
         let authority = Authority::new("pgrig test authority");
         let Identity { certificate, key } = authority.sign("pgrig test server", &["localhost"]);
-        let mut server = Server::start(&[]);
-        server.sql(ROLES);
+        let mut server = Server::of(Major::NEWEST);
         for (name, text) in [
             ("server.crt", certificate.as_str()),
             ("server.key", &key),
@@ -146,6 +159,7 @@ impl TlsServer {
         server.running.take().unwrap().stop().unwrap();
         let server = Server::start_in(
             std::mem::replace(&mut server.home, tempfile::tempdir().unwrap()),
+            Major::NEWEST,
             &[("ssl", "on"), ("ssl_ca_file", "root.crt")],
         );
         let client = authority.sign("certified", &[]);

@@ -12,7 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::error::ConnectError;
+use super::handover::Followed;
 use super::overhear::{Ear, Overheard};
+use super::stream::{PlainSocket, Stream};
 use super::target::TcpOptions;
 use super::transport::host_port;
 
@@ -36,18 +38,26 @@ impl std::fmt::Display for Place {
 }
 
 /// An open socket.
-pub(super) enum Wire {
+pub(super) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
-impl Wire {
+impl Socket {
     pub(super) async fn open(place: &Place, options: &TcpOptions) -> Result<Self, ConnectError> {
         let opened = match place {
             Place::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
             Place::Tcp { address, .. } => open_tcp(*address, options).await.map(Self::Tcp),
         };
         opened.map_err(|source| unreachable_at(place, source))
+    }
+
+    /// Out of the runtime's hands; it stays non-blocking.
+    fn into_std(self) -> io::Result<PlainSocket> {
+        match self {
+            Self::Unix(stream) => stream.into_std().map(PlainSocket::Unix),
+            Self::Tcp(stream) => stream.into_std().map(PlainSocket::Tcp),
+        }
     }
 }
 
@@ -93,24 +103,39 @@ fn unreachable_at(place: &Place, source: io::Error) -> ConnectError {
     }
 }
 
-/// A wire whose first byte from the server is checked: PostgreSQL answers a startup packet with
+/// A socket whose first byte from the server is checked: PostgreSQL answers a startup packet with
 /// Authentication (R), ErrorResponse (E), NegotiateProtocolVersion (v) or a notice (N). Another protocol's
 /// bytes would be taken for the length of a message that never ends.
 pub(super) struct Checked {
-    wire: Wire,
+    socket: Socket,
     pending: bool,
     ear: Option<Ear>,
 }
 
 impl Checked {
     /// Checks the first byte read, and notices errors.
-    pub(super) fn new(wire: Wire, overheard: Arc<Overheard>) -> Self {
-        Self { wire, pending: true, ear: Some(Ear::new(overheard)) }
+    pub(super) fn new(socket: Socket, overheard: Arc<Overheard>) -> Self {
+        Self { socket, pending: true, ear: Some(Ear::new(overheard)) }
     }
 
     /// Checks and notices nothing: TLS follows, which does.
-    pub(super) fn passed(wire: Wire) -> Self {
-        Self { wire, pending: false, ear: None }
+    pub(super) fn passed(socket: Socket) -> Self {
+        Self { socket, pending: false, ear: None }
+    }
+
+    /// The bare socket: neither check nor ear.
+    pub(super) fn into_socket(self) -> io::Result<PlainSocket> {
+        self.socket.into_std()
+    }
+
+    pub(super) fn into_stream(self) -> io::Result<Stream> {
+        self.into_socket().map(Stream::plain)
+    }
+}
+
+impl Followed for Checked {
+    fn missing(&self) -> usize {
+        self.ear.as_ref().map_or(0, Ear::missing)
     }
 }
 
@@ -137,7 +162,7 @@ fn has_absurd_length(message: &[u8]) -> bool {
     length.is_some_and(|length| !(4..=30_000).contains(&length))
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -146,7 +171,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for Socket {
     /// Writes to a server that has hung up go nowhere and count as done, as in libpq: the reading
     /// side then finds the server's last words ("terminating connection …"), and after them the end.
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
@@ -183,7 +208,7 @@ impl AsyncRead for Checked {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        ready!(Pin::new(&mut self.wire).poll_read(cx, buf))?;
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buf))?;
         if let (true, [first, ..]) = (self.pending, &buf.filled()[before..]) {
             let bytes = &buf.filled()[before..];
             if !b"REvN".contains(first) || has_absurd_length(bytes) {
@@ -201,14 +226,14 @@ impl AsyncRead for Checked {
 
 impl AsyncWrite for Checked {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.wire).poll_write(cx, buf)
+        Pin::new(&mut self.socket).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_flush(cx)
+        Pin::new(&mut self.socket).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_shutdown(cx)
+        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }

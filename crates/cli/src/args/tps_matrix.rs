@@ -1,0 +1,67 @@
+//! `pgrig tps --matrix`'s arguments, and the matrix that they make.
+
+use std::num::NonZeroUsize;
+
+use clap::Args;
+use workload::tps::matrix::{Axis, Matrix};
+
+use super::TpsArgs;
+use crate::exit::Usage;
+
+/// Trials of each cell where nobody said.
+const TRIALS: usize = 3;
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Matrix")]
+pub(crate) struct MatrixArgs {
+    /// Vary something, and measure every combination: durability (normal, dangerous, async, unlogged; or only
+    /// some: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a setting of the server
+    /// (work_mem=4MB,64MB; --set does the same then); may be repeated. Trials are interleaved; what is changed
+    /// is put back always
+    #[arg(long, value_name = "AXIS")]
+    pub(crate) matrix: Vec<Axis>,
+
+    /// So often each combination is measured [default: 3]
+    #[arg(long, value_name = "N", requires = "matrix")]
+    pub(crate) trials: Option<NonZeroUsize>,
+
+    /// What durability=unlogged makes unlogged where scripts are your own (-f): the tables that they write
+    #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
+    pub(crate) tables: Vec<String>,
+
+    /// Turn off fsync or make tables unlogged even where the server is not pgrig's own: a crash meanwhile may cost
+    /// every database of that cluster
+    #[arg(long, requires = "matrix")]
+    pub(crate) allow_dangerous_settings: bool,
+}
+
+impl MatrixArgs {
+    /// Whether a matrix is wanted.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.matrix.is_empty()
+    }
+}
+
+impl TpsArgs {
+    /// The matrix. Each --set is an axis too.
+    ///
+    /// # Errors
+    /// If something does not go with a matrix.
+    pub(crate) fn matrix(&self) -> Result<Matrix, Usage> {
+        if !self.fail_if.is_empty() {
+            return Err(Usage("--fail-if judges one run, not a matrix: leave one of them out".to_owned()));
+        }
+        let set = self.server.embedded.set.iter().map(|(name, values)| {
+            format!("{name}={values}")
+                .parse()
+                .map_err(|error| Usage(format!("--set {name}={values}: {error}")))
+        });
+        let axes = self.matrix.matrix.iter().cloned().map(Ok).chain(set).collect::<Result<Vec<Axis>, _>>()?;
+        Ok(Matrix {
+            axes,
+            trials: self.matrix.trials.map_or(TRIALS, NonZeroUsize::get),
+            tables: self.matrix.tables.clone(),
+            allow_dangerous: self.matrix.allow_dangerous_settings,
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! What a run has told so far, as far as it is shown.
+
+use std::time::Duration;
+
+use measure::{Latencies, Percentile};
+use workload::tps::{Counts, Length, Phase, Request, Second};
+
+/// Of less than so many seconds there is no rate to be shown: the last transactions' end.
+const SHORTEST: f64 = 0.3;
+
+/// A run as it goes on.
+pub(super) struct History {
+    aim: Aim,
+    /// Second by second.
+    pub(super) points: Vec<Point>,
+    /// Of the measured part so far; before it begins, of what goes before.
+    pub(super) counts: Counts,
+    /// The last second's part of the run.
+    pub(super) phase: Phase,
+    /// Seconds since the first transaction.
+    pub(super) at: f64,
+    /// Whether no more seconds come.
+    pub(super) is_over: bool,
+}
+
+/// When it will be over.
+enum Aim {
+    /// After so many seconds, ramp and warm-up included.
+    Time(f64),
+    /// After so many transactions.
+    Transactions(u64),
+}
+
+/// One second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Point {
+    /// Its end.
+    pub(super) at: f64,
+    /// Transactions that succeeded, per second.
+    pub(super) tps: f64,
+    /// In milliseconds; none if no transaction succeeded.
+    pub(super) p50: Option<f64>,
+    /// The same.
+    pub(super) p99: Option<f64>,
+}
+
+/// How far it has come.
+pub(super) struct Progress {
+    /// 0 to 1.
+    pub(super) share: f64,
+    /// Seconds to go, as far as that can be known.
+    pub(super) remaining: Option<f64>,
+}
+
+impl History {
+    pub(super) fn new(request: &Request) -> Self {
+        let before = request.ramp + request.warmup;
+        let aim = match request.length {
+            Length::Time(time) => Aim::Time((before + time).as_secs_f64()),
+            Length::Transactions(each) => Aim::Transactions(each.saturating_mul(request.clients as u64)),
+        };
+        let phase = match () {
+            () if !request.ramp.is_zero() => Phase::Ramp,
+            () if !request.warmup.is_zero() => Phase::Warmup,
+            () => Phase::Measured,
+        };
+        Self { aim, points: Vec::new(), counts: Counts::default(), phase, at: 0.0, is_over: false }
+    }
+
+    /// Adds a second.
+    pub(super) fn add(&mut self, second: &Second) {
+        if second.phase != self.phase {
+            self.phase = second.phase;
+            self.counts = Counts::default();
+        }
+        self.counts += second.counts;
+        self.at = second.at;
+        if second.length < SHORTEST {
+            return;
+        }
+        let of = |percentile: Percentile| second.latency.quantile(percentile.share()).map(milliseconds);
+        self.points.push(Point {
+            at: second.at,
+            tps: second.counts.succeeded as f64 / second.length,
+            p50: of(Percentile::P50),
+            p99: of(Percentile::P99),
+        });
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        match self.aim {
+            Aim::Time(whole) => {
+                let remaining = (whole - self.at).max(0.0);
+                Progress { share: (self.at / whole).min(1.0), remaining: Some(remaining) }
+            }
+            Aim::Transactions(whole) => {
+                let is_measured = self.phase == Phase::Measured;
+                let done = if is_measured { self.counts.due() } else { 0 };
+                let share = (done as f64 / whole.max(1) as f64).min(1.0);
+                let rate = self.points.last().map_or(0.0, |last| last.tps);
+                let remaining = whole.saturating_sub(done) as f64 / rate;
+                Progress { share, remaining: Some(remaining).filter(|seconds| seconds.is_finite()) }
+            }
+        }
+    }
+}
+
+/// Several seconds as one, for a plain line.
+#[derive(Default)]
+pub(super) struct Interval {
+    pub(super) at: f64,
+    pub(super) length: f64,
+    pub(super) counts: Counts,
+    pub(super) latency: Latencies,
+    pub(super) lag: Latencies,
+}
+
+impl Interval {
+    pub(super) fn add(&mut self, second: &Second) {
+        self.at = second.at;
+        self.length += second.length;
+        self.counts += second.counts;
+        self.latency += &second.latency;
+        self.lag += &second.lag;
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use workload::tps::{Connecting, Protocol};
+
+    use super::*;
+
+    /// Of two clients.
+    pub(in super::super) fn request(length: Length, warmup: u64) -> Request {
+        Request {
+            sources: Vec::new(),
+            definitions: Vec::new(),
+            clients: 2,
+            jobs: 1,
+            length,
+            rate: None,
+            latency_limit: None,
+            protocol: Protocol::Simple,
+            connecting: Connecting::Once,
+            vacuum: false,
+            max_tries: 1,
+            warmup: Duration::from_secs(warmup),
+            ramp: Duration::ZERO,
+            seed: 0,
+            scale: None,
+            statements: false,
+        }
+    }
+
+    /// In which transactions took 0.01 to 1 ms, times `at`.
+    pub(in super::super) fn second(at: u64, phase: Phase, counts: Counts) -> Second {
+        let mut latency = Latencies::default();
+        (1..=100).for_each(|each| latency.record(Duration::from_micros(10 * each * at)));
+        Second { at: at as f64, length: 1.0, phase, counts, latency, lag: Latencies::default() }
+    }
+
+    fn progress(history: &History) -> (u64, Option<u64>) {
+        let Progress { share, remaining } = history.progress();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "percent and seconds")]
+        ((share * 100.0) as u64, remaining.map(|seconds| seconds as u64))
+    }
+
+    #[test]
+    fn a_time_is_known_beforehand() {
+        let mut history = History::new(&request(Length::Time(Duration::from_secs(30)), 10));
+        assert_eq!(progress(&history), (0, Some(40)));
+        history.add(&second(10, Phase::Warmup, Counts { succeeded: 7, ..Counts::default() }));
+        assert_eq!(progress(&history), (25, Some(30)));
+        assert_eq!(history.counts.succeeded, 7);
+        // What goes before is not counted with the rest.
+        history.add(&second(11, Phase::Measured, Counts { succeeded: 3, ..Counts::default() }));
+        assert_eq!(history.counts.succeeded, 3);
+    }
+
+    #[test]
+    fn so_many_transactions_take_as_long_as_the_last_second_says() {
+        let mut history = History::new(&request(Length::Transactions(500), 1));
+        assert_eq!(progress(&history), (0, None));
+        let counts = Counts { succeeded: 100, ..Counts::default() };
+        history.add(&second(1, Phase::Warmup, counts));
+        assert_eq!(progress(&history), (0, Some(10)));
+        history.add(&second(2, Phase::Measured, counts));
+        assert_eq!(progress(&history), (10, Some(9)));
+    }
+}

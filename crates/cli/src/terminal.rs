@@ -1,0 +1,51 @@
+//! The terminal's state: borrowed while something is drawn on it, and given back whatever happens.
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::sync::{Mutex, Once};
+
+use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
+
+/// How to give the terminal back, while something is drawn on it.
+static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
+
+/// Set once: panics give it back too.
+static HOOK: Once = Once::new();
+
+/// The terminal as it was.
+struct Borrowed {
+    /// None if what is typed comes from elsewhere.
+    modes: Option<Termios>,
+}
+
+/// What is typed is not shown meanwhile. Ctrl-C remains a signal.
+pub(crate) fn borrow() {
+    let stdin = io::stdin();
+    let modes = tcgetattr(stdin.as_fd()).ok();
+    if let Some(mut quiet) = modes.clone() {
+        quiet.local_flags.remove(LocalFlags::ECHO);
+        let _ = tcsetattr(stdin.as_fd(), SetArg::TCSANOW, &quiet);
+    }
+    if let Ok(mut borrowed) = BORROWED.lock() {
+        *borrowed = Some(Borrowed { modes });
+    }
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+    });
+}
+
+/// The terminal as it was. May be called at any time, and more than once.
+pub(crate) fn give_back() {
+    let Ok(mut borrowed) = BORROWED.lock() else { return };
+    if let Some(Borrowed { modes }) = borrowed.take() {
+        if let Some(modes) = modes {
+            let _ = tcsetattr(io::stdin().as_fd(), SetArg::TCSANOW, &modes);
+        }
+        // Show the cursor.
+        let _ = io::stderr().write_all(b"\x1b[?25h");
+    }
+}

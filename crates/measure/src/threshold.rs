@@ -1,0 +1,440 @@
+//! Limits that the user sets to what is measured: `p99>20ms`, `tps<500`, `skipped>1%`.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use crate::human;
+use crate::latencies::{Latencies, Percentile};
+
+/// A condition under which a run fails, e.g. `p99>20ms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Threshold {
+    metric: Metric,
+    comparison: Comparison,
+    limit: f64,
+    /// As the user wrote it.
+    limit_text: String,
+    text: String,
+}
+
+/// What was measured, as far as a threshold may name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Metrics<'a> {
+    /// Transactions that succeeded, per second.
+    pub tps: f64,
+    /// All transactions that were due: succeeded, failed or skipped.
+    pub due: u64,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those given up after an error.
+    pub failed: u64,
+    /// Those tried more than once.
+    pub retried: u64,
+    /// Those that would have begun too late; none without a rate and a limit of latency.
+    pub skipped: Option<u64>,
+    /// Those that succeeded too late; none without a limit of latency.
+    pub late: Option<u64>,
+    /// From the scheduled start to the end.
+    pub latency: &'a Latencies,
+    /// From the scheduled start to the actual one; none without a rate.
+    pub lag: Option<&'a Latencies>,
+}
+
+/// What came of a threshold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The threshold, as the user wrote it.
+    pub threshold: String,
+    /// Whether the run fails by it.
+    pub missed: bool,
+    /// What was found, for people: `p99 is 31.2 ms, over 20 ms`.
+    pub text: String,
+}
+
+/// A text that is no threshold.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum ThresholdError {
+    /// Nothing is compared.
+    #[error(
+        "\"{0}\" compares nothing: write a name, one of < <= > >=, and a limit, like p99>20ms or tps<500"
+    )]
+    NoComparison(String),
+    /// The name is none.
+    #[error(
+        "\"{0}\" is nothing that is measured. There are tps, failed, skipped, late, retried; of latency mean, \
+         max and p50, p90, p95, p99, p99.9, p99.99 or any other percentile; and the same of the schedule's lag: \
+         lag-mean, lag-max, lag-p99 …"
+    )]
+    Name(String),
+    /// The limit is no number.
+    #[error("\"{0}\" is no limit: write a number, not below 0, like {1}")]
+    Number(String, &'static str),
+    /// The limit's unit does not fit.
+    #[error("\"{text}\" {problem}: write it like {example}")]
+    Unit {
+        /// The limit.
+        text: String,
+        /// What is wrong.
+        problem: &'static str,
+        /// A right one.
+        example: &'static str,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Metric {
+    Tps,
+    Count(Counted),
+    /// In percent: failed, skipped and retried ones of all that were due, late ones of those that succeeded.
+    Percentage(Counted),
+    /// In seconds.
+    Time(Clock, Figure),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Counted {
+    Failed,
+    Skipped,
+    Late,
+    Retried,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Clock {
+    Latency,
+    Lag,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Figure {
+    Mean,
+    /// Percent that do not exceed it.
+    Percentile(f64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comparison {
+    Under,
+    AtMost,
+    Over,
+    AtLeast,
+}
+
+impl Threshold {
+    /// Holds it against what was measured. A percentile is exact to its three digits, and rather too high.
+    ///
+    /// What was not measured (the lag without a rate, latency where no transaction succeeded) counts as missed.
+    pub fn judge(&self, metrics: &Metrics<'_>) -> Finding {
+        let name = self.metric.to_string();
+        let (missed, text) = match self.metric.value(metrics) {
+            Ok(value) => {
+                let missed = self.comparison.holds(value, self.limit);
+                let (not, relation) = (if missed { "" } else { "not " }, self.comparison.words());
+                (
+                    missed,
+                    format!("{name} is {}, {not}{relation} {}", self.metric.show(value), self.limit_text),
+                )
+            }
+            Err(why) => (true, format!("{name} is not known: {why}")),
+        };
+        Finding { threshold: self.text.clone(), missed, text }
+    }
+}
+
+/// As the user wrote it.
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, ThresholdError> {
+        let no_comparison = || ThresholdError::NoComparison(text.to_owned());
+        let (name, rest) = text.split_at(text.find(['<', '>']).ok_or_else(no_comparison)?);
+        let (comparison, limit) = Comparison::split(rest).ok_or_else(no_comparison)?;
+        let (name, limit) = (name.trim(), limit.trim());
+        let metric = Metric::named(name).ok_or_else(|| ThresholdError::Name(name.to_owned()))?;
+        let (metric, value) = metric.limited(limit)?;
+        Ok(Self {
+            metric,
+            comparison,
+            limit: value,
+            limit_text: limit.to_owned(),
+            text: text.trim().to_owned(),
+        })
+    }
+}
+
+impl Metric {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "tps" => Self::Tps,
+            "failed" => Self::Count(Counted::Failed),
+            "skipped" => Self::Count(Counted::Skipped),
+            "late" => Self::Count(Counted::Late),
+            "retried" => Self::Count(Counted::Retried),
+            _ => match name.strip_prefix("lag-") {
+                Some(figure) => Self::Time(Clock::Lag, Figure::named(figure)?),
+                None => Self::Time(Clock::Latency, Figure::named(name)?),
+            },
+        })
+    }
+
+    /// Reads the limit, whose unit tells a count from a percentage.
+    fn limited(self, text: &str) -> Result<(Self, f64), ThresholdError> {
+        let digits = text.trim_end_matches(|c: char| !(c.is_ascii_digit() || c == '.'));
+        let unit = text[digits.len()..].trim();
+        let example = self.example();
+        let wrong = |problem| Err(ThresholdError::Unit { text: text.to_owned(), problem, example });
+        let number = digits.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+        let number = number.ok_or_else(|| ThresholdError::Number(text.to_owned(), example))?;
+        Ok(match (self, unit) {
+            (Self::Time(..), _) => match seconds(unit) {
+                Some(seconds) => (self, number * seconds),
+                None if unit.is_empty() => return wrong("has no unit"),
+                None => return wrong("is no time in us, ms or s"),
+            },
+            (Self::Count(counted), "%") => (Self::Percentage(counted), number),
+            (Self::Tps | Self::Count(_), "") => (self, number),
+            (Self::Tps, _) => return wrong("is no plain number"),
+            _ => return wrong("is neither a plain number nor one with %"),
+        })
+    }
+
+    fn example(self) -> &'static str {
+        match self {
+            Self::Tps => "500",
+            Self::Count(_) | Self::Percentage(_) => "10 or 1%",
+            Self::Time(..) => "500us, 20ms or 1.5s",
+        }
+    }
+
+    /// What was found, or why there is nothing.
+    fn value(self, metrics: &Metrics<'_>) -> Result<f64, &'static str> {
+        match self {
+            Self::Tps if metrics.tps.is_finite() => Ok(metrics.tps),
+            Self::Tps => Err("no time was measured"),
+            Self::Count(counted) => Ok(counted.number(metrics)? as f64),
+            Self::Percentage(counted) => {
+                let (number, of) = (counted.number(metrics)?, counted.of(metrics));
+                if of == 0 { Err("there was no transaction") } else { Ok(number as f64 * 100.0 / of as f64) }
+            }
+            Self::Time(clock, figure) => {
+                let latencies = match clock {
+                    Clock::Latency => metrics.latency,
+                    Clock::Lag => metrics.lag.ok_or("there is no lag without a rate (-R)")?,
+                };
+                figure.of(latencies).map(|time| time.as_secs_f64()).ok_or("no transaction succeeded")
+            }
+        }
+    }
+
+    fn show(self, value: f64) -> String {
+        match self {
+            Self::Tps => human::count(value),
+            Self::Count(_) => format!("{value}"),
+            Self::Percentage(_) => format!("{value:.2} %"),
+            Self::Time(..) => human::latency(value),
+        }
+    }
+}
+
+/// Seconds of a unit of time.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        _ => return None,
+    })
+}
+
+impl Counted {
+    fn number(self, metrics: &Metrics<'_>) -> Result<u64, &'static str> {
+        match self {
+            Self::Failed => Ok(metrics.failed),
+            Self::Retried => Ok(metrics.retried),
+            Self::Skipped => metrics.skipped.ok_or("nothing is skipped without a rate (-R) and a limit (-L)"),
+            Self::Late => metrics.late.ok_or("nothing is late without a limit (-L)"),
+        }
+    }
+
+    /// What a percentage is of.
+    fn of(self, metrics: &Metrics<'_>) -> u64 {
+        match self {
+            Self::Failed | Self::Retried | Self::Skipped => metrics.due,
+            Self::Late => metrics.succeeded,
+        }
+    }
+}
+
+impl Figure {
+    fn named(name: &str) -> Option<Self> {
+        match name {
+            "mean" => Some(Self::Mean),
+            "max" => Some(Self::Percentile(Percentile::Max.share() * 100.0)),
+            _ => {
+                let percent: f64 = name.strip_prefix('p')?.parse().ok()?;
+                (percent > 0.0 && percent < 100.0).then_some(Self::Percentile(percent))
+            }
+        }
+    }
+
+    fn of(self, latencies: &Latencies) -> Option<Duration> {
+        match self {
+            Self::Mean => latencies.mean(),
+            Self::Percentile(percent) => latencies.quantile(percent / 100.0),
+        }
+    }
+}
+
+impl Comparison {
+    fn split(text: &str) -> Option<(Self, &str)> {
+        let known = [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Under), (">", Self::Over)];
+        known.into_iter().find_map(|(sign, comparison)| Some((comparison, text.strip_prefix(sign)?)))
+    }
+
+    fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Self::Under => value < limit,
+            Self::AtMost => value <= limit,
+            Self::Over => value > limit,
+            Self::AtLeast => value >= limit,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Under => "under",
+            Self::AtMost => "at most",
+            Self::Over => "over",
+            Self::AtLeast => "at least",
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tps => f.write_str("tps"),
+            Self::Count(counted) | Self::Percentage(counted) => f.write_str(match counted {
+                Counted::Failed => "failed",
+                Counted::Skipped => "skipped",
+                Counted::Late => "late",
+                Counted::Retried => "retried",
+            }),
+            Self::Time(clock, figure) => {
+                f.write_str(if *clock == Clock::Lag { "lag-" } else { "" })?;
+                match figure {
+                    Figure::Mean => f.write_str("mean"),
+                    Figure::Percentile(percent) if *percent >= 100.0 => f.write_str(Percentile::Max.name()),
+                    Figure::Percentile(percent) => write!(f, "p{percent}"),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 100 transactions due: 97 succeeded after 1 to 97 ms, 2 failed, 1 was skipped.
+    fn judged(threshold: &str) -> Finding {
+        let mut latency = Latencies::default();
+        (1..=97).for_each(|each| latency.record(Duration::from_millis(each)));
+        let metrics = Metrics {
+            tps: 312.4,
+            due: 100,
+            succeeded: 97,
+            failed: 2,
+            retried: 5,
+            skipped: Some(1),
+            late: None,
+            latency: &latency,
+            lag: None,
+        };
+        threshold.parse::<Threshold>().unwrap().judge(&metrics)
+    }
+
+    #[test]
+    fn what_was_found_is_told() {
+        for (threshold, missed, text) in [
+            ("p50>20ms", true, "p50 is 49.0 ms, over 20ms"),
+            ("p50 > 50 ms", false, "p50 is 49.0 ms, not over 50 ms"),
+            ("p94.5>=0.5s", false, "p94.5 is 92.0 ms, not at least 0.5s"),
+            ("max>=96000us", true, "max is 97.1 ms, at least 96000us"),
+            ("mean<=49.1ms", true, "mean is 49.0 ms, at most 49.1ms"),
+            ("tps<500", true, "tps is 312, under 500"),
+            ("tps<300", false, "tps is 312, not under 300"),
+            ("failed>0", true, "failed is 2, over 0"),
+            ("failed>2", false, "failed is 2, not over 2"),
+            ("skipped>0.5%", true, "skipped is 1.00 %, over 0.5%"),
+            ("retried >= 5 %", true, "retried is 5.00 %, at least 5 %"),
+        ] {
+            let expected = Finding { threshold: threshold.to_owned(), missed, text: text.to_owned() };
+            assert_eq!(judged(threshold), expected);
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_is_missed() {
+        for (threshold, why) in [("lag-p99>5ms", "-R"), ("lag-max<1s", "-R"), ("late>1%", "-L")] {
+            let finding = judged(threshold);
+            assert!(finding.missed);
+            assert!(finding.text.contains("is not known") && finding.text.contains(why), "{}", finding.text);
+        }
+        let nothing = Latencies::default();
+        let metrics = Metrics {
+            tps: f64::NAN,
+            due: 0,
+            succeeded: 0,
+            failed: 0,
+            retried: 0,
+            skipped: Some(0),
+            late: Some(0),
+            latency: &nothing,
+            lag: Some(&nothing),
+        };
+        for threshold in ["p99>20ms", "mean>1s", "lag-max>1s", "tps<500", "failed>1%", "late>1%"] {
+            let finding = threshold.parse::<Threshold>().unwrap().judge(&metrics);
+            assert!(finding.missed && finding.text.contains("is not known"), "{finding:?}");
+        }
+        assert!(!"failed>0".parse::<Threshold>().unwrap().judge(&metrics).missed);
+    }
+
+    #[test]
+    fn what_is_no_threshold_says_how_to_write_one() {
+        for (text, remedy) in [
+            ("", "p99>20ms"),
+            ("p99", "p99>20ms"),
+            ("p99=20ms", "p99>20ms"),
+            (">20ms", "lag-p99"),
+            ("latency>20ms", "p99.9, p99.99"),
+            ("p0>20ms", "any other percentile"),
+            ("p100>20ms", "max"),
+            ("pNaN>20ms", "any other percentile"),
+            ("lag-tps>5", "lag-mean"),
+            ("p99>20", "has no unit: write it like 500us, 20ms"),
+            ("p99>20%", "no time"),
+            ("p99>20 parsecs", "no time"),
+            ("p99>ms", "no limit"),
+            ("p99>-20ms", "not below 0"),
+            ("p99>>20ms", "no limit"),
+            ("tps<5%", "plain number"),
+            ("tps<500/s", "plain number"),
+            ("failed>1ms", "with %"),
+            ("failed>", "10 or 1%"),
+        ] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.contains(remedy), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! Changing what a server was like, and putting it back.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::error::SettingsError;
+use super::journal::{Before, Journal, Place, Record, Table};
+use super::look::{Effect, ToChange, stronger};
+use super::{alter, tables};
+use crate::connect::{ConnectError, Target};
+use crate::fill::session::{Session, Sessions};
+
+/// For the server to load its configuration again: it only has to read two files.
+const RELOAD_DEADLINE: Duration = Duration::from_secs(30);
+/// Between two looks, each in a session of its own.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// For another pgrig's session that is ending.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(5);
+/// For statements of a pgrig that is gone.
+const SESSIONS_DEADLINE: Duration = Duration::from_mins(1);
+/// How long a change of a table's persistence waits for those who use it.
+const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
+/// Begins the application_name of the sessions that change things.
+const SESSION_NAME: &str = "pgrig settings";
+
+/// Changes settings and tables' persistence of one server, journalled. Dropping it leaves the journal, and
+/// the next pgrig puts things back: see [`put_back`].
+pub struct Changer {
+    target: Target,
+    session: Session,
+    journal: Journal,
+}
+
+impl Changer {
+    /// Takes the server in hand, looks at what is to be changed, and writes the journal into `directory`.
+    ///
+    /// # Errors
+    /// If another pgrig is changing settings of the server, something cannot be changed, or the journal cannot be
+    /// written.
+    pub async fn begin(
+        target: &Target,
+        place: Place,
+        directory: &Path,
+        to_change: &ToChange,
+    ) -> Result<Self, SettingsError> {
+        let mut record = Record::new(place, None);
+        let target = named_session(target, &record);
+        let session = Sessions::new(&target).open().await?;
+        refuse_others(&session).await?;
+        record.system_identifier = system_identifier(&session).await?;
+        let found = to_change.look_in(&session).await?;
+        let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
+        record.settings = reloaded.map(|setting| setting.before).collect();
+        record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
+        session.run(LOCK_TIMEOUT).await?;
+        let journal = Journal::begin(directory, record)?;
+        Ok(Self { target, session, journal })
+    }
+
+    /// What was written down.
+    pub fn record(&self) -> &Record {
+        &self.journal.record
+    }
+
+    /// Where that is.
+    pub fn journal_path(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// The server, in sessions that are ended before all is put back, should one be left behind.
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Connects anew: the server was restarted.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub async fn reconnect(&mut self) -> Result<(), SettingsError> {
+        self.session = Sessions::new(&self.target).open().await?;
+        Ok(self.session.run(LOCK_TIMEOUT).await?)
+    }
+
+    /// Has the server judge each value, without any coming into force.
+    ///
+    /// # Errors
+    /// [`SettingsError::Value`].
+    pub async fn try_values(&self, values: &[(String, String)]) -> Result<(), SettingsError> {
+        for (name, value) in values {
+            self.alter_system(name, value).await?;
+        }
+        for before in &self.record().settings {
+            self.session.run(&alter(&before.name, before.altered.as_deref())).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets all settings of the journal: each as `wanted` says, and the others as they were found. Returns what
+    /// SHOW says of them in a new session.
+    ///
+    /// # Errors
+    /// If the server refuses a value, or a new session does not have it.
+    pub async fn set(&self, wanted: &[(String, String)]) -> Result<Vec<(String, String)>, SettingsError> {
+        let settings = &self.record().settings;
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let value_of = |before: &Before| {
+            wanted.iter().find(|(name, _)| *name == before.name).map(|(_, value)| value.as_str())
+        };
+        for before in settings {
+            match value_of(before) {
+                Some(value) => self.alter_system(&before.name, value).await?,
+                None => self.session.run(&alter(&before.name, before.altered.as_deref())).await?,
+            }
+        }
+        let fresh = reload(&self.session, &self.target).await?;
+        let mut shown = Vec::new();
+        for before in settings {
+            shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
+        }
+        Ok(shown)
+    }
+
+    /// Makes the journal's tables unlogged, or logged again. Whether any had to be changed.
+    ///
+    /// # Errors
+    /// If a statement fails: somebody may hold a lock on a table for a minute.
+    pub async fn set_unlogged(&self, unlogged: bool) -> Result<bool, SettingsError> {
+        Ok(!tables::set_persistence(&self.session, &self.record().tables, unlogged).await?.is_empty())
+    }
+
+    /// Puts everything back, whatever state this is in.
+    ///
+    /// # Errors
+    /// If something could not be put back; the journal then stays.
+    pub async fn finish(self) -> Result<PutBack, SettingsError> {
+        let Self { target, session, journal } = self;
+        // It may be in the middle of a statement; the server is told to end it.
+        drop(session);
+        put_back(&target, journal).await
+    }
+
+    async fn alter_system(&self, name: &str, value: &str) -> Result<(), SettingsError> {
+        match self.session.run(&alter(name, Some(value))).await {
+            Err(error @ ConnectError::Query { .. }) => Err(SettingsError::Value {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                error: error.into(),
+            }),
+            done => Ok(done?),
+        }
+    }
+}
+
+/// What was put back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PutBack {
+    /// Settings, and what SHOW says of them now.
+    pub settings: Vec<(String, String)>,
+    /// Tables that are logged again.
+    pub tables: Vec<Table>,
+    /// Those of them that hold nothing: a crash of the server empties unlogged tables.
+    pub empty: Vec<Table>,
+}
+
+/// Puts back what the journal lists, and closes it. Sessions of its process that the server still has are ended
+/// first, so that nothing is changed afterwards.
+///
+/// # Errors
+/// If something cannot be put back; the journal then stays.
+pub async fn put_back(target: &Target, journal: Journal) -> Result<PutBack, SettingsError> {
+    let record = &journal.record;
+    let target = named_session(target, record);
+    let session = Sessions::new(&target).open().await?;
+    let found = system_identifier(&session).await?;
+    if found.is_some() && record.system_identifier.is_some() && found != record.system_identifier {
+        return Err(SettingsError::OtherServer);
+    }
+    end_others(&session, &target).await?;
+    let mut done = PutBack::default();
+    for before in &record.settings {
+        session.run(&alter(&before.name, before.altered.as_deref())).await?;
+    }
+    if !record.settings.is_empty() {
+        let fresh = reload(&session, &target).await?;
+        for before in &record.settings {
+            done.settings.push((before.name.clone(), show(&fresh, &before.name).await?));
+        }
+    }
+    session.run(LOCK_TIMEOUT).await?;
+    done.tables = tables::set_persistence(&session, &record.tables, false).await?;
+    done.empty = tables::empty(&session, done.tables.clone()).await?;
+    journal.close()?;
+    Ok(done)
+}
+
+/// The same server, in sessions that show who they are.
+fn named_session(target: &Target, record: &Record) -> Target {
+    target.clone().with_application_name(&format!("{SESSION_NAME} {}", record.id))
+}
+
+/// Refuses to begin while another pgrig has a session that changes settings of this cluster. If two begin at the
+/// same moment, both see the other.
+async fn refuse_others(session: &Session) -> Result<(), SettingsError> {
+    let query = "SELECT pid FROM pg_stat_activity \
+                 WHERE application_name LIKE $1 AND pid <> pg_backend_pid() LIMIT 1";
+    let pattern = format!("{SESSION_NAME} %");
+    let begin = Instant::now();
+    while let Some(row) = session.rows(query, &[&pattern]).await?.first() {
+        if begin.elapsed() > IN_HAND_DEADLINE {
+            return Err(SettingsError::InHand { pid: row.get(0) });
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// Ends other sessions of this name, and waits for their end.
+async fn end_others(session: &Session, target: &Target) -> Result<(), SettingsError> {
+    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                 WHERE application_name = $1 AND pid <> pg_backend_pid()";
+    let begin = Instant::now();
+    loop {
+        let sessions: i64 = session.row(query, &[&target.application_name()]).await?.get(0);
+        if sessions == 0 {
+            return Ok(());
+        }
+        if begin.elapsed() > SESSIONS_DEADLINE {
+            return Err(SettingsError::Sessions { sessions });
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// None where the role may not ask.
+async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectError> {
+    let query = "SELECT system_identifier::text FROM pg_control_system()";
+    match session.row(query, &[]).await {
+        Ok(row) => Ok(Some(row.get(0))),
+        Err(ConnectError::Query { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Has the server load its configuration again, and returns a session that began after that: new sessions have
+/// the settings of the server's main process, and know when that loaded them.
+async fn reload(session: &Session, target: &Target) -> Result<Session, SettingsError> {
+    let asked = "SELECT extract(epoch FROM clock_timestamp())::float8";
+    let asked: f64 = session.row(asked, &[]).await?.get(0);
+    session.row("SELECT pg_reload_conf()", &[]).await?;
+    let begin = Instant::now();
+    loop {
+        let fresh = Session { connection: target.connect().await? };
+        let loaded = "SELECT extract(epoch FROM pg_conf_load_time())::float8 >= $1";
+        if fresh.row(loaded, &[&asked]).await?.get(0) {
+            return Ok(fresh);
+        }
+        fresh.connection.close().await;
+        if begin.elapsed() > RELOAD_DEADLINE {
+            let why = file_errors(session).await;
+            return Err(SettingsError::NotReloaded { seconds: RELOAD_DEADLINE.as_secs(), why });
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// What is wrong with the server's configuration files, where the role may see that.
+async fn file_errors(session: &Session) -> String {
+    let query = "SELECT sourcefile, sourceline, error FROM pg_file_settings WHERE error IS NOT NULL LIMIT 1";
+    match session.rows(query, &[]).await.ok().as_deref() {
+        Some([row]) => {
+            let (file, line, error): (Option<&str>, Option<i32>, &str) = (row.get(0), row.get(1), row.get(2));
+            format!(": {} line {}: {error}", file.unwrap_or("a configuration file"), line.unwrap_or(0))
+        }
+        _ => String::new(),
+    }
+}
+
+async fn show(session: &Session, name: &str) -> Result<String, ConnectError> {
+    Ok(session.row("SELECT current_setting($1)", &[&name]).await?.get(0))
+}
+
+/// What SHOW says in this session, if that is the value that was wanted; with none: what was found.
+async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Result<String, SettingsError> {
+    let shown = show(fresh, &before.name).await?;
+    let row = fresh.row(include_str!("../sql/settings_look.sql"), &[&before.name]).await?;
+    let source: &str = row.get("source");
+    let is_so = match wanted {
+        None => shown == before.shown,
+        // The file was loaded, and this session has the value from there: so it is what was written.
+        Some(_) => source == "configuration file" && row.get("is_altered"),
+    };
+    if is_so {
+        return Ok(shown);
+    }
+    let why = match stronger(source, &before.name) {
+        Some((by, remedy)) => format!("it is set {by}, which wins: {remedy}"),
+        None => format!("a new session has it from: {source}"),
+    };
+    let wanted = wanted.unwrap_or(&before.shown).to_owned();
+    Err(SettingsError::NotInForce { name: before.name.clone(), wanted, shown, why })
+}

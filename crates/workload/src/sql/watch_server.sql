@@ -1,0 +1,15 @@
+-- $1: application_name of the run's clients. What the server is at, in one row. pg_stat_activity without its joins.
+SELECT checkpoint.checkpoint_lsn::text AS last_checkpoint,
+       -- A checkpoint's time is that of its beginning (CreateCheckPoint, xlog.c); a standby has its primary's.
+       CASE WHEN NOT pg_is_in_recovery()
+            THEN extract(epoch FROM clock_timestamp() - checkpoint.checkpoint_time)::float8 END AS last_checkpoint_ago,
+       CASE WHEN NOT pg_is_in_recovery()
+            THEN pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint END AS wal,
+       coalesce(activity.checkpointing, false) AS checkpointing,
+       activity.others AS others
+  FROM pg_control_checkpoint() AS checkpoint,
+       (SELECT bool_or(wait_event IS DISTINCT FROM 'CheckpointerMain')
+                 FILTER (WHERE backend_type = 'checkpointer') AS checkpointing,
+               count(*) FILTER (WHERE backend_type = 'client backend' AND state = 'active'
+                                  AND application_name <> $1 AND pid <> pg_backend_pid()) AS others
+          FROM pg_stat_get_activity(NULL)) AS activity

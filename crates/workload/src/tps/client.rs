@@ -1,0 +1,317 @@
+//! A client's life: chooses transactions, begins them when they are due, and counts what becomes of them.
+//! [`carry_out`](super::carry_out) has what happens within one.
+
+use std::time::Instant;
+
+use script::{Random, Variables};
+
+use super::answer::Answer;
+use super::clock::Clock;
+use super::job::Common;
+use super::outcome::{LostClient, Phase};
+use super::request::{Connecting, Length};
+use super::session::Session;
+use super::tally::Fate;
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// That its socket has something to read.
+    Answer,
+    /// This time.
+    Time(Instant),
+    /// That others have had their turn.
+    Turn,
+    /// Nothing: it is over.
+    Nothing,
+}
+
+/// A client.
+pub(super) struct Client {
+    pub(super) number: usize,
+    /// Variables and random numbers.
+    pub(super) memory: script::Client,
+    /// None before it connects.
+    pub(super) session: Option<Session>,
+    state: State,
+    /// The one that is carried out, as long as the state says so.
+    pub(super) transaction: Transaction,
+    pub(super) answer: Answer,
+    /// Its transactions in the measured part.
+    counted: u64,
+}
+
+/// What a client is at.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum State {
+    /// Between two transactions.
+    Free,
+    /// Will begin the chosen script: then, or at once.
+    Due(Option<Instant>),
+    /// Carries the transaction out.
+    Busy(At),
+    Over,
+}
+
+/// What a transaction is at, by the script's commands.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    Command(usize),
+    Asleep {
+        command: usize,
+        until: Instant,
+    },
+    /// Waits for the answer to all that was sent.
+    Answer(usize),
+    /// Waits until a pipeline's statements are parsed, before it begins.
+    Parsing(usize),
+    /// Waits for a ROLLBACK after an error here.
+    RollingBack(usize, Fate),
+}
+
+/// A transaction: a script that is carried out.
+#[derive(Clone, Debug)]
+pub(super) struct Transaction {
+    pub(super) script: usize,
+    /// When it should have begun.
+    pub(super) scheduled: Instant,
+    pub(super) tries: u32,
+    /// Within a pipeline: how many Sync messages it has so far.
+    pub(super) pipeline: Option<u32>,
+    /// When the command began, if commands are timed.
+    pub(super) command_began: Instant,
+    /// As they were when it began, to try it again.
+    random: Random,
+    /// The same, where it may be tried again.
+    variables: Option<Variables>,
+}
+
+/// What follows a state.
+pub(super) enum Next {
+    On(State),
+    Wait(State, Need),
+}
+
+use Next::{On, Wait};
+
+/// Why a client cannot go on.
+pub(super) struct Lost(pub(super) String);
+
+pub(super) type Stepped = Result<Next, Lost>;
+
+impl<E: std::error::Error> From<E> for Lost {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl At {
+    fn command(self) -> usize {
+        match self {
+            Self::Command(command)
+            | Self::Asleep { command, .. }
+            | Self::Answer(command)
+            | Self::Parsing(command)
+            | Self::RollingBack(command, _) => command,
+        }
+    }
+}
+
+impl Client {
+    /// Begins when it is its turn. Without a session it will connect for each transaction.
+    pub(super) fn new(
+        number: usize,
+        memory: script::Client,
+        session: Option<Session>,
+        common: &Common<'_>,
+    ) -> Self {
+        let turn = common.timetable.turn(number);
+        let may_retry = common.run.plan.request.max_tries != 1;
+        let transaction = Transaction {
+            script: 0,
+            scheduled: turn,
+            tries: 1,
+            pipeline: None,
+            command_began: turn,
+            random: memory.random,
+            variables: may_retry.then(|| memory.variables.clone()),
+        };
+        let answer = Answer::default();
+        Self { number, memory, session, state: State::Free, transaction, answer, counted: 0 }
+    }
+
+    /// Goes on as far as it can without waiting.
+    pub(super) fn advance(&mut self, common: &mut Common<'_>, is_readable: bool) -> Need {
+        if is_readable && let Err(lost) = self.receive(common) {
+            return self.lose(common, lost);
+        }
+        let mut clock = Clock::default();
+        let mut has_begun = false;
+        loop {
+            let stepped = match self.state {
+                // Others get their turn even if a script never waits for anything.
+                State::Free if has_begun => return Need::Turn,
+                State::Free => self.choose(common, &mut clock),
+                State::Due(at) => {
+                    has_begun = true;
+                    self.begin(common, &mut clock, at)
+                }
+                State::Busy(at) => self.carry_out(common, &mut clock, at),
+                State::Over => return self.end(common),
+            };
+            match stepped {
+                Ok(On(state)) => self.state = state,
+                Ok(Wait(state, need)) => {
+                    self.state = state;
+                    return need;
+                }
+                Err(lost) => return self.lose(common, lost),
+            }
+        }
+    }
+
+    fn receive(&mut self, common: &Common<'_>) -> Result<(), Lost> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.wire.receive()?;
+        common.watch_for_room(self.number, session)?;
+        if !self.is_waiting_for_server() {
+            // Nobody asked: it can only be the session's end, or nothing that matters.
+            let session = self.session.as_mut();
+            if let Some(session) = session {
+                while session.wire.next()?.is_some() {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_waiting_for_server(&self) -> bool {
+        matches!(self.state, State::Busy(At::Answer(_) | At::Parsing(_) | At::RollingBack(..)))
+    }
+
+    /// Ends it, unless it waits for the server: then it ends as soon as that answers.
+    pub(super) fn stop(&mut self, common: &Common<'_>) -> Need {
+        if self.is_waiting_for_server() { Need::Answer } else { self.end(common) }
+    }
+
+    fn end(&mut self, common: &Common<'_>) -> Need {
+        self.state = State::Over;
+        self.disconnect(common);
+        Need::Nothing
+    }
+
+    fn disconnect(&mut self, common: &Common<'_>) {
+        common.run.let_go(self.number);
+        self.session = None;
+    }
+
+    /// Ends it before its time.
+    fn lose(&mut self, common: &Common<'_>, Lost(why): Lost) -> Need {
+        // After an interruption nobody is interested any more.
+        if !common.run.alarm.is_raised() {
+            let at = match self.state {
+                State::Busy(at) => {
+                    let script = self.transaction.script;
+                    let last = common.run.plan.scripts[script].commands().len() - 1;
+                    Some((script, at.command().min(last)))
+                }
+                _ => None,
+            };
+            if let Some((script, command)) = at {
+                common.tally().command((script, command), |command| command.failures += 1);
+                common.tally().ended(script, Fate::Other, self.transaction.tries - 1, None);
+            }
+            common.tell_lost(LostClient { client: self.number, at, why });
+        }
+        self.end(common)
+    }
+
+    fn is_over(&self, common: &Common<'_>, clock: &mut Clock) -> bool {
+        let enough = match common.run.plan.request.length {
+            Length::Transactions(most) => self.counted >= most,
+            Length::Time(_) => common.timetable.is_over(clock.now()),
+        };
+        enough || common.run.alarm.is_raised()
+    }
+
+    /// Chooses the next transaction, and when it begins.
+    fn choose(&mut self, common: &mut Common<'_>, clock: &mut Clock) -> Stepped {
+        let turn = common.timetable.turn(self.number);
+        if turn > common.timetable.start() && clock.now() < turn {
+            return Ok(Wait(State::Free, Need::Time(turn)));
+        }
+        if self.is_over(common, clock) {
+            return Ok(On(State::Over));
+        }
+        self.transaction.script = common.run.plan.scripts.choose(&mut common.choose);
+        loop {
+            let Some(at) = common.next_start(clock) else {
+                return Ok(On(State::Due(None)));
+            };
+            if common.timetable.end().is_some_and(|end| at > end) {
+                return Ok(On(State::Over));
+            }
+            let limit = common.run.plan.request.latency_limit;
+            if limit.is_none_or(|limit| at + limit >= clock.now()) {
+                return Ok(On(State::Due(Some(at))));
+            }
+            self.count(common.tally().skipped(self.transaction.script));
+            if self.is_over(common, clock) {
+                return Ok(On(State::Over));
+            }
+        }
+    }
+
+    fn count(&mut self, phase: Phase) {
+        self.counted += u64::from(phase == Phase::Measured);
+    }
+
+    /// Begins the transaction when it is due.
+    fn begin(&mut self, common: &mut Common<'_>, clock: &mut Clock, at: Option<Instant>) -> Stepped {
+        if let Some(due) = at {
+            if clock.now() < due {
+                return Ok(Wait(State::Due(at), Need::Time(due)));
+            }
+            if self.is_over(common, clock) {
+                return Ok(On(State::Over));
+            }
+        }
+        if self.session.is_none() {
+            self.session = Some(common.connect(self.number)?);
+            clock.forget();
+        }
+        let now = clock.now();
+        let transaction = &mut self.transaction;
+        transaction.scheduled = at.unwrap_or(now);
+        transaction.tries = 1;
+        transaction.pipeline = None;
+        transaction.random = self.memory.random;
+        if let Some(variables) = &mut transaction.variables {
+            variables.clone_from(&self.memory.variables);
+        }
+        if let Some(due) = at {
+            common.tally().began(transaction.script, now.saturating_duration_since(due));
+        }
+        Ok(On(State::Busy(At::Command(0))))
+    }
+
+    /// Makes random numbers and variables as they were when the transaction began.
+    pub(super) fn rewind(&mut self) {
+        self.memory.random = self.transaction.random;
+        if let Some(variables) = &self.transaction.variables {
+            self.memory.variables.clone_from(variables);
+        }
+    }
+
+    /// The transaction is over.
+    pub(super) fn finish(&mut self, common: &Common<'_>, fate: Fate) -> Next {
+        let Transaction { script, tries, .. } = self.transaction;
+        let phase = common.tally().ended(script, fate, tries - 1, common.run.plan.request.latency_limit);
+        self.count(phase);
+        if common.run.plan.request.connecting == Connecting::EachTransaction {
+            let began = Instant::now();
+            self.disconnect(common);
+            common.run.connecting_took(began.elapsed());
+        }
+        On(State::Free)
+    }
+}

@@ -1,0 +1,25 @@
+//! Who is told of a run while it goes on.
+
+use super::outcome::Second;
+
+/// Told of a run's progress, from one thread.
+pub trait Observer: Sync {
+    /// A second is over.
+    fn second(&self, second: &Second);
+
+    /// A script called `debug()`. Nobody needs to know, unless they do.
+    fn debugged(&self, debugged: &Debugged) {
+        let _ = debugged;
+    }
+}
+
+/// What a script called `debug()` with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Debugged {
+    /// The client that carries the script out, from 0.
+    pub client: usize,
+    /// Script and command, from 0.
+    pub at: (usize, usize),
+    /// Type and value, as pgbench shows them: `int 5`.
+    pub value: String,
+}

@@ -1,0 +1,231 @@
+//! Things that went on for a while, found by looking every second.
+
+use std::collections::BTreeMap;
+
+use super::server::{Look, Maintenance};
+
+/// What is nearer than this is the same, or one moment, seconds: twice as far as looks are apart.
+const NEAR: f64 = 2.0;
+
+/// Something that went on for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spell {
+    /// Since when: seconds since measuring began. Below 0, it was at it before.
+    pub from: f64,
+    /// Until when; none if it was still at it when measuring ended.
+    pub until: Option<f64>,
+}
+
+/// Somebody looked after a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Maintained {
+    /// `autovacuum`, `VACUUM` or `ANALYZE`.
+    pub who: String,
+    /// The table.
+    pub relation: String,
+    /// When.
+    pub spells: Vec<Spell>,
+}
+
+/// Finds checkpoints.
+#[derive(Debug, Default)]
+pub(super) struct Checkpoints {
+    last: Option<String>,
+    working_since: Option<f64>,
+    spells: Vec<Spell>,
+}
+
+/// Finds vacuums and the like.
+#[derive(Debug, Default)]
+pub(super) struct Maintenances(BTreeMap<(String, String), Vec<Spell>>);
+
+impl Spell {
+    /// For people: `from 12 s to 39 s`. Measuring took `length` seconds.
+    pub(super) fn words(&self, length: f64) -> String {
+        match self.until {
+            _ if self.from < 0.5 && self.until.unwrap_or(length) > length - 0.5 => "all the time".to_owned(),
+            None => format!("from {:.0} s on", self.from),
+            Some(until) if self.from <= 0.0 => format!("until {until:.0} s"),
+            Some(until) if until - self.from < NEAR => format!("at {until:.0} s"),
+            Some(until) => format!("from {:.0} s to {until:.0} s", self.from),
+        }
+    }
+
+    /// How much of the measured seconds it took.
+    pub(super) fn seconds(&self, length: f64) -> f64 {
+        (self.until.unwrap_or(length) - self.from.max(0.0)).max(0.0)
+    }
+
+    /// As part of what was measured between two moments of the watch's clock; none if it was over before.
+    fn within(self, began: f64, ended: f64) -> Option<Self> {
+        let until = self.until.map(|until| until.min(ended) - began);
+        let counts = self.from <= ended && until.is_none_or(|until| until >= 0.0);
+        counts.then_some(Self { from: self.from - began, until })
+    }
+
+    fn is_near(&self, at: f64) -> bool {
+        self.from - NEAR <= at && self.until.is_none_or(|until| at <= until + NEAR)
+    }
+}
+
+impl Checkpoints {
+    /// Takes a look in. A checkpoint is finished when the control file names another one, which also tells when
+    /// it began; that one is at it is known from the checkpointer only.
+    pub(super) fn look(&mut self, at: f64, look: &Look) {
+        if self.last.as_ref().is_some_and(|last| *last != look.last_checkpoint) {
+            let seen = self.working_since.take();
+            let began = look.last_checkpoint_ago.map(|ago| at - ago).or(seen);
+            self.spells.push(Spell { from: began.unwrap_or(at), until: Some(at) });
+        }
+        self.last = Some(look.last_checkpoint.clone());
+        self.working_since = look.checkpointing.then(|| self.working_since.unwrap_or(at));
+    }
+
+    /// Those of the measured part. It takes two looks at a checkpointer to believe that it is at a checkpoint:
+    /// it sometimes does small things between them.
+    pub(super) fn measured(mut self, began: f64, ended: f64) -> Vec<Spell> {
+        let working = self.working_since.filter(|since| ended - since >= NEAR);
+        self.spells.extend(working.map(|from| Spell { from, until: None }));
+        self.spells.iter().filter_map(|spell| spell.within(began, ended)).collect()
+    }
+}
+
+impl Maintenances {
+    /// Takes a look in.
+    pub(super) fn look(&mut self, at: f64, look: &Look) {
+        let is_seen = |(who, relation): &(String, String)| {
+            look.maintenance.iter().any(|seen| seen.who == *who && seen.relation == *relation)
+        };
+        for (key, spells) in &mut self.0 {
+            let open = spells.last_mut().filter(|spell| spell.until.is_none());
+            if let Some(open) = open.filter(|_| !is_seen(key)) {
+                open.until = Some(at);
+            }
+        }
+        for seen in &look.maintenance {
+            let spells = self.of(seen);
+            if spells.last().is_none_or(|spell| spell.until.is_some()) {
+                spells.push(Spell { from: at, until: None });
+            }
+        }
+    }
+
+    /// One that was finished at `at`, which looks may have missed.
+    pub(super) fn finished(&mut self, maintenance: &Maintenance, at: f64) {
+        let spells = self.of(maintenance);
+        if !spells.iter().any(|spell| spell.is_near(at)) {
+            spells.push(Spell { from: at, until: Some(at) });
+        }
+    }
+
+    /// Those of the measured part.
+    pub(super) fn measured(self, began: f64, ended: f64) -> Vec<Maintained> {
+        let all = self.0.into_iter().map(|((who, relation), spells)| {
+            let spells = spells.iter().filter_map(|spell| spell.within(began, ended)).collect();
+            Maintained { who, relation, spells }
+        });
+        all.filter(|maintained| !maintained.spells.is_empty()).collect()
+    }
+
+    fn of(&mut self, maintenance: &Maintenance) -> &mut Vec<Spell> {
+        self.0.entry((maintenance.who.clone(), maintenance.relation.clone())).or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(last_checkpoint: &str, ago: Option<f64>, checkpointing: bool, tables: &[&str]) -> Look {
+        let maintenance = tables
+            .iter()
+            .map(|table| Maintenance { who: "autovacuum".to_owned(), relation: (*table).to_owned() })
+            .collect();
+        let last_checkpoint = last_checkpoint.to_owned();
+        Look {
+            last_checkpoint,
+            last_checkpoint_ago: ago,
+            checkpointing,
+            wal: None,
+            others: None,
+            maintenance,
+        }
+    }
+
+    fn spell(from: f64, until: impl Into<Option<f64>>) -> Spell {
+        Spell { from, until: until.into() }
+    }
+
+    #[test]
+    fn a_finished_checkpoint_tells_when_it_began() {
+        let mut found = Checkpoints::default();
+        for at in 0..60 {
+            let last = if at < 39 {
+                look("0/1", Some(900.0), false, &[])
+            } else {
+                look("0/2", Some(27.0), false, &[])
+            };
+            found.look(f64::from(at), &last);
+        }
+        assert_eq!(found.measured(2.0, 60.0), [spell(10.0, 37.0)]);
+    }
+
+    #[test]
+    fn a_checkpoint_that_goes_on_is_seen_at_work() {
+        let mut found = Checkpoints::default();
+        for at in 0..60 {
+            // At 5 the checkpointer does something small.
+            found.look(f64::from(at), &look("0/1", None, at == 5 || at >= 50, &[]));
+        }
+        assert_eq!(found.measured(0.0, 60.0), [spell(50.0, None)]);
+    }
+
+    #[test]
+    fn a_standbys_restartpoint_has_no_time_of_its_own() {
+        let mut found = Checkpoints::default();
+        for at in 0..60 {
+            let last = if at < 30 { "0/1" } else { "0/2" };
+            found.look(f64::from(at), &look(last, None, (20..30).contains(&at), &[]));
+        }
+        assert_eq!(found.measured(0.0, 60.0), [spell(20.0, 30.0)]);
+    }
+
+    #[test]
+    fn what_was_over_before_does_not_count() {
+        let mut found = Maintenances::default();
+        for at in 0..60 {
+            let mut tables = vec!["early", "all"];
+            tables.truncate(if at < 5 { 2 } else { 0 });
+            tables.extend((at >= 5).then_some("all"));
+            tables.extend((20..25).contains(&at).then_some("middle"));
+            found.look(f64::from(at), &look("", None, false, &tables));
+        }
+        let of = |relation: &str, spells: &[Spell]| Maintained {
+            who: "autovacuum".to_owned(),
+            relation: relation.to_owned(),
+            spells: spells.to_vec(),
+        };
+        let known = Maintenance { who: "autovacuum".to_owned(), relation: "middle".to_owned() };
+        found.finished(&known, 25.5);
+        found.finished(&known, 40.0);
+        found.finished(&known, 40.2);
+        let expected =
+            [of("all", &[spell(-10.0, None)]), of("middle", &[spell(10.0, 15.0), spell(30.0, 30.0)])];
+        assert_eq!(found.measured(10.0, 59.0), expected);
+    }
+
+    #[test]
+    fn spells_read_as_people_say_it() {
+        for (spell, words, seconds) in [
+            (spell(12.0, 39.2), "from 12 s to 39 s", 27.2),
+            (spell(20.0, None), "from 20 s on", 40.0),
+            (spell(-7.0, 12.0), "until 12 s", 12.0),
+            (spell(11.7, 12.1), "at 12 s", 0.4),
+            (spell(-7.0, None), "all the time", 60.0),
+            (spell(0.1, 59.9), "all the time", 59.8),
+        ] {
+            assert_eq!(spell.words(60.0), words);
+            assert!((spell.seconds(60.0) - seconds).abs() < 1e-9);
+        }
+    }
+}
