@@ -41,6 +41,11 @@ bench-blockio *arguments:
     cargo build --release --locked
     python3 bench/blockio.py {{arguments}}
 
+# How often pgrig micro is right: nothing against itself, 1 % more work, few rows and many. Arguments: see --help
+bench-micro *arguments:
+    cargo build --release --locked
+    python3 bench/micro.py {{arguments}}
+
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open

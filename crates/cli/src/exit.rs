@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
+use workload::micro::MicroError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
 
@@ -69,6 +70,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(BlockioError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    if let Some(MicroError::Interrupted { .. }) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     match error.downcast_ref() {
         Some(Unhappy::Missed(_)) => return MISSED,
         Some(Unhappy::Lost(_)) => return FAILED,
@@ -84,6 +88,7 @@ fn code(error: &anyhow::Error) -> u8 {
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
         || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
+        || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
         || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)

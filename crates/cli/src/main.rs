@@ -29,6 +29,7 @@ fn main() -> ExitCode {
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),
+        Verb::Micro(arguments) => cmd::micro::run(&arguments, &printer),
         Verb::Tps(arguments) => cmd::tps::run(&arguments, &printer),
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),

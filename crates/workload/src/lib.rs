@@ -7,6 +7,7 @@ pub mod connect;
 pub mod disturbance;
 pub mod fill;
 pub mod machine;
+pub mod micro;
 pub mod quote;
 pub mod server;
 pub mod settings;

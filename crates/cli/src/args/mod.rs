@@ -3,6 +3,7 @@
 mod blockio;
 mod compare;
 mod fill;
+mod micro;
 mod size;
 mod tps;
 mod tps_matrix;
@@ -17,6 +18,7 @@ use pgserver::{Major, Profile};
 pub(crate) use blockio::BlockioArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
+pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
 pub(crate) use tps::TpsArgs;
 
@@ -89,6 +91,8 @@ pub(crate) enum Verb {
     Size(SizeArgs),
     /// How fast storage is through the database, with SQL alone
     Blockio(Box<BlockioArgs>),
+    /// Which of some SQL expressions is cheaper, and by how many ns per row
+    Micro(Box<MicroArgs>),
     /// Transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
     /// A verdict between two saved runs
@@ -103,6 +107,7 @@ impl Verb {
         match self {
             Self::Fill(fill) => fill.json.as_deref() == Some("-"),
             Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
+            Self::Micro(micro) => micro.json.as_deref() == Some("-"),
             Self::Tps(tps) => tps.json.as_deref() == Some("-"),
             Self::Compare(compare) => compare.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use tokio_postgres::error::DbError;
+use tokio_postgres::error::{DbError, ErrorPosition};
 
 /// Why there is no connection. No variant holds a password.
 #[derive(Debug, thiserror::Error)]
@@ -314,6 +314,8 @@ pub struct ServerError {
     pub hint: Option<String>,
     /// Which row of a COPY it is about, if any: `COPY orders, line 84`.
     pub row: Option<String>,
+    /// Which character of the statement it is about, counted from 1, if any.
+    pub position: Option<u32>,
 }
 
 impl ServerError {
@@ -331,6 +333,7 @@ impl ServerError {
             detail: field(b'D'),
             hint: field(b'H'),
             row: None,
+            position: field(b'P').and_then(|position| position.parse().ok()),
         }
     }
 }
@@ -344,6 +347,10 @@ impl From<&DbError> for Box<ServerError> {
             detail: error.detail().map(str::to_owned),
             hint: error.hint().map(str::to_owned),
             row: error.where_().and_then(row_of_copy),
+            position: match error.position() {
+                Some(ErrorPosition::Original(position)) => Some(*position),
+                _ => None,
+            },
         })
     }
 }

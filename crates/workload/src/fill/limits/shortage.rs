@@ -63,6 +63,7 @@ mod tests {
             detail: None,
             hint: None,
             row: None,
+            position: None,
         }
     }
 

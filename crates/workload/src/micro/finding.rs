@@ -1,0 +1,145 @@
+//! What a plan has that would make a result mean something else than it seems to.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// One such thing, of one candidate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// The candidate's name.
+    pub candidate: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub kind: Kind,
+}
+
+/// The kinds there are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "finding", rename_all = "kebab-case")]
+pub enum Kind {
+    /// The planner computed all of it.
+    Folded {
+        /// The constant.
+        value: String,
+    },
+    /// Calls that the plan does not have.
+    Dropped {
+        /// The functions.
+        functions: Vec<String>,
+    },
+    /// It is computed once for all rows.
+    Once {
+        /// What is.
+        what: String,
+    },
+    /// Parallel workers take part.
+    Parallel,
+    /// The statement is compiled.
+    Compiled {
+        /// Because its cost is above this; none if it was seen to be.
+        above: Option<u64>,
+    },
+    /// SQL functions were replaced by what they do.
+    Inlined {
+        /// The functions.
+        functions: Vec<String>,
+    },
+    /// A series of numeric numbers.
+    NumericSeries,
+    /// A plan of another kind than the first candidate's.
+    OtherShape {
+        /// The first one's.
+        first: String,
+        /// This one's.
+        this: String,
+    },
+    /// Temporary files are written.
+    Spills {
+        /// Blocks.
+        blocks: u64,
+        /// Rows of the sample.
+        rows: u64,
+    },
+    /// Triggers fire.
+    Triggers {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// The server does not tell how it executes this.
+    Unexplained,
+}
+
+impl Kind {
+    /// Whether it is not measured, unless the user insists.
+    pub fn is_refused(&self) -> bool {
+        matches!(
+            self,
+            Self::Folded { .. }
+                | Self::Dropped { .. }
+                | Self::Once { .. }
+                | Self::Parallel
+                | Self::Compiled { .. }
+        )
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.candidate, self.kind)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Folded { value } => write!(
+                f,
+                "the planner computes it once, and each row only gets the constant {value}; make it depend on i"
+            ),
+            Self::Dropped { functions } => write!(
+                f,
+                "{} is not called for each row: the planner computed it beforehand, or left it out because nobody \
+                 needs it; make it depend on i, and have its result counted",
+                listed(functions)
+            ),
+            Self::Once { what } => {
+                write!(f, "it is computed once for all rows ({what}); make it depend on i")
+            }
+            Self::Parallel => f.write_str(
+                "parallel workers share the work, so it is no time per row; leave max_parallel_workers_per_gather at 0",
+            ),
+            Self::Compiled { above: Some(above) } => write!(
+                f,
+                "jit is on and the statement costs more than jit_above_cost ({above}), so compiling it would be timed \
+                 too; leave jit off"
+            ),
+            Self::Compiled { above: None } => {
+                f.write_str("the server compiles it (JIT), which is timed too; leave jit off")
+            }
+            Self::Inlined { functions } => write!(
+                f,
+                "{} is inlined: the server executes what it does, without a call; --explain shows it",
+                listed(functions)
+            ),
+            Self::NumericSeries => f.write_str(
+                "its generate_series counts in numeric, which takes longer than counting in integers: write \
+                 3000000, not 3e6",
+            ),
+            Self::OtherShape { first, this } => {
+                write!(f, "its plan is {this}, the first candidate's is {first}: more than the expressions differs")
+            }
+            Self::Spills { blocks, rows } => write!(
+                f,
+                "at {rows} rows it writes {blocks} blocks to temporary files, which is timed too: give fewer --rows"
+            ),
+            Self::Triggers { names } => write!(f, "triggers fire, which is timed too: {}", names.join(", ")),
+            Self::Unexplained => f.write_str("the server does not explain such statements: its plan was not looked at"),
+        }
+    }
+}
+
+fn listed(functions: &[String]) -> String {
+    let named: Vec<String> = functions.iter().map(|name| format!("{name}()")).collect();
+    named.join(", ")
+}

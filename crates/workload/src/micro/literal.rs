@@ -1,0 +1,130 @@
+//! Whether SQL text is a constant, as people write it and as EXPLAIN prints it.
+
+/// Whether the text is one constant: a number, a string with or without a type, true, false or NULL.
+pub(super) fn is_literal(text: &str) -> bool {
+    let text = unwrapped(text.trim());
+    let Some(end) = constant(text) else { return is_typed(text) };
+    is_casts(&text[end..])
+}
+
+/// Without parentheses around all of it.
+fn unwrapped(text: &str) -> &str {
+    let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    match inner {
+        // `(a) + (b)` is not wrapped; what a constant's parentheses hold has none of its own but a type's.
+        Some(inner) if is_literal(inner) => inner.trim(),
+        _ => text,
+    }
+}
+
+/// Where the constant ends that the text begins with.
+fn constant(text: &str) -> Option<usize> {
+    number(text).or_else(|| string(text)).or_else(|| word(text))
+}
+
+fn number(text: &str) -> Option<usize> {
+    let digits = text.trim_start_matches(['-', '+', ' ']);
+    let sign = text.len() - digits.len();
+    let end = digits
+        .char_indices()
+        .find(|&(at, c)| {
+            let in_exponent = at > 0 && matches!(digits.as_bytes()[at - 1], b'e' | b'E');
+            !(c.is_ascii_digit() || c == '.' || c == 'e' || c == 'E' || in_exponent && (c == '-' || c == '+'))
+        })
+        .map_or(digits.len(), |(at, _)| at);
+    digits.starts_with(|c: char| c.is_ascii_digit() || c == '.').then_some(sign + end)
+}
+
+fn string(text: &str) -> Option<usize> {
+    let quote = text.find('\'')?;
+    if !matches!(&text[..quote], "" | "E" | "e" | "B" | "b" | "X" | "x" | "N" | "n" | "U&" | "u&") {
+        return None;
+    }
+    let mut rest = text[quote + 1..].char_indices().peekable();
+    let escapes = matches!(&text[..quote], "E" | "e");
+    while let Some((at, c)) = rest.next() {
+        match c {
+            '\\' if escapes => {
+                rest.next();
+            }
+            '\'' if rest.peek().is_some_and(|(_, next)| *next == '\'') => {
+                rest.next();
+            }
+            '\'' => return Some(quote + 1 + at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn word(text: &str) -> Option<usize> {
+    let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+    ["null", "true", "false"].iter().any(|word| text[..end].eq_ignore_ascii_case(word)).then_some(end)
+}
+
+/// Whether nothing but types to cast to is left.
+fn is_casts(text: &str) -> bool {
+    let text = text.trim();
+    let Some(casts) = text.strip_prefix("::") else { return text.is_empty() };
+    casts.split("::").all(is_type)
+}
+
+fn is_type(text: &str) -> bool {
+    let is_of_name =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.' | '"' | '[' | ']' | '(' | ')' | ',');
+    !text.trim().is_empty() && text.chars().all(is_of_name)
+}
+
+/// `date '2026-01-01'`, `interval '1 day'`.
+fn is_typed(text: &str) -> bool {
+    let Some(quote) = text.find('\'') else { return false };
+    let (name, rest) = text.split_at(quote);
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ' ' | '.'));
+    is_name && !name.trim().is_empty() && string(rest) == Some(rest.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_of_people_and_of_explain() {
+        for text in [
+            "1",
+            "-1.5e-3",
+            "(-1)",
+            "'x'",
+            "'it''s'::text",
+            "'2026-01-01 00:00:00+00'::timestamp with time zone",
+            "'{1,2}'::integer[]",
+            "NULL::unknown",
+            "true",
+            "'1.00'::numeric(8,2)",
+            "'-5'::integer",
+            "date '2026-01-01'",
+            "E'a\\'b'",
+        ] {
+            assert!(is_literal(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_computed_is_no_constant() {
+        for text in [
+            "i",
+            "1 + 1",
+            "md5('x')",
+            "'a' || 'b'",
+            "('a'::text || (i)::text)",
+            "now()",
+            "(1) + (2)",
+            "true AND false",
+            "-i",
+            "1::text || 'x'",
+            "upper('x'::text)",
+            "'x' = 'y'",
+        ] {
+            assert!(!is_literal(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run came to, and how a run document holds it.
+
+use measure::paired::{Judged, Judgement};
+use measure::{Event, Sample, Trial, Unit};
+use serde_json::json;
+
+use super::plan::{Plan, Role};
+use super::request::Request;
+use super::rounds::{Round, add, empty_rounds, judged};
+
+/// The configuration of the first round, which warms up.
+pub const COLD: &str = "cold";
+/// The configuration of all other rounds.
+pub const ROUND: &str = "round";
+/// The configuration of what follows from all rounds.
+pub const VERDICTS: &str = "verdicts";
+
+/// Plan and rounds, from which all else follows.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What was timed.
+    pub plan: Plan,
+    /// In the order in which they ran, the cold one first.
+    pub rounds: Vec<Round>,
+}
+
+impl Outcome {
+    /// Without any round yet.
+    pub fn new(plan: Plan) -> Self {
+        Self { plan, rounds: Vec::new() }
+    }
+
+    /// What the rounds say; none if they are too few.
+    pub fn judged(&self, request: &Request) -> Option<Judged> {
+        let mut rounds = empty_rounds(&self.plan);
+        for round in self.rounds.iter().filter(|round| !round.cold) {
+            add(&mut rounds, &self.plan, round);
+        }
+        judged(&rounds, request)
+    }
+
+    /// Seconds per row of each of an arm's samples, but for the cold one.
+    pub fn per_row(&self, arm: usize) -> Option<Sample> {
+        let warm = self.rounds.iter().filter(|round| !round.cold);
+        Sample::new(warm.map(|round| round.seconds[arm] / self.plan.rows as f64).collect())
+    }
+
+    /// Bytes of WAL per row, where that was told: the middle of all rounds.
+    pub fn wal_per_row(&self, arm: usize) -> Option<f64> {
+        let warm = self.rounds.iter().filter(|round| !round.cold);
+        let bytes = warm.filter_map(|round| round.wal[arm]).map(|bytes| bytes / self.plan.rows as f64);
+        Sample::new(bytes.collect()).map(|sample| sample.median())
+    }
+
+    /// The trials of a run document: one for each round, and one with what follows from them.
+    pub fn trials(&self, request: &Request) -> Vec<Trial> {
+        let verdicts = self.judged(request).map(|judged| self.verdicts(&judged));
+        self.rounds.iter().map(|round| self.trial(round)).chain(verdicts).collect()
+    }
+
+    /// One round; its observations are in the order in which the arms ran.
+    fn trial(&self, round: &Round) -> Trial {
+        let config = if round.cold { COLD } else { ROUND };
+        let mut trial = Trial { config: config.to_owned(), ..Trial::default() };
+        for &arm in &round.order {
+            let name = &self.plan.arms[arm].name;
+            trial.observe(name, round.seconds[arm], Unit::Seconds);
+            if let Some(bytes) = round.wal[arm] {
+                trial.observe(&wal_name(name), bytes, Unit::Bytes);
+            }
+        }
+        trial.observe("rows", self.plan.rows as f64, Unit::Rows);
+        trial
+    }
+
+    fn verdicts(&self, judged: &Judged) -> Trial {
+        let names: Vec<&str> = self.plan.candidates().collect();
+        let own = judged.own.iter().zip(&names).map(|(own, name)| Event {
+            at: 0.0,
+            text: format!("{name}: {} ns a row", nanoseconds(own.value)),
+            what: json!({ "event": "own-time", "candidate": name, "time": own }),
+        });
+        let pairs = judged.pairs.iter().map(|pair| Event {
+            at: 0.0,
+            text: format!("{} beside {}: {}", names[pair.candidate], names[pair.baseline], pair.verdict),
+            what: verdict(pair, &names),
+        });
+        let noise = Event {
+            at: 0.0,
+            text: format!("the first candidate beside itself: {} ns a row", nanoseconds(judged.repeat.value)),
+            what: json!({
+                "event": "noise", "repeat": judged.repeat, "empty": judged.empty, "drift": judged.drift,
+            }),
+        };
+        let events = own.chain(pairs).chain([noise]).collect();
+        Trial { config: VERDICTS.to_owned(), events, ..Trial::default() }
+    }
+
+    /// The places of arms of a role in the plan.
+    pub fn arms(&self, role: Role) -> impl Iterator<Item = usize> {
+        let arms = self.plan.arms.iter().enumerate();
+        arms.filter(move |(_, arm)| arm.role == role).map(|(number, _)| number)
+    }
+}
+
+fn verdict(pair: &Judgement, names: &[&str]) -> serde_json::Value {
+    json!({
+        "event": "verdict",
+        "baseline": names[pair.baseline],
+        "candidate": names[pair.candidate],
+        "verdict": pair.verdict,
+        "difference": pair.difference,
+        "relative": pair.relative,
+        "margin": pair.margin,
+        "noise_floor": pair.noise_floor,
+        "autocorrelated": pair.autocorrelated,
+        "rounds_needed": pair.rounds_needed,
+    })
+}
+
+/// The name of the WAL that an arm's sample had written.
+pub fn wal_name(arm: &str) -> String {
+    format!("{arm}-wal")
+}
+
+fn nanoseconds(seconds: f64) -> String {
+    format!("{:.2}", seconds * 1e9)
+}

@@ -1,0 +1,121 @@
+//! What was asked for.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::candidate::{Body, Candidate, ROWS, TABLE};
+use super::error::MicroError;
+
+/// The series' numbers are integers.
+pub const MOST_ROWS: u64 = 2_147_483_647;
+
+/// What was asked for, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Request {
+    /// What competes; the others are compared with the first.
+    pub candidates: Vec<Candidate>,
+    /// A statement whose time is subtracted from each; expressions have their own.
+    pub empty: Option<String>,
+    /// SQL that is run once, in the session that then measures.
+    pub setup: Option<String>,
+    /// SQL that is run once in the end, however that comes.
+    pub teardown: Option<String>,
+    /// Extensions that candidates need; what is not there is created for the run.
+    pub extensions: Vec<String>,
+    /// Rows of a sample; none for pgrig's choice.
+    pub rows: Option<u64>,
+    /// How long rounds go on.
+    #[serde(serialize_with = "seconds")]
+    pub budget: Duration,
+    /// The least difference that matters, as a share of the first candidate's own time.
+    pub threshold: f64,
+    /// Of orders and resampling.
+    pub seed: u64,
+    /// Where tables go; none for a schema of pgrig's own.
+    pub schema: Option<String>,
+    /// Whether what would be refused for its plan is measured all the same.
+    pub anyway: bool,
+}
+
+fn seconds<S: Serializer>(budget: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(budget.as_secs_f64())
+}
+
+impl Request {
+    /// Refuses what means nothing on any server.
+    ///
+    /// # Errors
+    /// That error.
+    pub fn check(&self) -> Result<(), MicroError> {
+        let refuse = |why: &str| Err(MicroError::Request(why.to_owned()));
+        let Some(first) = self.candidates.first() else {
+            return refuse("nothing to measure: give expressions, --statement, --ddl or --suite");
+        };
+        let kind = std::mem::discriminant(&first.body);
+        if self.candidates.iter().any(|candidate| std::mem::discriminant(&candidate.body) != kind) {
+            return refuse(
+                "expressions, statements and tables cannot be compared with one another: give one kind",
+            );
+        }
+        if self.rows.is_some_and(|rows| rows == 0 || rows > MOST_ROWS) {
+            return refuse("--rows must be 1 to 2147483647: the row numbers are integers");
+        }
+        if !(self.threshold > 0.0 && self.threshold < 1.0) {
+            return refuse("--threshold must be more than 0 % and less than 100 %");
+        }
+        self.check_placeholders(&first.body)
+    }
+
+    fn check_placeholders(&self, first: &Body) -> Result<(), MicroError> {
+        if self.empty.is_some() && !matches!(first, Body::Statement(_)) {
+            return Err(MicroError::Request(
+                "--empty is for --statement: expressions have the loop itself, tables nothing".to_owned(),
+            ));
+        }
+        let has_rows = first.has_rows();
+        let empty = self.empty.iter().map(|text| text.contains(ROWS));
+        let others = self.candidates.iter().map(|candidate| candidate.body.has_rows());
+        if others.chain(empty).any(|other| other != has_rows) {
+            return Err(MicroError::Request(format!(
+                "either all statements have {ROWS} or none: else their times per row do not compare"
+            )));
+        }
+        for candidate in &self.candidates {
+            if let Body::Table { ddl, statement } = &candidate.body
+                && !(ddl.contains(TABLE) && statement.contains(TABLE))
+            {
+                return Err(MicroError::Request(format!(
+                    "\"{}\" has no {TABLE}: write --ddl 'CREATE TABLE {TABLE} (…)' and {TABLE} in its --statement; \
+                     pgrig puts the name there",
+                    if ddl.contains(TABLE) { statement } else { ddl }
+                )));
+            }
+            if let Body::Statement(text) = &candidate.body
+                && text.contains(TABLE)
+            {
+                return Err(MicroError::Request(format!(
+                    "{TABLE} stands for what --ddl makes: give --ddl too"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether rows are counted at all; else a time is one of a whole statement.
+    pub fn has_rows(&self) -> bool {
+        self.candidates.iter().all(|candidate| candidate.body.has_rows())
+    }
+
+    /// Names in order, each different from all others.
+    pub(super) fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for candidate in &self.candidates {
+            let same =
+                self.candidates.iter().take(names.len()).filter(|other| other.name == candidate.name).count();
+            let name = &candidate.name;
+            names.push(if same == 0 { name.clone() } else { format!("{name} ({})", same + 1) });
+        }
+        names
+    }
+}

@@ -1,0 +1,136 @@
+//! Suites: candidates and what they need, as TOML.
+
+use serde::Deserialize;
+
+use super::candidate::{Body, Candidate, FILL};
+use super::error::MicroError;
+
+/// What a suite asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suite {
+    /// What it is about.
+    pub title: String,
+    /// As in the request.
+    pub candidates: Vec<Candidate>,
+    /// As in the request.
+    pub empty: Option<String>,
+    /// As in the request.
+    pub setup: Option<String>,
+    /// As in the request.
+    pub teardown: Option<String>,
+    /// As in the request.
+    pub extensions: Vec<String>,
+    /// As in the request.
+    pub rows: Option<u64>,
+}
+
+/// The file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    title: String,
+    empty: Option<String>,
+    setup: Option<String>,
+    teardown: Option<String>,
+    #[serde(default)]
+    extensions: Vec<String>,
+    rows: Option<u64>,
+    /// Of candidates with a table and no statement of their own.
+    statement: Option<String>,
+    candidate: Vec<Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Option<String>,
+    expression: Option<String>,
+    statement: Option<String>,
+    ddl: Option<String>,
+    #[serde(default)]
+    optional: bool,
+}
+
+/// The suites that come with pgrig, by name: the article's comparisons.
+pub fn shipped() -> [(&'static str, &'static str); 6] {
+    [
+        ("uuid", include_str!("suites/uuid.toml")),
+        ("defaults", include_str!("suites/defaults.toml")),
+        ("uuid-defaults", include_str!("suites/uuid-defaults.toml")),
+        ("integer-keys", include_str!("suites/integer-keys.toml")),
+        ("uuid-keys", include_str!("suites/uuid-keys.toml")),
+        ("indexes", include_str!("suites/indexes.toml")),
+    ]
+}
+
+impl Suite {
+    /// Reads one; `name` is for errors.
+    ///
+    /// # Errors
+    /// [`MicroError::Suite`].
+    pub fn read(name: &str, text: &str) -> Result<Self, MicroError> {
+        let refuse = |why: String| MicroError::Suite { name: name.to_owned(), why };
+        let file: File =
+            toml::from_str(text).map_err(|error| refuse(error.to_string().trim_end().to_owned()))?;
+        let candidates = file
+            .candidate
+            .into_iter()
+            .enumerate()
+            .map(|(number, entry)| {
+                entry
+                    .candidate(file.statement.as_deref())
+                    .map_err(|why| refuse(format!("candidate {}: {why}", number + 1)))
+            })
+            .collect::<Result<_, _>>()?;
+        let File { title, empty, setup, teardown, extensions, rows, .. } = file;
+        Ok(Self { title, candidates, empty, setup, teardown, extensions, rows })
+    }
+}
+
+impl Entry {
+    fn candidate(self, statement: Option<&str>) -> Result<Candidate, &'static str> {
+        let own = self.statement.or_else(|| statement.map(str::to_owned));
+        let body = match (self.expression, own, self.ddl) {
+            (Some(expression), None, None) => Body::Expression(expression),
+            (None, Some(statement), None) => Body::Statement(statement),
+            (None, own, Some(ddl)) => Body::Table { ddl, statement: own.unwrap_or_else(|| FILL.to_owned()) },
+            (None, None, None) => return Err("it has neither expression nor statement nor ddl"),
+            (Some(_), ..) => return Err("it has an expression and something else: give one of them"),
+        };
+        let mut candidate = Candidate::new(body);
+        if let Some(name) = self.name {
+            candidate.name = name;
+        }
+        candidate.optional = self.optional;
+        Ok(candidate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_come_with_pgrig_can_be_read() {
+        for (name, text) in shipped() {
+            let suite = Suite::read(name, text).unwrap();
+            assert!(suite.candidates.len() > 1, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, expected) in [
+            ("title = 'x'", "missing field `candidate`"),
+            ("title = 'x'\n[[candidate]]\nexpresion = 'i'", "expresion"),
+            ("title = 'x'\n[[candidate]]\nname = 'n'", "candidate 1: it has neither"),
+            (
+                "title = 'x'\n[[candidate]]\nexpression = 'i'\nddl = 'd'",
+                "candidate 1: it has an expression and",
+            ),
+        ] {
+            let error = Suite::read("mine.toml", text).unwrap_err().to_string();
+            assert!(error.starts_with("suite mine.toml: ") && error.contains(expected), "{error}");
+        }
+    }
+}
