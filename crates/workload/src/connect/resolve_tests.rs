@@ -7,7 +7,7 @@ use super::super::ConnectOptions;
 use super::super::error::ConnectError;
 use super::super::target::Target;
 use super::super::tls::SslMode;
-use super::{Machine, resolve};
+use super::{Machine, recipe, resolve};
 
 /// A machine with a home, and a directory where a server on port 5432 has its socket.
 struct Fixture {
@@ -40,6 +40,34 @@ impl Fixture {
         let env: HashMap<&str, &str> = env.iter().copied().collect();
         let options = ConnectOptions { dbname, host, port, user };
         resolve(&options, &|name| env.get(name).map(|value| (*value).to_owned()), &self.machine())
+    }
+}
+
+#[test]
+fn a_recipe_leads_to_the_same_server_and_holds_no_password() {
+    let fixture = Fixture::new();
+    let services = fixture.path().join("services");
+    std::fs::write(&services, "[s]\nhost=service\nport=7\ndbname=service's\npassword=secret\n").unwrap();
+    let service = [("PGSERVICEFILE", services.to_str().unwrap()), ("PGSERVICE", "s")];
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("postgresql://me:secret@db:6/shop?sslmode=disable&options=-c%20work_mem%3D1MB", &[]),
+        ("host=a,b port=1,2 password=secret target_session_attrs=primary", &[("PGPASSWORD", "secret")]),
+        ("", &service),
+        ("", &[]),
+    ];
+    for (dbname, env) in cases {
+        let before = fixture.resolve([dbname, "", "", ""], env).unwrap();
+        let env: HashMap<&str, &str> = env.iter().copied().collect();
+        let options = ConnectOptions { dbname: Some((*dbname).to_owned()), ..ConnectOptions::default() };
+        let env = |name: &str| env.get(name).map(|value| (*value).to_owned());
+        let text = recipe(&options, &env, &fixture.machine()).unwrap();
+        assert!(!text.contains("secret"), "{text}");
+        // Later the environment may be another.
+        let again = fixture.resolve([&text, "", "", ""], &[("PGHOST", "elsewhere")]).unwrap();
+        assert_eq!(again.to_string(), before.to_string(), "{text}");
+        assert_eq!(again.options, before.options, "{text}");
+        assert_eq!(again.session, before.session, "{text}");
+        assert!(again.password.is_none());
     }
 }
 
