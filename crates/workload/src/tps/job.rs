@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::time::Instant;
 
-use script::{Random, Script};
+use script::Random;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
@@ -32,8 +32,6 @@ pub(super) struct Common<'r> {
     tell: mpsc::Sender<Told>,
     /// To connect in, if clients do while they run.
     runtime: Option<Runtime>,
-    /// Then to receive is to wait: a system call less for each statement.
-    has_one_client: bool,
     job: usize,
 }
 
@@ -59,9 +57,7 @@ impl<'r> Common<'r> {
             Connecting::Once => None,
             Connecting::EachTransaction => Some(Builder::new_current_thread().enable_all().build()?),
         };
-        // Pipelines have to be read while they are written.
-        let has_one_client = start.clients.len() == 1 && !run.plan.scripts.iter().any(Script::has_pipeline);
-        Ok(Self { run, timetable, choose, schedule, waiter, tell, runtime, has_one_client, job: start.job })
+        Ok(Self { run, timetable, choose, schedule, waiter, tell, runtime, job: start.job })
     }
 
     pub(super) fn tally(&self) -> &'r Tally {
@@ -95,9 +91,6 @@ impl<'r> Common<'r> {
     fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
         self.waiter.add(client, &session.wire)?;
         self.run.hold(client, session.lifeline()?);
-        if self.has_one_client {
-            session.wait_when_receiving()?;
-        }
         Ok(())
     }
 
@@ -212,14 +205,6 @@ impl Queue {
     /// Waits until it is somebody's turn.
     fn wait(&mut self, common: &mut Common<'_>) -> io::Result<()> {
         if self.left == 0 {
-            return Ok(());
-        }
-        if let [place] = self.places.as_mut_slice()
-            && common.has_one_client
-            && place.need == Need::Answer
-        {
-            place.is_readable = true;
-            place.give_turn(0, &mut self.turns);
             return Ok(());
         }
         let until = match self.times.peek() {

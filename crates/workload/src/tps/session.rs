@@ -55,11 +55,6 @@ impl Session {
         }
     }
 
-    /// From now on [`Wire::receive`] waits until something comes.
-    pub(super) fn wait_when_receiving(&self) -> io::Result<()> {
-        Ok(rustix::io::ioctl_fionbio(&self.wire, false)?)
-    }
-
     pub(super) fn lifeline(&self) -> io::Result<Lifeline> {
         let socket = self.wire.as_fd().try_clone_to_owned()?;
         Ok(Lifeline { canceller: self.wire.canceller(), socket })
