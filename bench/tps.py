@@ -23,7 +23,7 @@ from pathlib import Path
 from common import arguments, parsed, save, serving, shown, spread, surroundings, timed
 
 KINDS = {
-    "select-only prepared, 1 client": "-S -M prepared -c 1 -j 1",
+    "select-only prepared, 1 client": "-S -M prepared -c 1 -j 1 -L 10000",
     "select-only prepared, 16 clients": "-S -M prepared -c 16 -j 2",
     "select-only simple, 1 client": "-S -M simple -c 1 -j 1",
     "tpcb-like, 1 client": "-b tpcb-like -c 1 -j 1",
@@ -38,7 +38,7 @@ def main():
     arguments(parser)
     parser.add_argument("--scale", type=int, default=20)
     parser.add_argument("--seconds", type=int, default=10, help="of each run")
-    parser.add_argument("--kinds", default="", help="only those whose name has this in it")
+    parser.add_argument("--kinds", default="", help="only those whose name has this in it; none for none")
     parser.add_argument("--memory", type=int, default=0, metavar="SECONDS", help="watch the memory of such a run too")
     parser.set_defaults(profile="stock")
     options = parsed(parser)
@@ -51,7 +51,7 @@ def main():
         if options.memory:
             record["memory"] = memory(options, server)
     show(record)
-    save(options, server, record, f"scale{options.scale}")
+    save(options, server, record, f"scale{options.scale}" + ("" if kinds else "-memory"))
 
 
 def run(options, server, kinds):

@@ -11,6 +11,7 @@ mod progress;
 mod recovery;
 mod runs;
 mod size;
+mod table;
 mod target;
 mod terminal;
 

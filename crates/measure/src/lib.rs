@@ -3,9 +3,9 @@
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
 pub mod compare;
-mod estimate;
 pub mod human;
 mod latencies;
+mod median;
 pub mod paired;
 mod rate;
 mod run;
@@ -14,8 +14,8 @@ mod series;
 mod threshold;
 mod verdict;
 
-pub use estimate::{Estimate, Interval, IntervalKind};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
+pub use median::{Interval, IntervalKind, Median};
 pub use rate::{RateChange, rate_changes, rate_sentences};
 pub use run::{
     Disk, Environment, Event, FORMAT_VERSION, Histogram, Machine, Note, Observation, Run, SCHEMA, Server,

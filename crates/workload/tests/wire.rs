@@ -2,12 +2,11 @@
 
 mod connect_support;
 
-use std::time::Duration;
-
 use connect_support::server::{self, Server};
 use connect_support::{assert_says, target};
+use rustix::event::{PollFd, PollFlags, poll};
 use workload::connect::{ConnectError, Target};
-use workload::tps::wire::{Message, Waiter, Wire};
+use workload::tps::wire::{Message, Wire};
 
 /// Connects on a runtime that is gone afterwards.
 fn open(target: &Target) -> Result<Wire, ConnectError> {
@@ -42,13 +41,18 @@ fn line(message: &Message<'_>) -> String {
     }
 }
 
+/// Waits until there is something to receive, or room for what could not be sent.
+fn wait(wire: &Wire) {
+    let room = if wire.has_unsent() { PollFlags::OUT } else { PollFlags::empty() };
+    poll(&mut [PollFd::new(wire, PollFlags::IN | room)], None).unwrap();
+}
+
 /// Sends what was composed and hands over what comes, up to the ready-th ReadyForQuery.
 fn exchange(wire: &mut Wire, ready: usize, mut take: impl FnMut(Message<'_>)) -> Result<(), ConnectError> {
-    let mut waiter = Waiter::default();
     let mut left = ready;
     wire.send()?;
     while left > 0 {
-        assert_eq!(waiter.wait([(7, &*wire)], None).unwrap(), [7]);
+        wait(wire);
         wire.receive()?;
         while let Some(message) = wire.next()? {
             left -= usize::from(matches!(message, Message::ReadyForQuery(_)));
@@ -225,10 +229,9 @@ fn pipelines() {
         wire.execute();
         wire.flush();
         wire.send().unwrap();
-        let mut waiter = Waiter::default();
         let mut lines = Vec::new();
         while lines.len() < 3 {
-            waiter.wait([(0, &*wire)], None).unwrap();
+            wait(wire);
             wire.receive().unwrap();
             while let Some(message) = wire.next().unwrap() {
                 lines.push(line(&message));
@@ -281,7 +284,7 @@ fn what_is_passed_over_and_what_is_not() {
         wire.send().unwrap();
         let mut lines = Vec::new();
         while lines.len() < 2 {
-            Waiter::default().wait([(0, &*wire)], None).unwrap();
+            wait(wire);
             wire.receive().unwrap();
             while let Some(message) = wire.next().unwrap() {
                 lines.push(line(&message));
@@ -342,34 +345,6 @@ fn sleeps(other: &mut Wire, pid: &str) {
 }
 
 #[test]
-fn who_is_ready_first() {
-    let server = server::plain();
-    let mut wires: Vec<Wire> = (0..10).map(|_| open(&server.target()).unwrap()).collect();
-    let mut waiter = Waiter::default();
-    let idle = waiter.wait(wires.iter().enumerate(), Some(Duration::from_micros(1))).unwrap();
-    assert!(idle.is_empty(), "{idle:?}");
-    // The last one holds a lock that all others wait for.
-    query(&mut wires[9], "SELECT pg_advisory_lock(1)");
-    for wire in &mut wires[..9] {
-        wire.query(|out| out.extend_from_slice(b"SELECT pg_advisory_xact_lock_shared(1)"));
-        wire.send().unwrap();
-    }
-    assert!(waiter.wait(wires.iter().enumerate(), Some(Duration::from_millis(1))).unwrap().is_empty());
-    wires[9].query(|out| out.extend_from_slice(b"SELECT pg_advisory_unlock(1)"));
-    wires[9].send().unwrap();
-    let mut ready = Vec::new();
-    while ready.len() < 10 {
-        let waiting = wires.iter().enumerate().filter(|(number, _)| !ready.contains(number));
-        let now = waiter.wait(waiting, None).unwrap();
-        assert!(!now.is_empty());
-        ready.extend_from_slice(now);
-    }
-    for mut wire in wires {
-        assert_eq!(lines(&mut wire).last().unwrap(), "ready Idle");
-    }
-}
-
-#[test]
 fn a_server_that_goes_away_says_why() {
     let server = server::own();
     let mut admin = open(&server.target()).unwrap();
@@ -418,9 +393,8 @@ fn a_backend_that_crashes() {
 
 /// Waits for the end of a session that asks nothing.
 fn ending(wire: &mut Wire) -> ConnectError {
-    let mut waiter = Waiter::default();
     loop {
-        waiter.wait([(0, &*wire)], None).unwrap();
+        wait(wire);
         let ended = wire.receive().and_then(|_| {
             while wire.next()?.is_some() {}
             Ok(())

@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{bytes, grouped, latency};
 use measure::{Run, Sample, Trial, Verdict};
 use workload::blockio::{
@@ -12,6 +11,7 @@ use workload::fill::Survey;
 
 use super::fill_text::trimmed;
 use crate::args::BlockioArgs;
+use crate::table::{align_right, new_table};
 
 /// Clients that have a column each; of more the fastest, the middle and the slowest are shown.
 const MOST_CLIENTS: usize = 6;
@@ -397,20 +397,6 @@ fn again(arguments: &BlockioArgs, size: &str, compat: bool) -> String {
         }
     }
     command
-}
-
-fn new_table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
-}
-
-fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }
 
 /// Bytes that were observed.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped, latency};
 use workload::fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
 use workload::fill::{
@@ -12,6 +12,7 @@ use workload::fill::{
 use workload::volume::Volume;
 
 use crate::progress::title;
+use crate::table::align_right;
 
 /// What will be done, and what it will take.
 pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
@@ -346,14 +347,6 @@ fn difference(expected: u64, actual: u64) -> String {
         return String::new();
     }
     format!("{:+.2} %", (actual as f64 / expected as f64 - 1.0) * 100.0)
-}
-
-fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }
 
 /// Without the blank that the table puts at both ends of a line.

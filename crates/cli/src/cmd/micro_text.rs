@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{grouped, latency};
 use measure::paired::{Estimate, Judged, Judgement};
 use measure::{Sample, Verdict};
 use workload::micro::{Calibration, Outcome, Plan, Request, Role, Saved};
 
 use super::fill_text::trimmed;
+use crate::table::{align_right, new_table};
 
 /// Longer candidates are cut in tables; the plan has them in full.
 const WIDEST_NAME: usize = 44;
@@ -337,20 +337,6 @@ fn short(name: &str) -> String {
         return name.to_owned();
     }
     name.chars().take(WIDEST_NAME - 1).chain(['…']).collect()
-}
-
-fn new_table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
-}
-
-fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }
 
 /// The standard deviation; nothing scatters in a single value.

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use comfy_table::Table;
 use measure::human::{bytes, latency};
-use measure::{Environment, Estimate, IntervalKind, Latencies, Percentile, Run, Sample, Trial};
+use measure::{Environment, IntervalKind, Latencies, Median, Percentile, Run, Sample, Trial};
 use workload::settings::Effect;
 use workload::tps::Outcome;
 use workload::tps::matrix::{Cell, MatrixPlan};
 
 use super::fill_text::trimmed;
-use super::tps_text::{align_right, duration, length, new_table, release, rounded};
+use super::tps_text::{duration, length, release, rounded};
+use crate::table::{align_right, new_table};
 
 /// What will be done.
 pub(super) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
@@ -104,9 +105,9 @@ pub(super) fn results(plan: &MatrixPlan, run: &Run) -> String {
 /// What was measured of a cell.
 struct Measured<'a> {
     cell: &'a Cell,
-    tps: Option<Estimate>,
+    tps: Option<Median>,
     /// Beside the cell it is compared with, round by round.
-    times: Option<Estimate>,
+    times: Option<Median>,
     latency: Latencies,
 }
 
@@ -124,8 +125,8 @@ impl<'a> Measured<'a> {
         }
         Self {
             cell,
-            tps: Sample::new(own).map(|sample| Estimate::of(&sample)),
-            times: pairs.and_then(|pairs| Estimate::of_ratio(&pairs)),
+            tps: Sample::new(own).map(|sample| Median::of(&sample)),
+            times: pairs.and_then(|pairs| Median::of_ratio(&pairs)),
             latency,
         }
     }
@@ -199,7 +200,7 @@ fn summary(measured: &Measured<'_>) -> String {
 }
 
 /// `(7,900–8,300)`.
-fn between(estimate: &Estimate, shown: impl Fn(f64) -> String) -> String {
+fn between(estimate: &Median, shown: impl Fn(f64) -> String) -> String {
     format!("({}–{})", shown(estimate.interval.low), shown(estimate.interval.high))
 }
 

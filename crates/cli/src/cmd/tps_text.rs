@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
 use measure::human::{grouped, latency};
 use measure::{Environment, Latencies, Percentile};
 use script::{Action, Script};
@@ -12,6 +11,7 @@ use workload::tps::{Connecting, Counts, End, Length, Measured, MeasuredCommand, 
 
 use super::fill_text::trimmed;
 use crate::args::TpsArgs;
+use crate::table::{align_right, new_table};
 
 /// Characters of a command that are shown.
 const COMMAND_WIDTH: usize = 46;
@@ -369,20 +369,6 @@ fn command_line() -> String {
 
 pub(super) fn release(environment: &Environment) -> &str {
     environment.server.version.split(" on ").next().unwrap_or_default()
-}
-
-pub(super) fn new_table(header: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header);
-    table
-}
-
-pub(super) fn align_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in columns {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
 }
 
 /// For people: `3.20 ms`, `10.0 s`, `2.5 min`.

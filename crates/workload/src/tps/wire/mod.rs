@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! query, parse, bind, …  ─▶ [outgoing] ─send()──▶ server
-//!                 next() ◀─ [incoming] ◀─receive()─ server        Waiter: which of many wires to receive
+//!                 next() ◀─ [incoming] ◀─receive()─ server
 //! ```
 //!
 //! ("54. Frontend/Backend Protocol" in PostgreSQL's documentation; "54.7 Message Formats".)
@@ -12,7 +12,6 @@
 mod incoming;
 mod message;
 mod outgoing;
-mod waiter;
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,9 +22,8 @@ use crate::connect::{
 use incoming::Incoming;
 pub use message::{Columns, Message, Row, TransactionStatus};
 use outgoing::Outgoing;
-pub use waiter::Waiter;
 
-/// A session. Compose messages, [`send`](Self::send) them, and whenever the [`Waiter`] says so
+/// A session. Compose messages, [`send`](Self::send) them, and whenever its socket is readable
 /// [`receive`](Self::receive) and take what has come with [`next`](Self::next). Dropping it ends the session.
 ///
 /// Errors are [`ConnectError::Lost`] with the server's last words, or [`ConnectError::Protocol`]; neither
