@@ -46,6 +46,11 @@ bench-micro *arguments:
     cargo build --release --locked
     python3 bench/micro.py {{arguments}}
 
+# pgrig tps against pgbench on the same server, in turn; needs pgbench and psql. Arguments: see --help
+bench-tps *arguments:
+    cargo build --release --locked
+    python3 bench/tps.py {{arguments}}
+
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open
