@@ -90,7 +90,7 @@ fn narrowest(n: usize) -> Option<(usize, f64)> {
 mod tests {
     use super::*;
 
-    fn estimate(values: impl IntoIterator<Item = i32>) -> Estimate {
+    fn estimate(values: impl IntoIterator<Item = i32>) -> Median {
         Median::of(&Sample::new(values.into_iter().map(f64::from).collect()).unwrap())
     }
 
