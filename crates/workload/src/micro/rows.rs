@@ -8,9 +8,10 @@ use super::error::MicroError;
 use super::request::MOST_ROWS;
 use super::session::UNSPILLED_ROWS;
 
-/// What of a candidate's sample may be no row's.
+/// What of a candidate's sample may be no row's and stay in its time.
 const FIXED_SHARE: f64 = 0.004;
-/// No sample is shorter: the kernel's interruptions are then a small part of each.
+/// No sample is shorter: the kernel's interruptions are then a small part of each. And none is longer than it must
+/// be: a machine's speed changes within milliseconds, and samples that lie close together share it.
 const SHORTEST: f64 = 2e-3;
 /// The same where tables are made anew for each round, which takes longer than that.
 const SHORTEST_OF_TABLES: f64 = 50e-3;
@@ -43,6 +44,9 @@ pub(super) async fn choose(
     // The loop without a candidate, if there is one, comes before A′.
     let light = arms.iter().rposition(|arm| arm.arm == measure::paired::Arm::Empty).unwrap_or(0);
     let fixed = fixed(bench, light, &arms[light]).await?;
+    // The empty loop has the fixed cost too, so that only its uncertainty stays.
+    let has_empty = arms.iter().any(|arm| arm.arm == measure::paired::Arm::Empty);
+    let stays = if has_empty { fixed.scatter } else { fixed.middle };
     let mut per_row = Vec::new();
     for (number, arm) in arms.iter().enumerate() {
         per_row.push(row_time(bench, number, arm, most.unwrap_or(UNSPILLED_ROWS)).await?);
@@ -52,11 +56,11 @@ pub(super) async fn choose(
         let candidates = arms.iter().filter(is_candidate).count();
         let has_tables = arms.iter().any(|arm| arm.body.ddl("").is_some());
         let least = if has_tables { SHORTEST_OF_TABLES } else { SHORTEST };
-        let shortest = (fixed / FIXED_SHARE).max(least);
+        let shortest = (stays / FIXED_SHARE).max(least);
         wanted(shortest, &per_row[..candidates], &per_row, budget)
     });
-    let samples = per_row.iter().map(|seconds| fixed + seconds * rows as f64).collect();
-    Ok(Choice { rows, fixed, samples })
+    let samples = per_row.iter().map(|seconds| fixed.middle + seconds * rows as f64).collect();
+    Ok(Choice { rows, fixed: fixed.middle, samples })
 }
 
 /// Rows of a sample of which the cheapest candidate's takes `shortest` seconds, if the budget has room for enough
@@ -77,8 +81,15 @@ fn rounded(rows: f64) -> u64 {
     rows.max(1)
 }
 
-/// Seconds of a statement on one row: the middle of some.
-async fn fixed(bench: &Bench<'_>, number: usize, arm: &Timed) -> Result<f64, MicroError> {
+/// Seconds of a statement on one row.
+struct Fixed {
+    /// The middle of some.
+    middle: f64,
+    /// How far half of them are from it: half of what is between the quartiles.
+    scatter: f64,
+}
+
+async fn fixed(bench: &Bench<'_>, number: usize, arm: &Timed) -> Result<Fixed, MicroError> {
     let statement = bench.statement(number, arm, 1).await?;
     let started = Instant::now();
     let mut seconds = Vec::new();
@@ -86,7 +97,8 @@ async fn fixed(bench: &Bench<'_>, number: usize, arm: &Timed) -> Result<f64, Mic
         seconds.push(bench.sample(arm, &statement).await?.as_secs_f64());
     }
     seconds.sort_by(f64::total_cmp);
-    Ok(seconds[seconds.len() / 2])
+    let at = |share: usize| seconds[seconds.len() * share / 4];
+    Ok(Fixed { middle: at(2), scatter: (at(3) - at(1)) / 2.0 })
 }
 
 /// Seconds of one row more: from a few rows to as many as take a time that tells.
