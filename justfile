@@ -46,6 +46,11 @@ bench-micro *arguments:
     cargo build --release --locked
     python3 bench/micro.py {{arguments}}
 
+# pgrig testdb beside createdb -T, pg_tmp and sed; needs createdb, pg_dump and psql. Arguments: see --help
+bench-testdb *arguments:
+    cargo build --release --locked
+    python3 bench/testdb.py {{arguments}}
+
 # pgrig tps against pgbench on the same server, in turn; needs pgbench and psql. Arguments: see --help
 bench-tps *arguments:
     cargo build --release --locked

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""pgrig testdb beside what else gives a fresh database, and beside the article's sed, in turn.
+
+Starts a server of its own through pgrig and prints two tables:
+
+- fresh: a database like a template of 200 tables, from the command's start to its end: `pgrig testdb new` with its
+  warm pool, `createdb -T` on the same server, and `pg_tmp` (package ephemeralpg) if it is there, which gives a whole
+  server without any tables. Between two trials the pool is left time to fill, as a test would. pgrig shall take at
+  most a third of createdb's time, and at most 5 ms.
+- unlog: a dump of pgbench_accounts by pg_dump through `pgrig testdb unlog`, and through `sed` as in the article, into
+  /dev/null. At least 500 MB/s.
+
+All of it goes into one file in records/.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from common import arguments, output, parsed, save, serving, shown, spread, surroundings
+
+TABLES = 200
+LEAST_RATE = 500e6
+MOST_SHARE = 1 / 3
+MOST_SECONDS = 5e-3
+# The article's, 2012.
+SED = ["sed", "s/^CREATE TABLE/CREATE UNLOGGED TABLE/"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments(parser)
+    parser.set_defaults(trials=30, profile="stock")
+    parser.add_argument("--pg-client-bin", help="directory of createdb and pg_dump; else those in PATH")
+    parser.add_argument("--scale", type=int, default=70, help="of the dump: 100,000 rows or some 9 MB each")
+    parser.add_argument("--dump-trials", type=int, default=5)
+    options = parsed(parser)
+    with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
+        record = {"benchmark": "testdb", **surroundings(options, server)}
+        record["results"] = {
+            "fresh": fresh(options, server, Path(scratch)),
+            "unlog": unlog(options, server, Path(scratch)),
+        }
+    show(record["results"])
+    save(options, server, record, f"{TABLES}-tables")
+
+
+def client(options, program):
+    return str(Path(options.pg_client_bin) / program) if options.pg_client_bin else program
+
+
+def schema():
+    """Tables as applications have them: a key, some columns, an index, a reference to the one before."""
+    for number in range(TABLES):
+        reference = f" REFERENCES t{number - 1}" if number else ""
+        yield (f"CREATE TABLE t{number} (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, "
+               f"parent bigint{reference}, name text NOT NULL, made timestamptz DEFAULT now());\n"
+               f"CREATE INDEX ON t{number} (name);\n")
+
+
+def fresh(options, server, scratch):
+    script = scratch / "schema.sql"
+    script.write_text("".join(schema()))
+    connection = connection_of(server.url)
+    environment = {**os.environ, **connection}
+    run([client(options, "createdb"), "bench_template"], environment)
+    run([options.psql, "-Xqf", str(script), "bench_template"], environment)
+    new = [options.pgrig, "testdb", "new", "--from", str(script), "--format", "url", "-q",
+           "--instance", server.instance]
+    ways = {
+        "pgrig testdb new": lambda number: run(new),
+        "createdb -T": lambda number: run(
+            [client(options, "createdb"), "-T", "bench_template", f"bench_{number}"], environment),
+    }
+    if shutil.which("pg_tmp"):
+        ways["pg_tmp"] = lambda number: run(["pg_tmp", "-t"] if os.getuid() else ["runuser", "-u", "postgres", "pg_tmp"])
+    # The template and the pool are made.
+    run(new)
+    results = {way: [] for way in ways}
+    for number in range(options.trials):
+        for way in rotated(list(ways), number):
+            await_pool(options, server)
+            started = time.monotonic()
+            ways[way](number)
+            results[way].append(time.monotonic() - started)
+    run([options.pgrig, "testdb", "drop", "--all", "-q", "--instance", server.instance])
+    middle = {way: statistics.median(seconds) for way, seconds in results.items()}
+    own = middle["pgrig testdb new"]
+    return {"seconds": results, "share": own / middle["createdb -T"],
+            "within": own <= MOST_SECONDS and own <= MOST_SHARE * middle["createdb -T"]}
+
+
+def await_pool(options, server):
+    """Until the pool is full again; then a moment of rest, so that nobody pays for the one before."""
+    listing = [options.pgrig, "testdb", "list", "--json", "-", "-q", "--instance", server.instance]
+    spares = []
+    for _ in range(200):
+        spares = [each for each in json.loads(output(listing))["databases"] if each["state"] == "spare"]
+        if spares:
+            break
+        time.sleep(0.05)
+    if not spares:
+        sys.exit("pgrig's pool does not fill")
+
+
+def unlog(options, server, scratch):
+    server.query("SELECT 1")
+    run(server.fill(f"--scale {options.scale} --data-only"))
+    dump = scratch / "dump.sql"
+    with dump.open("wb") as file:
+        environment = {**os.environ, **connection_of(server.url)}
+        subprocess.run([client(options, "pg_dump")], check=True, stdout=file, env=environment)
+    size = dump.stat().st_size
+    dump.read_bytes()
+    ways = {"pgrig testdb unlog": [options.pgrig, "testdb", "unlog", "-q"], "sed": SED, "cat": ["cat"]}
+    results = {way: [] for way in ways}
+    for number in range(options.dump_trials):
+        for way in rotated(list(ways), number):
+            with dump.open("rb") as file:
+                started = time.monotonic()
+                subprocess.run(ways[way], check=True, stdin=file, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE)
+                results[way].append(time.monotonic() - started)
+    rate = size / statistics.median(results["pgrig testdb unlog"])
+    return {"bytes": size, "seconds": results, "within": rate >= LEAST_RATE}
+
+
+def run(command, environment=None):
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+def rotated(items, by):
+    return items[by % len(items):] + items[:by % len(items)]
+
+
+def connection_of(url):
+    """The server's PG* variables out of pgrig's URI."""
+    from urllib.parse import parse_qs, unquote, urlsplit
+
+    parts = urlsplit(url)
+    query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+    found = {"PGHOST": query.get("host") or unquote(parts.hostname or ""), "PGPORT": query.get("port") or str(parts.port or ""),
+             "PGUSER": query.get("user") or unquote(parts.username or ""), "PGDATABASE": "postgres"}
+    return {name: value for name, value in found.items() if value}
+
+
+def show(results):
+    one, other = results["fresh"], results["unlog"]
+    print(f"| a fresh database of {TABLES} tables | ms, median (least to most) | times createdb's |")
+    print("|---|---|---|")
+    createdb = statistics.median(one["seconds"]["createdb -T"])
+    for way, seconds in one["seconds"].items():
+        print(f"| {way} | {shown(*spread(each * 1e3 for each in seconds))} | {statistics.median(seconds) / createdb:.2f} |")
+    print(f"\nat most {MOST_SECONDS * 1e3:.0f} ms and a third of createdb's: {'yes' if one['within'] else 'NO'}\n")
+    print(f"| a dump of {other['bytes'] / 1e6:.0f} MB | MB/s, median (least to most) |")
+    print("|---|---|")
+    for way, seconds in other["seconds"].items():
+        print(f"| {way} | {shown(*spread(other['bytes'] / 1e6 / each for each in seconds))} |")
+    print(f"\nat least {LEAST_RATE / 1e6:.0f} MB/s: {'yes' if other['within'] else 'NO'}")
+
+
+if __name__ == "__main__":
+    main()
