@@ -1,0 +1,1 @@
+//! Runs a script of SQL, as pg_dump writes it, in a database: what psql would do, without psql.

@@ -1,0 +1,9 @@
+//! Databases for integration tests: made fast, lent out, and measured with the suite that uses them. After the articles
+//! "Speeding Up Integration Tests with PostgreSQL" and its follow-up.
+
+pub mod bench;
+pub mod clone;
+pub mod lend;
+pub mod load;
+pub mod source;
+pub mod unlog;

@@ -1,0 +1,1 @@
+//! Makes the tables of a live database unlogged, and logged again.
