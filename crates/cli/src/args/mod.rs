@@ -147,6 +147,14 @@ pub(crate) struct ServerChoice {
     pub(crate) embedded: EmbeddedArgs,
 }
 
+impl ServerChoice {
+    /// Whether a server is named by any of them, somebody else's or pgrig's own.
+    pub(crate) fn any(&self) -> bool {
+        let Self { dbname, host, port, username, embedded } = self;
+        dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
+    }
+}
+
 /// The PostgreSQL of pgrig's own.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use lend::{DropArgs, ListArgs, NewArgs, ServeArgs};
-pub(crate) use unlog::UnlogArgs;
+pub(crate) use unlog::{Compress, UnlogArgs};
 
 /// Databases for integration tests: make them fast, prove it, and have a fresh one in milliseconds.
 #[derive(Debug, Args)]

@@ -3,6 +3,8 @@
 mod bench;
 mod lend;
 mod unlog;
+mod unlog_dump;
+mod unlog_live;
 
 use crate::args::{TestdbAction, TestdbArgs};
 use crate::printer::Printer;
