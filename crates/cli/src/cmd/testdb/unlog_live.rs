@@ -1,0 +1,9 @@
+//! `pgrig testdb unlog` of a live database.
+
+use crate::args::UnlogArgs;
+use crate::printer::Printer;
+
+/// To be written.
+pub(crate) fn run(_arguments: &UnlogArgs, _printer: &Printer) -> anyhow::Result<()> {
+    anyhow::bail!("to be written")
+}
