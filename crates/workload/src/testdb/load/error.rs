@@ -39,7 +39,7 @@ pub enum LoadError {
         /// The statement's beginning, on one line.
         statement: String,
         /// The server's words.
-        error: ConnectError,
+        error: Box<ConnectError>,
         /// What to do, as `; do this`, or nothing.
         remedy: &'static str,
     },
@@ -61,7 +61,7 @@ impl LoadError {
             line: text.line + server.map_or(0, |server| lines_in(text, server)),
             statement: text.excerpt(),
             remedy: server.map_or("", remedy),
-            error,
+            error: Box::new(error),
         }
     }
 

@@ -111,16 +111,11 @@ async fn copy(
         Err(error) => return Err(failed(connection, &text, error).await),
     };
     let mut sink = pin!(sink);
-    loop {
-        match parts.next().await? {
-            Some(Part::Data(data)) => {
-                loaded.copied_bytes += data.len() as u64;
-                // Its error is told only when the COPY is ended.
-                if connection.heard_an_error() || sink.send(data).await.is_err() {
-                    break;
-                }
-            }
-            _ => break,
+    while let Some(Part::Data(data)) = parts.next().await? {
+        loaded.copied_bytes += data.len() as u64;
+        // Its error is told only when the COPY is ended.
+        if connection.heard_an_error() || sink.send(data).await.is_err() {
+            break;
         }
     }
     match sink.finish().await {

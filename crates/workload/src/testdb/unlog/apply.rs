@@ -61,6 +61,8 @@ pub async fn apply(
     let sessions = Sessions::new(target);
     let session = sessions.open().await?;
     let pid = session.pid().await?;
+    // Now: a request to cancel that comes late must not hit it.
+    let durability = durability(&session).await?;
     let result = {
         let mut work = pin!(transaction(&session, plan, observer));
         tokio::select! {
@@ -73,20 +75,15 @@ pub async fn apply(
             },
         }
     };
-    match result {
-        Ok(took) => {
-            let durability = durability(&session).await?;
-            session.connection.close().await;
-            Ok(Unlogged {
-                tables: plan.changes(ObjectKind::Table).count(),
-                sequences: plan.changes(ObjectKind::Sequence).count() + plan.following,
-                bytes: plan.bytes(),
-                took,
-                durability,
-            })
-        }
-        Err(error) => Err(error),
-    }
+    let took = result?;
+    session.connection.close().await;
+    Ok(Unlogged {
+        tables: plan.changes(ObjectKind::Table).count(),
+        sequences: plan.changes(ObjectKind::Sequence).count() + plan.following,
+        bytes: plan.bytes(),
+        took,
+        durability,
+    })
 }
 
 async fn transaction(
@@ -118,10 +115,9 @@ async fn failed(session: &Session, step: &Step, error: ConnectError) -> UnlogErr
     match error.sqlstate() {
         Some(LOCK_NOT_AVAILABLE) => {
             let table = match step {
-                Step::Lock(table) => table,
                 Step::Set { object, .. } => object,
                 Step::DropForeignKey(key) | Step::AddForeignKey(key) => &key.table,
-                Step::Comment { table, .. } => table,
+                Step::Lock(table) | Step::Comment { table, .. } => table,
             };
             locked(session, Some(table), error).await
         }

@@ -6,13 +6,17 @@ use crate::connect::ConnectError;
 #[derive(Debug, thiserror::Error)]
 pub enum UnlogError {
     /// There is no such schema.
-    #[error("there is no schema \"{schema}\" in this database; names are as in pg_namespace, not folded to lower case")]
+    #[error(
+        "there is no schema \"{schema}\" in this database; names are as in pg_namespace, not folded to lower case"
+    )]
     NoSchema {
         /// As given.
         schema: String,
     },
     /// What is to be kept is not there.
-    #[error("there is no table or sequence {name} to keep in the search_path: write SCHEMA.TABLE as SQL would, {name:?}")]
+    #[error(
+        "there is no table or sequence {name} to keep in the search_path: write SCHEMA.TABLE as SQL would, {name:?}"
+    )]
     NoTable {
         /// As given.
         name: String,
@@ -24,7 +28,9 @@ pub enum UnlogError {
         why: &'static str,
     },
     /// A table is somebody else's.
-    #[error("{object} belongs to role {owner}: connect as that one or as a superuser, or give --keep {object}")]
+    #[error(
+        "{object} belongs to role {owner}: connect as that one or as a superuser, or give --keep {object}"
+    )]
     NotOwner {
         /// The table or sequence, qualified.
         object: String,
@@ -98,7 +104,9 @@ pub enum UnlogError {
     #[error("interrupted: rolled back, nothing was changed")]
     Interrupted,
     /// The connection was lost while the server committed.
-    #[error("{error}; whether the transaction was committed is not known: give the same command again, which does the rest or says that nothing is left to do")]
+    #[error(
+        "{error}; whether the transaction was committed is not known: give the same command again, which does the rest or says that nothing is left to do"
+    )]
     InDoubt {
         /// How it was lost.
         error: ConnectError,

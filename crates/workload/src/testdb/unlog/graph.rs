@@ -62,7 +62,8 @@ pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>)
 
 /// The tables that can be put in order: all, unless there are circles (Kahn's algorithm).
 fn without_circles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
-    let place: HashMap<u32, usize> = tables.iter().enumerate().map(|(place, table)| (*table, place)).collect();
+    let place: HashMap<u32, usize> =
+        tables.iter().enumerate().map(|(place, table)| (*table, place)).collect();
     let mut awaited = vec![0_usize; tables.len()];
     let mut followers = vec![Vec::new(); tables.len()];
     for edge in edges {
@@ -127,7 +128,8 @@ mod tests {
     #[test]
     fn only_what_closes_a_circle_is_dropped() {
         // 1 ⇄ 2 → 3 → 4 → 3: the cheapest edge of all, 2 → 3, is in no circle.
-        let edges = [edge(1, 2, 1, 5), edge(2, 1, 2, 4), edge(2, 3, 3, 0), edge(3, 4, 4, 2), edge(4, 3, 5, 3)];
+        let edges =
+            [edge(1, 2, 1, 5), edge(2, 1, 2, 4), edge(2, 3, 3, 0), edge(3, 4, 4, 2), edge(4, 3, 5, 3)];
         let (ordered, dropped) = order(&[4, 3, 2, 1], &edges);
         assert_eq!((ordered, dropped), (vec![1, 2, 4, 3], BTreeSet::from([2, 4])));
     }

@@ -87,7 +87,8 @@ async fn kept(session: &Session, names: &[String]) -> Result<Vec<u32>, UnlogErro
 }
 
 async fn schemas_exist(session: &Session, schemas: &[String]) -> Result<(), UnlogError> {
-    let query = "SELECT s FROM unnest($1::text[]) AS s WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = s)";
+    let query =
+        "SELECT s FROM unnest($1::text[]) AS s WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = s)";
     match session.rows(query, &[&schemas]).await?.first() {
         Some(row) => Err(UnlogError::NoSchema { schema: row.get(0) }),
         None => Ok(()),
@@ -121,7 +122,8 @@ fn letter(row: &Row, column: &str) -> char {
 }
 
 fn with_roots(rows: &[Row]) -> Vec<Key> {
-    let parents: HashMap<u32, Option<u32>> = rows.iter().map(|row| (row.get("oid"), row.get("parent"))).collect();
+    let parents: HashMap<u32, Option<u32>> =
+        rows.iter().map(|row| (row.get("oid"), row.get("parent"))).collect();
     let root = |mut oid: u32| {
         while let Some(Some(parent)) = parents.get(&oid) {
             oid = *parent;
@@ -148,10 +150,7 @@ pub(super) async fn foreign_keys(session: &Session, oids: &[u32]) -> Result<Vec<
             comment: row.get("comment"),
         };
         if row.get("has_disabled_triggers") {
-            return Err(UnlogError::DisabledTriggers {
-                constraint: key.name,
-                table: key.table.to_string(),
-            });
+            return Err(UnlogError::DisabledTriggers { constraint: key.name, table: key.table.to_string() });
         }
         Ok(key)
     };

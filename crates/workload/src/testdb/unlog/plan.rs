@@ -19,7 +19,7 @@ const UNLOGGED_SEQUENCES: i32 = 150_000;
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// A table or a sequence.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Object {
     /// Its name and schema.
     pub table: Table,
@@ -28,7 +28,7 @@ pub struct Object {
 }
 
 /// What can be unlogged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
     /// A table that is not partitioned; it may be a partition.
     Table,
@@ -356,10 +356,9 @@ impl<'a> Choice<'a> {
             }
             self.tables.remove(&table);
             let why = match direction {
-                Direction::Unlogged => Why::ReferencedBy {
-                    table: holder.object.clone(),
-                    is_partitioned: holder.kind == 'p',
-                },
+                Direction::Unlogged => {
+                    Why::ReferencedBy { table: holder.object.clone(), is_partitioned: holder.kind == 'p' }
+                }
                 Direction::Logged => Why::References(holder.object.clone()),
             };
             self.leave(relation, why);
@@ -376,7 +375,8 @@ impl<'a> Choice<'a> {
             if let Some(owner) = &relation.other_owner {
                 return Err(UnlogError::NotOwner { object, owner: owner.clone() });
             }
-            if let (Direction::Unlogged, Some(publication)) = (self.request.direction, &relation.publication) {
+            if let (Direction::Unlogged, Some(publication)) = (self.request.direction, &relation.publication)
+            {
                 let publication = publication.clone();
                 return Err(UnlogError::Published { table: object, publication });
             }
@@ -395,7 +395,8 @@ impl<'a> Choice<'a> {
 
     /// Sequences that follow a table of the plan.
     fn following(&self) -> impl Iterator<Item = &'a Relation> {
-        let follows = |relation: &&Relation| relation.owned_by.is_some_and(|owner| self.tables.contains(&owner));
+        let follows =
+            |relation: &&Relation| relation.owned_by.is_some_and(|owner| self.tables.contains(&owner));
         self.sequences().filter(move |relation| self.has_unlogged_sequences() && follows(relation))
     }
 
@@ -418,7 +419,8 @@ impl<'a> Choice<'a> {
 
     /// Sequences that need a statement of their own.
     fn loose_sequences(&self) -> impl Iterator<Item = &'a Relation> {
-        let follows = |relation: &Relation| relation.owned_by.is_some_and(|owner| self.tables.contains(&owner));
+        let follows =
+            |relation: &Relation| relation.owned_by.is_some_and(|owner| self.tables.contains(&owner));
         self.sequences().filter(move |sequence| {
             self.request.sequences && !follows(sequence) && self.why_left(sequence).is_none()
         })
@@ -455,7 +457,11 @@ impl<'a> Choice<'a> {
             Direction::Logged => Direction::Unlogged,
         };
         let objects = || ordered.iter().map(|oid| self.by_oid[oid]);
-        let set = |relation: &Relation, to| Step::Set { object: relation.object.clone(), to, bytes: relation.bytes };
+        let set = |relation: &Relation, to| Step::Set {
+            object: relation.object.clone(),
+            to,
+            bytes: relation.bytes,
+        };
         // All locks first: whoever is in the way is in the way before anything was written.
         let mut steps: Vec<Step> = objects().map(|relation| Step::Lock(relation.object.clone())).collect();
         steps.extend(dropped.iter().cloned().map(Step::DropForeignKey));
@@ -482,7 +488,9 @@ impl<'a> Choice<'a> {
         let left = self.left_sequences();
         self.left.extend(left);
         let after = |relation: &&Relation| {
-            relation.is_selected && matches!(relation.kind, 'r' | 'S') && relation.persistence != direction.from()
+            relation.is_selected
+                && matches!(relation.kind, 'r' | 'S')
+                && relation.persistence != direction.from()
         };
         UnlogPlan {
             direction,
@@ -495,7 +503,8 @@ impl<'a> Choice<'a> {
     }
 
     fn left_sequences(&self) -> Vec<Left> {
-        let follows = |relation: &Relation| relation.owned_by.is_some_and(|owner| self.tables.contains(&owner));
+        let follows =
+            |relation: &Relation| relation.owned_by.is_some_and(|owner| self.tables.contains(&owner));
         let loose = self.sequences().filter(|sequence| {
             self.request.sequences && !(self.has_unlogged_sequences() && follows(sequence))
         });
