@@ -275,10 +275,14 @@ impl Unlogger {
         })
     }
 
-    fn check_partition(&self, parent: TableName, partition: &Relation) -> Result<(), DumpError> {
+    fn check_partition(&mut self, parent: TableName, partition: &Relation) -> Result<(), DumpError> {
         let parent = self.scope.resolve(parent);
         if !self.left.get(&parent).is_some_and(Why::holds_for_partitions) {
             return Ok(());
+        }
+        // What is partitioned itself hands that on.
+        if let Some(why @ Why::Partitioned) = self.left.get_mut(partition) {
+            *why = Why::PartitionOf { kept: parent.to_string() };
         }
         self.must_be_left(partition, || format!("it is a partition of {parent}, which is to be kept"))
     }

@@ -153,6 +153,17 @@ fn kept_tables_keep_what_they_reference_and_their_partitions() {
 }
 
 #[test]
+fn partitions_of_partitions_are_kept_too() {
+    let dump = "CREATE TABLE p (a int) PARTITION BY LIST (a);CREATE TABLE q (a int) PARTITION BY LIST (a);\
+        ALTER TABLE ONLY p ATTACH PARTITION q DEFAULT;CREATE TABLE r PARTITION OF q DEFAULT;";
+    assert_eq!(chosen(dump, &[]).0, ["r"]);
+    assert_eq!(chosen(dump, &["p"]).0, [""; 0]);
+    let told = one_pass(dump, options(&["p"])).unwrap_err().to_string();
+    assert!(told.contains("public.r has been made unlogged, but it is a partition of public.q"), "{told}");
+    assert!(one_pass(dump, options(&["p", "r"])).is_ok());
+}
+
+#[test]
 fn a_table_to_keep_must_be_there() {
     for keep in ["missing", "b.t", "\"A\".t"] {
         let dump = "CREATE TABLE a.t ();";

@@ -118,7 +118,7 @@ fn an_error_says_where_and_what_to_do() {
         );
 
         refused(&database, "CREATE TABLE t (id int);", &["line 1", "42P07", "empty database"]).await;
-        let data: String = (1..=100_000).map(|row| format!("{row}\n")).collect();
+        let data = "1\n".repeat(100_000);
         let script = format!("SELECT 1;\nCOPY t FROM stdin;\n{data}x\n{data}\\.\n");
         refused(
             &database,
@@ -134,6 +134,24 @@ fn an_error_says_where_and_what_to_do() {
         let long = format!("SELECT nothing, '{}';", "x".repeat(1000));
         let error = run(&database, &long).await.unwrap_err().to_string();
         assert!(error.contains("xxx…") && error.len() < 500, "{error}");
+    });
+}
+
+#[test]
+fn an_ordinary_role_may() {
+    on_each_release(async |database| {
+        let role = format!("owner_of_{}", database.target.dbname());
+        let owned =
+            format!("CREATE ROLE {role} LOGIN; ALTER DATABASE {} OWNER TO {role}", database.target.dbname());
+        database.sql(&owned).await;
+        let script =
+            file(b"CREATE SCHEMA own;\nCREATE TABLE own.t (id int);\nCOPY own.t FROM stdin;\n1\n\\.\n");
+        let target = database.target.clone().with_user(&role);
+        let loaded = load(&target, &Source::file(script.path()).unwrap(), false).await.unwrap();
+        assert_eq!(loaded.copied_rows, 1);
+        let refusal = file(b"ALTER SYSTEM SET work_mem = '4MB';\n");
+        let error = load(&target, &Source::file(refusal.path()).unwrap(), false).await.unwrap_err();
+        assert!(error.to_string().contains("42501") && error.to_string().contains("superuser"), "{error}");
     });
 }
 

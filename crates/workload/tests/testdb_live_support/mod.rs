@@ -1,7 +1,7 @@
 //! Databases with a rich schema, on the oldest and the newest release, and what their catalogs say.
 
-// Each test program uses its part.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(clippy::print_stderr, reason = "says what is skipped")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

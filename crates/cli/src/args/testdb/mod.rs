@@ -20,7 +20,10 @@ pub(crate) struct TestdbArgs {
 impl TestdbArgs {
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
-        false
+        match &self.action {
+            TestdbAction::Unlog(unlog) => !unlog.is_live(),
+            _ => false,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use measure::human::bytes;
 use workload::testdb::unlog::{Direction, ObjectKind, UnlogPlan, Unlogged};
 
-use super::unlog_progress::Times;
+use super::unlog_live_progress::Times;
 use crate::table::{align_right, new_table};
 
 /// Tables that are listed each; of the others the sum.
