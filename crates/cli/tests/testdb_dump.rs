@@ -58,7 +58,6 @@ impl<'a> Dumped<'a> {
         let programs = ["psql", "pg_dump", "pg_restore", "pg_dumpall"];
         if let Some(missing) = programs.iter().find(|program| !common::does(program, &["--version"])) {
             assert!(std::env::var_os("CI").is_none(), "{missing} must be installed in CI");
-            eprintln!("passed over: no {missing}");
             return None;
         }
         let server = rig.server(&format!("--pg-version {version} --set wal_level=logical"));
@@ -258,7 +257,11 @@ fn archives_give_what_their_sql_gives() {
         assert!(ran.stderr.contains("sequence app.countries_capital_seq is unlogged"), "{}", ran.stderr);
         let ran = through_pipe(&rig, "testdb unlog", &archive);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
-        assert!(ran.stderr.contains("table app.cities has been made unlogged, but app.visits"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.contains("table app.cities has been made unlogged, but app.visits"),
+            "{}",
+            ran.stderr
+        );
     }
 
     // One that is cut off.
