@@ -157,6 +157,10 @@ impl Unlogger {
     }
 
     fn read_comments(&mut self, text: &[u8]) {
+        // Between most statements is a line end.
+        if text.len() < BEGINNING.len() {
+            return;
+        }
         if let Some(at) = memmem::find(text, VERSION) {
             let version = &text[at + VERSION.len()..];
             let digits = version.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -38,7 +38,7 @@ fn chosen(dump: &str, keep: &[&str]) -> (Vec<String>, Summary) {
     assert_eq!(text.replace("UNLOGGED ", ""), dump);
     let names = text.split("UNLOGGED ").skip(1).map(|rest| {
         let name = rest.split_whitespace().nth(1).unwrap();
-        name.trim_end_matches(|end| matches!(end, ';' | '(' | ')')).to_owned()
+        name.trim_end_matches([';', '(', ')']).to_owned()
     });
     (names.collect(), summary)
 }
