@@ -174,7 +174,7 @@ impl<'a> Choice<'a> {
                     Direction::Unlogged => (key.referencing, key.referenced),
                     Direction::Logged => (key.referenced, key.referencing),
                 };
-                let cost = self.by_oid[&key.referencing].bytes;
+                let cost = if key.is_valid { self.by_oid[&key.referencing].bytes } else { 0 };
                 Edge { first, then, constraint: key.root, cost }
             })
             .collect();
