@@ -1,7 +1,7 @@
 //! Makes the tables of a live database unlogged, and logged again.
 //!
-//! `request` → `look` (what the catalogs say) → `choice` (what must stay, in which order the rest goes; arithmetic in `foreign_keys`) → `plan` (data:
-//! statements, and what is left and why) → `apply` (one transaction).
+//! `request` → `look` (what the catalogs say) → `choice` (what must stay, in which order the rest goes; arithmetic in
+//! `foreign_keys`) → `plan` (data: statements, and what is left and why) → `apply` (one transaction).
 
 mod apply;
 mod choice;
