@@ -212,14 +212,18 @@ fn only_persistence_differs(dumped: &Dumped<'_>, target: &Dumped<'_>, (name, set
 fn only_persistence_differs_13() {
     let rig = Rig::new();
     let Some(dumped) = Dumped::new(&rig, 13) else { return };
-    FORMS.iter().for_each(|form| only_persistence_differs(&dumped, &dumped, *form));
+    for form in FORMS {
+        only_persistence_differs(&dumped, &dumped, *form);
+    }
 }
 
 #[test]
 fn only_persistence_differs_15() {
     let rig = Rig::new();
     let Some(dumped) = Dumped::new(&rig, 15) else { return };
-    FORMS.iter().for_each(|form| only_persistence_differs(&dumped, &dumped, *form));
+    for form in FORMS {
+        only_persistence_differs(&dumped, &dumped, *form);
+    }
     // What 13 could not take: several rows with a generated column.
     only_persistence_differs(&dumped, &dumped, ("rows", "", &["--inserts", "--rows-per-insert=7"]));
 }
@@ -435,6 +439,49 @@ fn whole(files: &TempDir) -> String {
     let path = files.path().join("whole.sql");
     std::fs::write(&path, "CREATE TABLE t ();\n").unwrap();
     path.to_str().unwrap().to_owned()
+}
+
+/// Nobody types a dump, and nobody reads a compressed one.
+#[test]
+fn terminals_are_no_place_for_dumps() {
+    let rig = Rig::new();
+    let files = tempfile::tempdir().unwrap();
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = rig.command("testdb unlog");
+    let ran = Ran::from(command.stdin(terminal.slave).output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("< dump.sql") && ran.stderr.contains("-d mydb"), "{ran:#?}");
+
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = rig.command(&format!("testdb unlog {} --compress zstd", whole(&files)));
+    command.stdout(terminal.slave).stderr(Stdio::piped());
+    let ran = Ran::from(command.spawn().unwrap().wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("compressed output does not go to a terminal"), "{ran:#?}");
+}
+
+/// What is interrupted leaves no half file, under whichever name.
+#[test]
+fn an_interrupted_rewriting_leaves_nothing() {
+    let rig = Rig::new();
+    let files = tempfile::tempdir().unwrap();
+    let output = files.path().join("fast.sql");
+    let mut command = rig.command(&format!("testdb unlog -o {}", output.display()));
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all("CREATE TABLE t ();\n".repeat(200_000).as_bytes()).unwrap();
+    let written = || {
+        std::fs::read_dir(files.path()).unwrap().next().map(|file| file.unwrap().metadata().unwrap().len())
+    };
+    common::until("a file that is begun", || written().filter(|length| *length > 0));
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    drop(stdin);
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.stderr.contains("interrupted: nothing is written"), "{ran:#?}");
+    assert_eq!(written(), None);
 }
 
 /// Bytes of the large dump's rows.

@@ -6,50 +6,49 @@ use proptest::prelude::*;
 
 use crate::{DumpError, Piece, Reader, Within};
 
-/// A piece that outlives its reader.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Owned {
-    Between(String),
-    Statement(String),
-    CopyData(String),
-    CopyEnd(String),
-    Meta(String),
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Between,
+    Statement,
+    CopyData,
+    CopyEnd,
+    Meta,
 }
 
 /// All pieces, those joined that may be cut anywhere; and the error, if one ended them.
-fn pieces<R: Read>(mut reader: Reader<R>) -> (Vec<Owned>, Option<String>) {
-    let mut pieces = Vec::new();
-    loop {
+fn pieces<R: Read>(mut reader: Reader<R>) -> (Vec<(Kind, String)>, Option<String>) {
+    let mut pieces = Vec::<(Kind, Vec<u8>)>::new();
+    let error = loop {
         let piece = match reader.next() {
             Ok(Some(piece)) => piece,
-            Ok(None) => return (pieces, None),
-            Err(error) => return (pieces, Some(error.to_string())),
+            Ok(None) => break None,
+            Err(error) => break Some(error.to_string()),
         };
-        let text = String::from_utf8_lossy(piece.bytes()).into_owned();
-        assert!(!text.is_empty(), "an empty piece after {pieces:?}");
-        match (piece, pieces.last_mut()) {
-            (Piece::Between(_), Some(Owned::Between(last)))
-            | (Piece::CopyData(_), Some(Owned::CopyData(last))) => {
-                last.push_str(&text);
+        assert!(!piece.bytes().is_empty(), "an empty piece after {pieces:?}");
+        let kind = match piece {
+            Piece::Between(_) => Kind::Between,
+            Piece::Statement(_) => Kind::Statement,
+            Piece::CopyData(_) => Kind::CopyData,
+            Piece::CopyEnd(_) => Kind::CopyEnd,
+            Piece::Meta(_) => Kind::Meta,
+        };
+        match pieces.last_mut() {
+            Some((last, bytes)) if *last == kind && matches!(kind, Kind::Between | Kind::CopyData) => {
+                bytes.extend(piece.bytes());
             }
-            (Piece::Between(_), _) => pieces.push(Owned::Between(text)),
-            (Piece::Statement(_), _) => pieces.push(Owned::Statement(text)),
-            (Piece::CopyData(_), _) => pieces.push(Owned::CopyData(text)),
-            (Piece::CopyEnd(_), _) => pieces.push(Owned::CopyEnd(text)),
-            (Piece::Meta(_), _) => pieces.push(Owned::Meta(text)),
+            _ => pieces.push((kind, piece.bytes().to_vec())),
         }
-    }
+    };
+    let text = |bytes| String::from_utf8(bytes).expect("pieces of text, whole");
+    (pieces.into_iter().map(|(kind, bytes)| (kind, text(bytes))).collect(), error)
 }
 
 /// The statements of a text that has no errors.
 fn statements(text: &str) -> Vec<String> {
     let (pieces, error) = pieces(Reader::new(text.as_bytes()));
     assert_eq!(error, None, "{text}");
-    let statements = pieces.into_iter().filter_map(|piece| match piece {
-        Owned::Statement(statement) => Some(statement),
-        _ => None,
-    });
-    statements.collect()
+    pieces.into_iter().filter(|(kind, _)| *kind == Kind::Statement).map(|(_, text)| text).collect()
 }
 
 /// Asserts that each of these texts is one statement, between others.
@@ -152,14 +151,14 @@ fn copy_data_are_data() {
     assert_eq!(
         found,
         [
-            Owned::Statement("COPY public.t (a, b) FROM stdin;\n".to_owned()),
-            Owned::CopyData(data.to_owned()),
-            Owned::CopyEnd("\\.\n".to_owned()),
-            Owned::Between("\n\n".to_owned()),
-            Owned::Statement("SELECT 1;".to_owned()),
-            Owned::Between("\n".to_owned()),
-            Owned::Statement("copy \"from\" from STDIN;\n".to_owned()),
-            Owned::CopyEnd("\\.\n".to_owned()),
+            (Kind::Statement, "COPY public.t (a, b) FROM stdin;\n".to_owned()),
+            (Kind::CopyData, data.to_owned()),
+            (Kind::CopyEnd, "\\.\n".to_owned()),
+            (Kind::Between, "\n\n".to_owned()),
+            (Kind::Statement, "SELECT 1;".to_owned()),
+            (Kind::Between, "\n".to_owned()),
+            (Kind::Statement, "copy \"from\" from STDIN;\n".to_owned()),
+            (Kind::CopyEnd, "\\.\n".to_owned()),
         ]
     );
 }
@@ -180,9 +179,9 @@ fn windows_line_ends() {
     let script = "COPY t FROM stdin;\r\n1\r\n\\.\r\n\\restrict a\r\nSELECT 1;\r\n";
     let (found, error) = pieces(Reader::new(script.as_bytes()));
     assert_eq!(error, None);
-    assert_eq!(found[1], Owned::CopyData("1\r\n".to_owned()));
-    assert_eq!(found[2], Owned::CopyEnd("\\.\r\n".to_owned()));
-    assert_eq!(found[3], Owned::Meta("\\restrict a\r\n".to_owned()));
+    assert_eq!(found[1], (Kind::CopyData, "1\r\n".to_owned()));
+    assert_eq!(found[2], (Kind::CopyEnd, "\\.\r\n".to_owned()));
+    assert_eq!(found[3], (Kind::Meta, "\\restrict a\r\n".to_owned()));
 }
 
 #[test]
@@ -190,16 +189,16 @@ fn the_last_line_end_may_be_missing() {
     assert_eq!(statements("SELECT 1"), ["SELECT 1"]);
     let (found, error) = pieces(Reader::new(&b"COPY t FROM stdin;\n1\n\\."[..]));
     assert_eq!(error, None);
-    assert_eq!(found[2], Owned::CopyEnd("\\.".to_owned()));
+    assert_eq!(found[2], (Kind::CopyEnd, "\\.".to_owned()));
     let (found, error) = pieces(Reader::new(&b"\\unrestrict a"[..]));
-    assert_eq!((found, error), (vec![Owned::Meta("\\unrestrict a".to_owned())], None));
+    assert_eq!((found, error), (vec![(Kind::Meta, "\\unrestrict a".to_owned())], None));
 }
 
 #[test]
 fn a_byte_order_mark_comes_before_everything() {
     let (found, error) = pieces(Reader::new(&b"\xef\xbb\xbfSELECT 1;"[..]));
     assert_eq!(error, None);
-    assert_eq!(found, [Owned::Between("\u{feff}".to_owned()), Owned::Statement("SELECT 1;".to_owned())]);
+    assert_eq!(found, [(Kind::Between, "\u{feff}".to_owned()), (Kind::Statement, "SELECT 1;".to_owned())]);
 }
 
 #[test]
@@ -332,11 +331,7 @@ proptest! {
         let told = |error: &Option<String>| error.as_ref().map(|error| error.split(" line").next().unwrap().to_owned());
         prop_assert_eq!(&whole.0, &trickled.0);
         prop_assert_eq!(told(&whole.1), told(&trickled.1));
-        let joined = whole.0.iter().map(|piece| match piece {
-            Owned::Between(text) | Owned::Statement(text) | Owned::CopyData(text) | Owned::CopyEnd(text)
-            | Owned::Meta(text) => text.as_str(),
-        });
-        let joined = joined.collect::<String>();
+        let joined = whole.0.iter().map(|(_, text)| text.as_str()).collect::<String>();
         if whole.1.is_none() {
             prop_assert_eq!(joined, text);
         } else {

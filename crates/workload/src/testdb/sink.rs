@@ -127,6 +127,11 @@ impl Sink {
         Ok(Self { encoder, file: Some((file, path)) })
     }
 
+    /// The file under the name that it has until it is finished; none for what is no new file.
+    pub fn unfinished(&self) -> Option<&Path> {
+        self.file.as_ref().map(|(file, _)| file.path())
+    }
+
     /// Ends what was written, and gives the file its name.
     ///
     /// # Errors

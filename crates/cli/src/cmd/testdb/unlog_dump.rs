@@ -1,17 +1,19 @@
 //! `pgrig testdb unlog` of a dump.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
 use measure::human::bytes;
+use tokio::runtime::Runtime;
 use workload::testdb::sink::{Compression, Sink, SinkError};
 use workload::testdb::source::{Form, Source};
 
 use super::unlog_progress::Watched;
 use crate::args::{Compress, UnlogArgs};
 use crate::exit::Usage;
+use crate::interrupt;
 use crate::printer::Printer;
 
 /// Tables that are listed by name; of more only the number is told.
@@ -24,6 +26,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
     let started = Instant::now();
     let opened = source.open_watched()?;
     let mut sink = sink(arguments, opened.form)?;
+    let _until_whole = sink.unfinished().map(|file| remove_if_interrupted(file.to_owned())).transpose()?;
     let is_read_twice = source.can_be_read_again();
     let (unlogger, opened) = if is_read_twice {
         let first = Watched::new("first pass", opened, source.size(), printer);
@@ -74,6 +77,20 @@ fn sink(arguments: &UnlogArgs, form: Form) -> Result<Sink, SinkError> {
         Some(path) => Sink::file(path, compression),
         None => Sink::stdout(compression),
     }
+}
+
+/// Ctrl-C and its kin leave no half file, as long as what is returned lives.
+fn remove_if_interrupted(file: PathBuf) -> io::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.spawn(async move {
+        interrupt::interrupted_telling(|_| {}).await;
+        // It goes with whatever was to become of it.
+        let _ = std::fs::remove_file(file);
+        let _ = io::Write::write_all(&mut io::stderr(), b"interrupted: nothing is written\n");
+        #[expect(clippy::exit, reason = "what is being read may never come")]
+        std::process::exit(130);
+    });
+    Ok(runtime)
 }
 
 /// An output that is gone is an I/O error as in every verb.
