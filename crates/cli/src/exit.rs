@@ -4,10 +4,14 @@
 use std::io;
 use std::process::ExitCode;
 
+use dump::DumpError;
 use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
+use workload::testdb::sink::SinkError;
+use workload::testdb::source::SourceError;
+use workload::testdb::unlog::UnlogError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
 
@@ -73,6 +77,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(MicroError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    if let Some(UnlogError::Interrupted) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     match error.downcast_ref() {
         Some(Unhappy::Missed(_)) => return MISSED,
         Some(Unhappy::Lost(_)) => return FAILED,
@@ -91,6 +98,10 @@ fn code(error: &anyhow::Error) -> u8 {
         || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
         || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
+        || error.downcast_ref::<UnlogError>().is_some_and(UnlogError::is_usage)
+        || error.downcast_ref::<DumpError>().is_some_and(DumpError::is_usage)
+        || error.downcast_ref::<SourceError>().is_some_and(SourceError::is_usage)
+        || error.downcast_ref::<SinkError>().is_some_and(|error| matches!(error, SinkError::Terminal))
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),
         Verb::Micro(arguments) => cmd::micro::run(&arguments, &printer),
         Verb::Tps(arguments) => cmd::tps::run(&arguments, &printer),
+        Verb::Testdb(arguments) => cmd::testdb::run(&arguments, &printer),
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),

@@ -12,5 +12,6 @@ pub mod quote;
 pub mod server;
 pub mod settings;
 pub mod surroundings;
+pub mod testdb;
 pub mod tps;
 pub mod volume;

@@ -5,6 +5,7 @@ mod compare;
 mod fill;
 mod micro;
 mod size;
+mod testdb;
 mod tps;
 mod tps_matrix;
 
@@ -20,6 +21,9 @@ pub(crate) use compare::CompareArgs;
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
+pub(crate) use testdb::{
+    BenchArgs, Compress, DropArgs, ListArgs, NewArgs, ServeArgs, TestdbAction, TestdbArgs, UnlogArgs,
+};
 pub(crate) use tps::TpsArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
@@ -95,6 +99,8 @@ pub(crate) enum Verb {
     Micro(Box<MicroArgs>),
     /// Transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
+    /// Databases for integration tests: make them fast, prove it, have a fresh one in milliseconds
+    Testdb(TestdbArgs),
     /// A verdict between two saved runs
     Compare(CompareArgs),
     /// The PostgreSQL of pgrig's own: start, stop, look at it
@@ -111,6 +117,7 @@ impl Verb {
             Self::Tps(tps) => tps.json.as_deref() == Some("-"),
             Self::Compare(compare) => compare.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
+            Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }
     }
@@ -138,6 +145,14 @@ pub(crate) struct ServerChoice {
 
     #[command(flatten)]
     pub(crate) embedded: EmbeddedArgs,
+}
+
+impl ServerChoice {
+    /// Whether a server is named by any of them, somebody else's or pgrig's own.
+    pub(crate) fn any(&self) -> bool {
+        let Self { dbname, host, port, username, embedded } = self;
+        dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
+    }
 }
 
 /// The PostgreSQL of pgrig's own.

@@ -14,6 +14,7 @@ mod micro_progress;
 mod micro_text;
 pub(crate) mod server;
 pub(crate) mod size;
+pub(crate) mod testdb;
 pub(crate) mod tps;
 mod tps_live;
 mod tps_matrix;

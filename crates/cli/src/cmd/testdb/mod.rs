@@ -1,0 +1,25 @@
+//! `pgrig testdb`.
+
+mod bench;
+mod lend;
+mod unlog;
+mod unlog_dump;
+mod unlog_live;
+mod unlog_live_progress;
+mod unlog_live_text;
+mod unlog_progress;
+
+use crate::args::{TestdbAction, TestdbArgs};
+use crate::printer::Printer;
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> anyhow::Result<()> {
+    match &arguments.action {
+        TestdbAction::Unlog(arguments) => unlog::run(arguments, printer),
+        TestdbAction::Bench(arguments) => bench::run(arguments, printer),
+        TestdbAction::New(arguments) => lend::new(arguments, printer),
+        TestdbAction::List(arguments) => lend::list(arguments, printer),
+        TestdbAction::Drop(arguments) => lend::drop(arguments, printer),
+        TestdbAction::Serve(arguments) => lend::serve(arguments, printer),
+    }
+}

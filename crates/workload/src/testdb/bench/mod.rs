@@ -1,0 +1,1 @@
+//! A suite beside itself on databases prepared in several ways.

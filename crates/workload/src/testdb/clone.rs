@@ -1,0 +1,1 @@
+//! Copies of a template database, in each way that the server has.
