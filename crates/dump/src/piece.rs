@@ -13,9 +13,9 @@ pub enum Piece<'a> {
     Statement(&'a [u8]),
     /// Lines of COPY data, many at a time; only a line longer than the buffer comes in parts.
     CopyData(&'a [u8]),
-    /// The line `\.` that ends COPY data.
+    /// The line `\.` that ends COPY data. It comes after every COPY … FROM stdin.
     CopyEnd(&'a [u8]),
-    /// The line of a command of psql's: `\restrict`, `\unrestrict`, `\connect`.
+    /// A line with a command of psql's: `\restrict`, `\unrestrict`, `\connect`.
     Meta(&'a [u8]),
 }
 
@@ -29,10 +29,5 @@ impl<'a> Piece<'a> {
             | Self::CopyEnd(bytes)
             | Self::Meta(bytes) => bytes,
         }
-    }
-
-    /// Whether it is a statement after which COPY data come.
-    pub fn is_copy_from_stdin(self) -> bool {
-        todo!()
     }
 }
