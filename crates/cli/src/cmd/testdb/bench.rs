@@ -1,6 +1,6 @@
 //! `pgrig testdb bench`: request → trials → run document, table, and what to use.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use measure::{Environment, FORMAT_VERSION, Note, Run, Status};
 use pgserver::{Home, Major, Spec};

@@ -1,13 +1,13 @@
 //! A bench's plan, trials and results as people read them, and the commands to use what helped.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::time::Duration;
 
 use comfy_table::Table;
 use measure::human::{bytes, latency};
 use measure::{Environment, IntervalKind};
 use serde_json::{Value, json};
+use workload::settings::Place;
 use workload::testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
 
 use super::bench_results::Results;
@@ -199,18 +199,22 @@ pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
         Advice::Unsure => {
             return format!(
                 "nothing is proved to help, and nothing to be useless: give more trials (--trials {})",
-                (results.plan.rounds.len() * 2).max(6)
+                (results.plan.rounds.len() * 2).max(12)
             );
         }
         Advice::Use(variant) => variant,
     };
-    let own = chosen.ground().is_own;
-    let from = match (arguments.script(), own) {
+    let server = match chosen.place() {
+        Place::Own(_) => String::new(),
+        Place::Named(recipe) => format!(" -d {}", quoted(&recipe)),
+    };
+    let script = arguments.script().map(|script| quoted(&script.display().to_string()));
+    let from = match (&script, chosen.ground().is_own) {
         (Some(script), _) => From::Script(script),
         (None, true) => From::Nothing,
         (None, false) => From::Database(chosen.target.dbname()),
     };
-    let mut text = format!("use {used}: {}", commands(used, from).join("; "));
+    let mut text = format!("use {used}: {}", commands(used, from, &server).join("; "));
     if let Some(cost) = cost(used) {
         let _ = write!(text, "\n{cost}");
     }
@@ -221,49 +225,49 @@ pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
 #[derive(Clone, Copy)]
 enum From<'a> {
     Nothing,
-    Script(&'a Path),
+    /// A file, as a word of a shell command.
+    Script(&'a str),
     Database(&'a str),
 }
 
-/// What a person types to have databases made so.
-fn commands(variant: Variant, from: From<'_>) -> Vec<String> {
+/// What a person types to have databases made so. `server` is the option that names the server, or empty.
+fn commands(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
+    let has = |means| variant.has(means);
     let mut commands = Vec::new();
-    if variant.has(Means::Tmpfs) {
+    // A server that is dangerous or in memory is one for tests alone, and pgrig's own.
+    let of_its_own = has(Means::Tmpfs) || has(Means::Dangerous);
+    let server = if of_its_own { "" } else { server };
+    if has(Means::Tmpfs) {
         commands.push("export PGRIG_HOME=/dev/shm/pgrig".to_owned());
     }
-    match (variant.has(Means::Dangerous), variant.has(Means::Tmpfs)) {
-        (true, _) => commands.push("pgrig server start --profile dangerous".to_owned()),
-        (false, true) => commands.push("pgrig server start".to_owned()),
-        (false, false) => {}
+    if of_its_own {
+        let profile = if has(Means::Dangerous) { "dangerous" } else { "stock" };
+        commands.push(format!("pgrig server start --profile {profile}"));
     }
-    let unlogged = if variant.has(Means::Unlogged) { " --unlogged" } else { "" };
+    let unlogged = if has(Means::Unlogged) { " --unlogged" } else { "" };
     match from {
-        From::Script(script) if variant.has(Means::Template) => {
-            commands.push(format!(
-                "eval \"$(pgrig testdb new --from {}{unlogged})\"",
-                quoted(&script.display().to_string())
-            ));
+        From::Script(script) if has(Means::Template) => {
+            commands.push(format!("eval $(pgrig testdb new --from {script}{unlogged}{server})"));
         }
-        From::Script(script) if variant.has(Means::Unlogged) => {
-            commands.push(format!(
-                "pgrig testdb unlog {} -o unlogged.sql",
-                quoted(&script.display().to_string())
-            ));
+        From::Script(script) if has(Means::Unlogged) => {
+            commands.push(format!("pgrig testdb unlog {script} -o unlogged.sql"));
         }
-        From::Database(name) if variant.has(Means::Template) => {
-            commands.push(format!("eval \"$(pgrig testdb new --from-database {}{unlogged})\"", quoted(name)));
+        From::Database(name) => {
+            if has(Means::Unlogged) {
+                commands.push(format!("pgrig testdb unlog{server}"));
+            }
+            if has(Means::Template) {
+                commands.push(format!("eval $(pgrig testdb new --template {}{server})", quoted(name)));
+            }
         }
-        From::Database(name) if variant.has(Means::Unlogged) => {
-            commands.push(format!("pgrig testdb unlog -d {}", quoted(name)));
-        }
-        From::Nothing | From::Script(_) | From::Database(_) => {}
+        From::Nothing | From::Script(_) => {}
     }
     commands
 }
 
 /// As a word of a shell command.
 fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@".contains(c);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@=:".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
     } else {
@@ -287,22 +291,30 @@ fn cost(variant: Variant) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn typed(variant: &str, from: From<'_>) -> String {
-        commands(variant.parse().unwrap(), from).join("; ")
+    fn typed(variant: &str, from: From<'_>, server: &str) -> String {
+        commands(variant.parse().unwrap(), from, server).join("; ")
     }
 
     #[test]
     fn commands_are_for_where_databases_come_from() {
-        let script = From::Script(Path::new("my schema.sql"));
-        assert_eq!(typed("template", script), "eval \"$(pgrig testdb new --from 'my schema.sql')\"");
-        assert_eq!(typed("unlogged", script), "pgrig testdb unlog 'my schema.sql' -o unlogged.sql");
+        let script = From::Script("'my schema.sql'");
+        assert_eq!(typed("template", script, ""), "eval $(pgrig testdb new --from 'my schema.sql')");
         assert_eq!(
-            typed("dangerous+template+tmpfs", script),
-            "export PGRIG_HOME=/dev/shm/pgrig; pgrig server start --profile dangerous; \
-             eval \"$(pgrig testdb new --from 'my schema.sql')\""
+            typed("unlogged+template", script, " -d x"),
+            "eval $(pgrig testdb new --from 'my schema.sql' --unlogged -d x)"
         );
-        assert_eq!(typed("unlogged", From::Database("shop")), "pgrig testdb unlog -d shop");
-        assert_eq!(typed("dangerous", From::Nothing), "pgrig server start --profile dangerous");
+        assert_eq!(typed("unlogged", script, ""), "pgrig testdb unlog 'my schema.sql' -o unlogged.sql");
+        assert_eq!(
+            typed("dangerous+template+tmpfs", script, " -d x"),
+            "export PGRIG_HOME=/dev/shm/pgrig; pgrig server start --profile dangerous; \
+             eval $(pgrig testdb new --from 'my schema.sql')"
+        );
+        assert_eq!(
+            typed("unlogged+template", From::Database("shop"), " -d host=db"),
+            "pgrig testdb unlog -d host=db; eval $(pgrig testdb new --template shop -d host=db)"
+        );
+        assert_eq!(typed("dangerous", From::Nothing, ""), "pgrig server start --profile dangerous");
+        assert_eq!(quoted("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
     }
 
     #[test]
