@@ -109,6 +109,7 @@ impl BenchError {
         match self {
             Self::Missing { .. } | Self::ReadOnce => true,
             Self::Clone(error) => error.is_usage(),
+            Self::Source(error) => error.is_usage(),
             Self::Load(error) => error.is_usage(),
             Self::Unlog(error) => error.is_usage(),
             Self::Settings(error) => error.is_usage(),
