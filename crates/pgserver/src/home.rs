@@ -176,3 +176,21 @@ fn default_root() -> Result<PathBuf> {
         .map(|home| home.join(".local/share/pgrig"))
         .ok_or_else(|| Error::Home("your home directory is unknown".to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_twin_is_always_the_same_and_nobody_elses() {
+        let [here, there] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let home = Home::at(here.path()).unwrap().without_fetching();
+        let twin = home.twin(there.path()).unwrap();
+        assert!(twin.root().starts_with(canonical(there.path())) && !twin.root().exists());
+        assert_eq!(twin.postgresql_dir(), home.postgresql_dir());
+        assert!(!twin.may_fetch());
+        assert_eq!(home.twin(there.path()).unwrap().root(), twin.root());
+        std::os::unix::fs::symlink("/", twin.root()).unwrap();
+        assert!(home.twin(there.path()).unwrap_err().to_string().contains("not a directory of yours"));
+    }
+}

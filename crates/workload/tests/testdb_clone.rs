@@ -78,7 +78,10 @@ async fn every_strategy_copies(release: &str, expected: &[Strategy]) {
     let found: Vec<Strategy> = measured.strategies.iter().map(|timed| timed.strategy).collect();
     assert!(expected.iter().all(|strategy| found.contains(strategy)), "{measured:?}");
     assert!(found.contains(&measured.fastest));
-    assert!(measured.strategies.iter().all(|timed| timed.seconds.len() == 2 && timed.median > 0.0), "{measured:?}");
+    assert!(
+        measured.strategies.iter().all(|timed| timed.seconds.len() == 2 && timed.median > 0.0),
+        "{measured:?}"
+    );
     assert_eq!(server.databases().await, before);
 }
 
@@ -103,7 +106,8 @@ async fn what_stands_against_it_is_told(release: &str) {
     let error = copy(&session, "model", "postgres").await;
     assert!(matches!(&error, CloneError::Exists { name } if name == "postgres"), "{error}");
 
-    let user = server.target.clone().with_database("model").with_application_name("a test").connect().await.unwrap();
+    let user =
+        server.target.clone().with_database("model").with_application_name("a test").connect().await.unwrap();
     let before = server.databases().await;
     let error = fastest(&session, "model", 1, "x").await.unwrap_err();
     let text = error.to_string();
@@ -120,7 +124,10 @@ async fn what_stands_against_it_is_told(release: &str) {
     assert!(error.is_usage() && error.to_string().contains("ALTER ROLE \"a role\" CREATEDB"), "{error}");
     server.sql("postgres", "ALTER ROLE \"a role\" CREATEDB").await;
     let error = copy(&plain, "model", "x").await;
-    assert!(matches!(error, CloneError::NoTemplate { .. }) && error.to_string().contains("IS_TEMPLATE"), "{error}");
+    assert!(
+        matches!(error, CloneError::NoTemplate { .. }) && error.to_string().contains("IS_TEMPLATE"),
+        "{error}"
+    );
     server.sql("postgres", "ALTER DATABASE model IS_TEMPLATE true").await;
     clone(&plain, "model", "x", Strategy::Default).await.unwrap();
 }

@@ -107,10 +107,10 @@ pub(crate) struct BenchArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// The instance that is used where no server is named.
-pub(crate) const INSTANCE: &str = "testdb-bench";
-
 impl BenchArgs {
+    /// The instance that is used where no server is named.
+    pub(crate) const INSTANCE: &str = "testdb-bench";
+
     /// The command, which must be there to be run; none with --tps.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ impl BenchArgs {
             && (server.embedded.any() || !options.names_a_server(&env))
             && server.embedded.instance.is_none()
         {
-            server.embedded.instance = Some(INSTANCE.to_owned());
+            server.embedded.instance = Some(Self::INSTANCE.to_owned());
             server.embedded.profile.get_or_insert(Profile::Stock);
         }
         server

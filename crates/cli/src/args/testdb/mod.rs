@@ -6,7 +6,7 @@ mod unlog;
 
 use clap::{Args, Subcommand};
 
-pub(crate) use bench::{BenchArgs, INSTANCE};
+pub(crate) use bench::BenchArgs;
 pub(crate) use lend::{DropArgs, ListArgs, NewArgs, ServeArgs};
 pub(crate) use unlog::{Compress, UnlogArgs};
 

@@ -60,9 +60,10 @@ async fn measure(
         place: chosen.place(),
         journals: &journals,
         is_own,
-        tmpfs: match is_own {
-            true => Ok(&memory),
-            false => Err("the server is not pgrig's own, so its data stay where they are".to_owned()),
+        tmpfs: if is_own {
+            Ok(&memory)
+        } else {
+            Err("the server is not pgrig's own, so its data stay where they are".to_owned())
         },
     };
     let missing = bench::check(&site, &request).await?;
@@ -104,7 +105,7 @@ async fn measure(
         }
     }
     printer.say(format!("\nrun document: {}", file.path().display()));
-    if log.exists() {
+    if log.exists() && !arguments.show_output {
         printer.say(format!("what the command wrote: {}", log.display()));
     }
     result?;

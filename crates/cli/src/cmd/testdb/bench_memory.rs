@@ -7,7 +7,7 @@ use pgserver::{Home, Instance, Running, Spec};
 use workload::connect::Target;
 use workload::testdb::bench::{Tmpfs, Volatile, has_room, places};
 
-use crate::args::INSTANCE;
+use crate::args::BenchArgs;
 use crate::printer::Printer;
 use crate::recovery::journals;
 
@@ -31,7 +31,7 @@ struct Started {
 impl<'a> Memory<'a> {
     /// As this says, but in memory.
     pub(super) fn new(home: &'a Home, spec: Spec, printer: &'a Printer) -> Self {
-        let spec = Spec { name: INSTANCE.to_owned(), ..spec };
+        let spec = Spec { name: BenchArgs::INSTANCE.to_owned(), ..spec };
         Self { home, spec, printer, started: Mutex::new(None) }
     }
 
@@ -42,7 +42,7 @@ impl<'a> Memory<'a> {
             if !twin.root().exists() {
                 continue;
             }
-            let spec = Spec { name: INSTANCE.to_owned(), ..Spec::default() };
+            let spec = Spec { name: BenchArgs::INSTANCE.to_owned(), ..Spec::default() };
             let destroyed = Instance::open(&twin, spec).and_then(|instance| instance.destroy(&|_| ()));
             match destroyed {
                 Ok(()) | Err(pgserver::Error::NotCreated { .. }) => remove(twin.root(), printer),

@@ -192,18 +192,20 @@ fn active(results: &Results) -> Table {
 
 /// What to use, how, and what that may cost.
 pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
-    let used = match results.advice() {
-        Advice::Nothing => {
-            return "nothing helps: PostgreSQL is not what this suite waits for".to_owned();
-        }
-        Advice::Unsure => {
-            return format!(
-                "nothing is proved to help, and nothing to be useless: give more trials (--trials {})",
-                (results.plan.rounds.len() * 2).max(12)
-            );
-        }
-        Advice::Use(variant) => variant,
+    let advice = match results.advice() {
+        Advice::Nothing => "nothing helps: PostgreSQL is not what this suite waits for".to_owned(),
+        Advice::Unsure => format!(
+            "nothing is proved to help, and nothing to be useless: give more trials (--trials {})",
+            (results.plan.rounds.len() * 2).max(12)
+        ),
+        Advice::Use(variant) => used(variant, arguments, chosen),
     };
+    let costs = costs(&results.plan.choice.variants);
+    if costs.is_empty() { advice } else { format!("{advice}\n{costs}") }
+}
+
+/// What to use, and the command for it.
+fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let server = match chosen.place() {
         Place::Own(_) => String::new(),
         Place::Named(recipe) => format!(" -d {}", quoted(&recipe)),
@@ -214,11 +216,7 @@ pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
         (None, true) => From::Nothing,
         (None, false) => From::Database(chosen.target.dbname()),
     };
-    let mut text = format!("use {used}: {}", commands(used, from, &server).join("; "));
-    if let Some(cost) = cost(used) {
-        let _ = write!(text, "\n{cost}");
-    }
-    text
+    format!("use {variant}: {}", commands(variant, from, &server).join("; "))
 }
 
 /// Where databases come from.
@@ -275,16 +273,20 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// What a crash may cost, once and plainly.
-fn cost(variant: Variant) -> Option<String> {
+/// What a crash may cost of what was tried, once and plainly.
+fn costs(variants: &[Variant]) -> String {
     let costs = [
         (Means::Unlogged, "unlogged tables are empty after a crash of the server"),
         (Means::Tmpfs, "data in memory are gone when the machine restarts"),
         (Means::Dangerous, "with dangerous settings a crash of the machine may cost the whole cluster"),
     ];
-    let costs = costs.into_iter().filter(|(means, _)| variant.has(*means)).map(|(_, cost)| cost);
-    let costs: Vec<&str> = costs.collect();
-    (!costs.is_empty()).then(|| format!("only for data that can be made again: {}", costs.join("; ")))
+    let tried = |means: Means| variants.iter().any(|variant| variant.has(means));
+    let costs: Vec<&str> =
+        costs.into_iter().filter(|(means, _)| tried(*means)).map(|(_, cost)| cost).collect();
+    if costs.is_empty() {
+        return String::new();
+    }
+    format!("only for data that can be made again: {}", costs.join("; "))
 }
 
 #[cfg(test)]
@@ -319,8 +321,10 @@ mod tests {
 
     #[test]
     fn what_a_crash_may_cost_is_told_of_what_costs_something() {
-        assert_eq!(cost("template".parse().unwrap()), None);
-        let both = cost("unlogged+dangerous".parse().unwrap()).unwrap();
+        let variants = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect::<Vec<_>>();
+        assert_eq!(costs(&variants(&["normal", "template"])), "");
+        let both = costs(&variants(&["normal", "unlogged+template", "dangerous"]));
         assert!(both.contains("empty after a crash") && both.contains("whole cluster"), "{both}");
+        assert!(!both.contains("in memory"), "{both}");
     }
 }

@@ -1,8 +1,9 @@
 //! A server whose data are in memory: where it may be, and whether there is room.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use measure::human::bytes;
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 
 use crate::connect::Target;
 use crate::machine::volume_of;
@@ -47,14 +48,20 @@ pub fn places() -> impl Iterator<Item = PathBuf> {
 ///
 /// # Errors
 /// What is missing, as a clause.
-pub fn has_room(place: &std::path::Path, template_size: u64, max_wal_size: u64) -> Result<(), String> {
+pub fn has_room(place: &Path, template_size: u64, max_wal_size: u64) -> Result<(), String> {
     let needed = needed(template_size, max_wal_size);
     let free = volume_of(place).map_or(0, |volume| volume.free);
-    let memory = sysinfo::System::new_with_specifics(
-        sysinfo::RefreshKind::nothing().with_memory(sysinfo::MemoryRefreshKind::nothing().with_ram()),
-    );
-    let memory = memory.map_or(0, |system| system.available_memory());
-    fits(needed, free, memory).map_err(|why| format!("{}: {why}", place.display()))
+    fits(needed, free, available_memory()).map_err(|why| format!("{}: {why}", place.display()))
+}
+
+/// Of the machine; of the control group, if that is limited.
+fn available_memory() -> u64 {
+    let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    let Ok(system) = System::new_with_specifics(what) else { return 0 };
+    let limits =
+        system.cgroup_limits().filter(|limits| (1..system.total_memory()).contains(&limits.total_memory));
+    let machine = system.available_memory();
+    limits.map_or(machine, |limits| limits.free_memory.min(machine))
 }
 
 fn needed(template_size: u64, max_wal_size: u64) -> u64 {
