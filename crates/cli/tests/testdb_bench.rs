@@ -101,11 +101,21 @@ fn assert_says(ran: &Ran, code: i32, parts: &[&str]) {
     }
 }
 
+/// A run document, which fits the schema.
+fn read(path: &Path) -> Value {
+    let document: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(measure::SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    document
+}
+
 /// Runs a bench to its good end. What it printed, and its document.
 fn bench(rig: &Rig, arguments: &str, command: &str) -> (Ran, Value) {
     let file = rig.home.path().join("out.json");
     let ran = rig.done(&format!("testdb bench {arguments} --json {} -- {command}", file.display()));
-    (ran, serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap())
+    (ran, read(&file))
 }
 
 fn each_way_is_what_it_says(version: &str) {
@@ -361,7 +371,7 @@ fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
         let ran = pgrig.end();
         assert_says(&ran, 130, &["interrupted", "putting settings back, dropping databases"]);
         until("the command is gone", || is_gone(command));
-        let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        let document = read(&file);
         assert_eq!(document["status"], "interrupted");
         assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
@@ -438,7 +448,7 @@ fn a_script_of_transactions_gives_the_articles_table() {
         script.display(),
         file.display()
     ));
-    let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let document = read(&file);
     let mut expected = BTreeSet::new();
     for way in ["normal", "unlogged", "dangerous"] {
         expected.extend([1, 2].map(|clients| format!("{way} clients={clients}")));

@@ -48,7 +48,7 @@ async fn measure(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let environment = surroundings(chosen, printer).await?;
-    let (id, started_at) = identify("testdb-bench");
+    let (id, started_at) = identify("testdb");
     let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
     let log = file.path().with_extension("log");
     let request = request(arguments, source, chosen, &log)?;
@@ -76,11 +76,11 @@ async fn measure(
     let run = Run {
         format_version: FORMAT_VERSION,
         id,
-        verb: "testdb-bench".to_owned(),
+        verb: "testdb".to_owned(),
         started_at,
         status: Status::Unfinished,
         request: document(arguments, &request)?,
-        plan: json!(null),
+        plan: json!({}),
         environment,
         trials: Vec::new(),
         notes: Vec::new(),

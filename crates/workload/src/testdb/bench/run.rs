@@ -133,7 +133,7 @@ impl Done {
         trial.events.push(measure::Event {
             at: self.figures.prepare,
             text: self.active.to_string(),
-            what: serde_json::json!({ "active": self.active }),
+            what: serde_json::json!({ "event": "active", "active": self.active }),
         });
         trial
     }
