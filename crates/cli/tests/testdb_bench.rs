@@ -302,7 +302,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
         ("--schema-file nowhere.sql -- true", "nowhere.sql"),
         ("--tps nowhere.sql", "nowhere.sql"),
         ("--tps tpcb-like -- true", "cannot be used with"),
-        ("-c 2 -- true", "--tps"),
+        ("-c 2 -- true", "cannot be used with"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments}"));
         assert_says(&ran, 2, &[told]);
@@ -406,7 +406,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         pgrig.end();
         assert_eq!(server.row("SHOW fsync").get::<_, String>(0), "off");
         assert!(databases(&server).len() >= before.len() + 2);
-        let ran = rig.done(&format!("testdb bench {SHORT} --variants template -d {url} -- true"));
+        let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
         assert_says(&ran, 0, &["was killed while it had changed the server", "fsync = on"]);
         assert_eq!(databases(&server), before);
         kill(command, Signal::SIGKILL).unwrap();
@@ -424,7 +424,7 @@ fn after_a_kill_the_next_bench_tidies_up_in_memory() {
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();
     assert!(in_memory(&rig).exists());
-    rig.done(&format!("testdb bench {arguments} --variants template -- true"));
+    rig.done(&format!("testdb bench {arguments} --variants normal -- true"));
     kill(command, Signal::SIGKILL).unwrap();
     let server = rig.server("");
     assert_nothing_left(&rig, &server);

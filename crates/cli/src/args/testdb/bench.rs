@@ -84,13 +84,13 @@ pub(crate) struct BenchArgs {
         value_name = "N,N",
         value_delimiter = ',',
         default_value = "1,2,3",
-        requires = "tps",
+        conflicts_with = "command",
         help_heading = "Transactions"
     )]
     pub(crate) client: Vec<NonZeroU32>,
 
     /// How long each trial takes
-    #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, requires = "tps",
+    #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, conflicts_with = "command",
           help_heading = "Transactions")]
     pub(crate) time: Duration,
 
