@@ -206,7 +206,11 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
         assert_says(
             &ran,
             0,
-            &["dangerous: ", "--allow-dangerous-settings", "tmpfs: the server is not pgrig's own"],
+            &[
+                "dangerous, unlogged+dangerous: ",
+                "--allow-dangerous-settings",
+                "tmpfs: the server is not pgrig's own",
+            ],
         );
         let all = "--variants unlogged+dangerous+template,dangerous --allow-dangerous-settings";
         let (ran, document) = bench(&rig, &format!("{SHORT} {all} -d {url}"), &suite);
@@ -234,7 +238,11 @@ fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
     assert_says(
         &ran,
         0,
-        &["instance testdb-bench", "profile stock", "unlogged: the suite makes its own tables"],
+        &[
+            "instance testdb-bench",
+            "profile stock",
+            "unlogged, unlogged+dangerous: the suite makes its own tables",
+        ],
     );
     assert_eq!(fs::read_to_string(rig.home.path().join("seen")).unwrap(), "made\n".repeat(4));
     rig.done("server destroy --instance testdb-bench");

@@ -26,8 +26,9 @@ pub(super) fn plan(plan: &BenchPlan) -> String {
     for (number, variant) in plan.choice.variants.iter().enumerate() {
         line(if number == 0 { "ways" } else { "" }, variant.to_string());
     }
-    for (variant, why) in &plan.choice.left_out {
-        line("left out", format!("{variant}: {why}"));
+    for missing in plan.choice.left_out.chunk_by(|(_, one), (_, other)| one == other) {
+        let variants: Vec<String> = missing.iter().map(|(variant, _)| variant.to_string()).collect();
+        line("left out", format!("{}: {}", variants.join(", "), missing[0].1));
     }
     if plan.template_size > 0 {
         line("template", bytes(plan.template_size));
