@@ -4,11 +4,14 @@
 use std::io;
 use std::process::ExitCode;
 
+use dump::DumpError;
 use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
 use workload::testdb::bench::BenchError;
+use workload::testdb::sink::SinkError;
+use workload::testdb::source::SourceError;
 use workload::testdb::unlog::UnlogError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
@@ -100,6 +103,9 @@ fn code(error: &anyhow::Error) -> u8 {
         || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<UnlogError>().is_some_and(UnlogError::is_usage)
         || error.downcast_ref::<BenchError>().is_some_and(BenchError::is_usage)
+        || error.downcast_ref::<DumpError>().is_some_and(DumpError::is_usage)
+        || error.downcast_ref::<SourceError>().is_some_and(SourceError::is_usage)
+        || error.downcast_ref::<SinkError>().is_some_and(|error| matches!(error, SinkError::Terminal))
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

@@ -66,7 +66,11 @@ fn line(text: Text<'_>) -> Result<usize, Within> {
 fn statement(text: Text<'_>) -> Result<Cut, Uncut> {
     let mut progress = Progress::default();
     let mut at = 0;
-    while let Some((kind, length)) = text.from(at).token()? {
+    loop {
+        if progress.opening == Opening::Other {
+            at += text.from(at).plain();
+        }
+        let Some((kind, length)) = text.from(at).token()? else { break };
         let token = &text.bytes[at..at + length];
         match kind {
             Kind::Semicolon if progress.parentheses == 0 && progress.blocks == 0 => {

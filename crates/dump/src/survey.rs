@@ -79,9 +79,9 @@ impl Survey {
         self.foreign_keys.extend(to.into_iter().map(|to| (from.clone(), scope.resolve(to))));
     }
 
-    /// The tables that stay as they are, and why: asked for, published, views; the partitions of those that are
-    /// asked for; and whatever a permanent table references, since it may reference only permanent ones
-    /// (ATAddForeignKeyConstraint in src/backend/commands/tablecmds.c). Partitioned tables are permanent always.
+    /// The tables that stay as they are, and why: asked for or published, with their partitions; views; and whatever a
+    /// permanent table references, since it may reference only permanent ones (ATAddForeignKeyConstraint in
+    /// src/backend/commands/tablecmds.c). Partitioned tables are permanent always.
     pub(crate) fn kept(&self, keep: &[TableName]) -> Result<HashMap<Relation, Why>, DumpError> {
         let mut kept = Kept::default();
         for name in keep {
@@ -92,29 +92,14 @@ impl Survey {
         for (table, publication) in &self.published {
             kept.add(table, || Why::Published { publication: publication.clone() });
         }
+        // Of a partitioned table the rows are what is asked for.
+        kept.close(&self.partitions, |parent| Why::PartitionOf { kept: parent.to_string() });
         self.views.iter().for_each(|view| kept.add(view, || Why::View));
         for (table, _) in self.tables.iter().filter(|(_, is_partitioned)| *is_partitioned) {
             kept.add(table, || Why::Partitioned);
         }
-        self.close(&mut kept);
+        kept.close(&self.foreign_keys, |from| Why::Referenced { by: from.to_string() });
         Ok(kept.left)
-    }
-
-    /// Adds what follows from what is kept.
-    fn close(&self, kept: &mut Kept) {
-        let references = grouped(&self.foreign_keys);
-        let partitions = grouped(&self.partitions);
-        while let Some(table) = kept.unfollowed.pop() {
-            for to in references.get(&table).into_iter().flatten() {
-                kept.add(to, || Why::Referenced { by: table.to_string() });
-            }
-            // Of a partitioned table the rows are what is asked for.
-            if kept.left.get(&table).is_some_and(Why::holds_for_partitions) {
-                for partition in partitions.get(&table).into_iter().flatten() {
-                    kept.add(partition, || Why::PartitionOf { kept: table.to_string() });
-                }
-            }
-        }
     }
 
     /// The sequences that belong to tables that are kept with their rows: after a crash they must go on behind them.
@@ -131,23 +116,32 @@ impl Survey {
 #[derive(Default)]
 struct Kept {
     left: HashMap<Relation, Why>,
-    /// Of which it has not been looked at what follows.
-    unfollowed: Vec<Relation>,
 }
 
 impl Kept {
+    /// The first reason is the one that is told.
     fn add(&mut self, table: &Relation, why: impl FnOnce() -> Why) {
         if !self.left.contains_key(table) {
             self.left.insert(table.clone(), why());
-            self.unfollowed.push(table.clone());
         }
     }
-}
 
-fn grouped(pairs: &[(Relation, Relation)]) -> HashMap<&Relation, Vec<&Relation>> {
-    let mut groups = HashMap::<_, Vec<_>>::new();
-    for (from, to) in pairs {
-        groups.entry(from).or_default().push(to);
+    /// Adds whatever pairs lead to from the tables that are kept.
+    fn close(&mut self, pairs: &[(Relation, Relation)], why: impl Fn(&Relation) -> Why) {
+        let mut groups = HashMap::<_, Vec<_>>::new();
+        for (from, to) in pairs {
+            groups.entry(from).or_default().push(to);
+        }
+        let mut unfollowed = self.left.keys().cloned().collect::<Vec<_>>();
+        // Whose reason is told shall not depend on a hash.
+        unfollowed.sort();
+        while let Some(from) = unfollowed.pop() {
+            for &to in groups.get(&from).into_iter().flatten() {
+                if !self.left.contains_key(to) {
+                    self.add(to, || why(&from));
+                    unfollowed.push(to.clone());
+                }
+            }
+        }
     }
-    groups
 }

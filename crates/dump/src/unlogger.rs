@@ -157,6 +157,10 @@ impl Unlogger {
     }
 
     fn read_comments(&mut self, text: &[u8]) {
+        // Between most statements is a line end.
+        if text.len() < BEGINNING.len() {
+            return;
+        }
         if let Some(at) = memmem::find(text, VERSION) {
             let version = &text[at + VERSION.len()..];
             let digits = version.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -275,10 +279,14 @@ impl Unlogger {
         })
     }
 
-    fn check_partition(&self, parent: TableName, partition: &Relation) -> Result<(), DumpError> {
+    fn check_partition(&mut self, parent: TableName, partition: &Relation) -> Result<(), DumpError> {
         let parent = self.scope.resolve(parent);
         if !self.left.get(&parent).is_some_and(Why::holds_for_partitions) {
             return Ok(());
+        }
+        // What is partitioned itself hands that on.
+        if let Some(why @ Why::Partitioned) = self.left.get_mut(partition) {
+            *why = Why::PartitionOf { kept: parent.to_string() };
         }
         self.must_be_left(partition, || format!("it is a partition of {parent}, which is to be kept"))
     }

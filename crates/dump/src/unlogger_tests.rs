@@ -38,7 +38,7 @@ fn chosen(dump: &str, keep: &[&str]) -> (Vec<String>, Summary) {
     assert_eq!(text.replace("UNLOGGED ", ""), dump);
     let names = text.split("UNLOGGED ").skip(1).map(|rest| {
         let name = rest.split_whitespace().nth(1).unwrap();
-        name.trim_end_matches(|end| matches!(end, ';' | '(' | ')')).to_owned()
+        name.trim_end_matches([';', '(', ')']).to_owned()
     });
     (names.collect(), summary)
 }
@@ -150,6 +150,17 @@ fn kept_tables_keep_what_they_reference_and_their_partitions() {
     assert_eq!(chosen(dump, &["A.T"]).0, ["b.t", "a.\"T\"", "a.u"]);
     assert_eq!(chosen(dump, &["\"T\""]).0, ["a.t", "b.t", "a.u"]);
     assert_eq!(chosen(dump, &["u"]).0, ["b.t", "a.\"T\""]);
+}
+
+#[test]
+fn partitions_of_partitions_are_kept_too() {
+    let dump = "CREATE TABLE p (a int) PARTITION BY LIST (a);CREATE TABLE q (a int) PARTITION BY LIST (a);\
+        ALTER TABLE ONLY p ATTACH PARTITION q DEFAULT;CREATE TABLE r PARTITION OF q DEFAULT;";
+    assert_eq!(chosen(dump, &[]).0, ["r"]);
+    assert_eq!(chosen(dump, &["p"]).0, [""; 0]);
+    let told = one_pass(dump, options(&["p"])).unwrap_err().to_string();
+    assert!(told.contains("public.r has been made unlogged, but it is a partition of public.q"), "{told}");
+    assert!(one_pass(dump, options(&["p", "r"])).is_ok());
 }
 
 #[test]

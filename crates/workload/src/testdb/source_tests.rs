@@ -51,7 +51,7 @@ fn compressed_files_may_be_joined() {
 #[test]
 fn what_is_cut_off_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
-    let text = (0..100_000).map(|number| format!("SELECT {number};\n")).collect::<String>();
+    let text = (0..100_000).map(|number: u32| number.to_string()).collect::<Vec<_>>().join(";\n");
     for (bytes, method) in
         [(gzip(text.as_bytes()), "gzip"), (zstd::encode_all(text.as_bytes(), 1).unwrap(), "zstd")]
     {

@@ -75,5 +75,7 @@ SELECT 'function ' || oid::regprocedure, pg_get_functiondef(oid)
   FROM pg_proc
  WHERE oid >= 16384 AND prokind = 'f'
 UNION ALL
-SELECT 'type ' || oid::regtype, format('%s %s', typtype, typbasetype::regtype) FROM pg_type WHERE oid >= 16384
+SELECT 'type ' || oid::regtype, format('%s %s', typtype, typbasetype::regtype)
+  FROM pg_type
+ WHERE oid >= 16384 AND typnamespace <> 'pg_toast'::regnamespace
 ORDER BY 1, 2

@@ -1,9 +1,10 @@
 //! Databases with a rich schema, on the oldest and the newest release, and what their catalogs say.
 
-// Each test program uses its part.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses its part")]
+#![allow(clippy::print_stderr, reason = "says what is skipped")]
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -19,8 +20,9 @@ static SHARED: [(u32, Mutex<Weak<Server>>); 2] =
 
 /// A server for the tests of one program. Dropped with the last of its databases.
 pub(crate) struct Server {
-    running: Running,
-    _home: TempDir,
+    /// None only between a crash and the next start.
+    running: Option<Running>,
+    home: TempDir,
     databases: AtomicU32,
     pub(crate) release: u32,
 }
@@ -31,27 +33,41 @@ pub(crate) struct Database {
     pub(crate) target: Target,
 }
 
+fn start(release: u32, home: &Path) -> Running {
+    let cache = Home::locate().unwrap().postgresql_dir();
+    let home = Home::at(home).unwrap().with_postgresql_cache(&cache);
+    let set = [("shared_buffers", "64MB"), ("fsync", "off"), ("max_connections", "100")];
+    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let spec = Spec { version: Some(release.to_string().parse().unwrap()), set, ..Spec::default() };
+    Instance::open(&home, spec).unwrap().attach_or_start(&|_| ()).unwrap()
+}
+
 impl Server {
-    fn start(release: u32) -> Self {
+    /// One of a test's own, to be broken.
+    pub(crate) fn start(release: u32) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let cache = Home::locate().unwrap().postgresql_dir();
-        let pgrig_home = Home::at(home.path()).unwrap().with_postgresql_cache(&cache);
-        let set = [("shared_buffers", "64MB"), ("fsync", "off"), ("max_connections", "100")];
-        let set = set.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let spec = Spec { version: Some(release.to_string().parse().unwrap()), set, ..Spec::default() };
-        let running = Instance::open(&pgrig_home, spec).unwrap().attach_or_start(&|_| ()).unwrap();
-        Self { running, _home: home, databases: AtomicU32::new(0), release }
+        let running = start(release, home.path());
+        Self { running: Some(running), home, databases: AtomicU32::new(0), release }
     }
 
     pub(crate) fn target(&self, database: &str) -> Target {
-        let at = self.running.connection();
+        let at = self.running.as_ref().unwrap().connection();
         Target::embedded(&at.socket_dir, at.port, at.user, database)
     }
 
     /// How psql and pg_dump get to the database.
     pub(crate) fn url(&self, database: &str) -> String {
-        let at = self.running.connection();
+        let at = self.running.as_ref().unwrap().connection();
         format!("host={} port={} user={} dbname={database}", at.socket_dir.display(), at.port, at.user)
+    }
+
+    /// Kills the postmaster and starts the server again.
+    pub(crate) fn crash(&mut self) {
+        let running = self.running.take().unwrap();
+        let pid = nix::unistd::Pid::from_raw(running.server_pid().cast_signed());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        drop(running);
+        self.running = Some(start(self.release, self.home.path()));
     }
 
     pub(crate) async fn database(self: &Arc<Self>) -> Database {
@@ -63,23 +79,44 @@ impl Server {
     }
 }
 
+/// The server of this release that the tests share.
+pub(crate) fn server(release: u32) -> Arc<Server> {
+    let (_, shared) = SHARED.iter().find(|(shared, _)| *shared == release).unwrap();
+    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let fresh = Arc::new(Server::start(release));
+        *shared = Arc::downgrade(&fresh);
+        fresh
+    })
+}
+
 /// Runs a test on the oldest and on the newest release that pgrig works with.
 pub(crate) fn on_each_release<F: Future<Output = ()>>(test: impl Fn(Database) -> F) {
-    for (release, shared) in &SHARED {
-        let server = {
-            let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            shared.upgrade().unwrap_or_else(|| {
-                let fresh = Arc::new(Server::start(*release));
-                *shared = Arc::downgrade(&fresh);
-                fresh
-            })
-        };
+    for (release, _) in &SHARED {
+        let server = server(*release);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let database = server.database().await;
             test(database).await;
         });
     }
+}
+
+/// Whether PostgreSQL's client programs are there; in CI they must be.
+pub(crate) fn have_clients() -> bool {
+    let there = std::process::Command::new("pg_dump").arg("--version").output().is_ok();
+    assert!(there || std::env::var_os("CI").is_none(), "psql and pg_dump are needed in CI");
+    if !there {
+        eprintln!("skipped: no psql and pg_dump");
+    }
+    there
+}
+
+/// Runs psql or pg_dump, which must succeed, and returns what it printed.
+pub(crate) fn client(program: &str, arguments: &[&str]) -> Vec<u8> {
+    let ran = std::process::Command::new(program).args(arguments).output().unwrap();
+    assert!(ran.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    ran.stdout
 }
 
 impl Database {
@@ -140,6 +177,15 @@ impl Database {
                      AND c.relpersistence =";
         self.texts(&format!("{query} '{persistence}' ORDER BY 1")).await
     }
+}
+
+/// Nothing differs; if something does, it is told.
+pub(crate) fn assert_same(one: &BTreeMap<String, Vec<String>>, other: &BTreeMap<String, Vec<String>>) {
+    let whats: std::collections::BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+    let differing = whats.into_iter().filter(|what| one.get(*what) != other.get(*what));
+    let told: Vec<String> =
+        differing.map(|what| format!("{what}: {:?}, {:?}", one.get(what), other.get(what))).collect();
+    assert!(told.is_empty(), "{}", told.join("\n"));
 }
 
 /// Without the lines that say which persistence something has.

@@ -22,6 +22,7 @@ impl TestdbArgs {
     pub(crate) fn json_to_stdout(&self) -> bool {
         match &self.action {
             TestdbAction::Bench(bench) => bench.json.as_deref() == Some("-"),
+            TestdbAction::Unlog(unlog) => !unlog.is_live(),
             _ => false,
         }
     }

@@ -54,6 +54,13 @@ pub(crate) struct UnlogArgs {
     pub(crate) server: ServerChoice,
 }
 
+impl UnlogArgs {
+    /// Whether a live database is meant, rather than a dump.
+    pub(crate) fn is_live(&self) -> bool {
+        self.server.any()
+    }
+}
+
 /// How a dump is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compress {

@@ -8,6 +8,7 @@ mod lend;
 mod unlog;
 mod unlog_dump;
 mod unlog_live;
+mod unlog_live_progress;
 mod unlog_live_text;
 mod unlog_progress;
 

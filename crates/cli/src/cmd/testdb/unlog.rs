@@ -2,10 +2,35 @@
 
 use super::{unlog_dump, unlog_live};
 use crate::args::UnlogArgs;
+use crate::exit::Usage;
 use crate::printer::Printer;
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
-    let names_a_server = arguments.server.any();
-    if names_a_server { unlog_live::run(arguments, printer) } else { unlog_dump::run(arguments, printer) }
+    if arguments.is_live() {
+        let for_dumps = [
+            ("FILE", arguments.file.is_some()),
+            ("--output", arguments.output.is_some()),
+            ("--compress", arguments.compress.is_some()),
+        ];
+        refuse(&for_dumps, "for a dump, and a server is named, whose tables are changed in place")?;
+        unlog_live::run(arguments, printer)
+    } else {
+        let for_databases = [
+            ("--schema", !arguments.schema.is_empty()),
+            ("--back", arguments.back),
+            ("--dry-run", arguments.dry_run),
+            ("--lock-timeout", arguments.lock_timeout.is_some()),
+        ];
+        refuse(&for_databases, "for a live database: name it with -d, -h, -p, -U or --instance")?;
+        unlog_dump::run(arguments, printer)
+    }
+}
+
+/// Refuses options that were given and do not belong here.
+fn refuse(options: &[(&str, bool)], why: &str) -> Result<(), Usage> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Usage(format!("{option} is {why}"))),
+        None => Ok(()),
+    }
 }

@@ -1,9 +1,157 @@
 //! `pgrig testdb unlog` of a dump.
 
-use crate::args::UnlogArgs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
+use measure::human::bytes;
+use workload::testdb::sink::{Compression, Sink, SinkError};
+use workload::testdb::source::{Form, Source};
+
+use super::unlog_progress::Watched;
+use crate::args::{Compress, UnlogArgs};
+use crate::exit::Usage;
 use crate::printer::Printer;
 
-/// To be written.
-pub(crate) fn run(_arguments: &UnlogArgs, _printer: &Printer) -> anyhow::Result<()> {
-    anyhow::bail!("to be written")
+/// Tables that are listed by name; of more only the number is told.
+const LISTED: usize = 20;
+
+/// Rewrites a dump. All that is said goes to standard error: standard output is for the dump.
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+    let source = source(arguments)?;
+    let options = options(arguments)?;
+    let started = Instant::now();
+    let opened = source.open_watched()?;
+    let mut sink = sink(arguments, opened.form)?;
+    let is_read_twice = source.can_be_read_again();
+    let (unlogger, opened) = if is_read_twice {
+        let first = Watched::new("first pass", opened, source.size(), printer);
+        let survey = Survey::of(first).map_err(told)?;
+        (Unlogger::after(&survey, options)?, source.open_watched()?)
+    } else {
+        (Unlogger::in_one_pass(options), opened)
+    };
+    let mut input = Watched::new("rewriting", opened, source.size(), printer);
+    let summary = unlogger.rewrite(&mut input, &mut sink).map_err(told)?;
+    let length = input.length();
+    drop(input);
+    sink.finish().map_err(|error| told(DumpError::Write(error)))?;
+    warn(&summary, printer);
+    let speed = speed(length, started.elapsed(), is_read_twice);
+    printer.result(text(&summary, &speed))?;
+    Ok(())
+}
+
+fn source(arguments: &UnlogArgs) -> anyhow::Result<Source> {
+    match arguments.file.as_deref() {
+        Some(file) if file != Path::new("-") => Ok(Source::file(file)?),
+        None if io::stdin().is_terminal() => Err(Usage(
+            "nothing to make unlogged: give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or name a server \
+             whose tables are meant (pgrig testdb unlog -d mydb)"
+                .to_owned(),
+        )
+        .into()),
+        _ => Ok(Source::stdin()),
+    }
+}
+
+fn options(arguments: &UnlogArgs) -> Result<Options, DumpError> {
+    let keep = arguments.keep.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+    let sequences = if arguments.no_sequences { Sequences::Left } else { Sequences::AsDumped };
+    Ok(Options { keep, sequences })
+}
+
+fn sink(arguments: &UnlogArgs, form: Form) -> Result<Sink, SinkError> {
+    let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
+    let compression = match arguments.compress {
+        Some(Compress::None) => Compression::None,
+        Some(Compress::Gzip) => Compression::Gzip,
+        Some(Compress::Zstd) => Compression::Zstd,
+        None => output.and_then(Compression::of_name).unwrap_or(Compression::of_form(form)),
+    };
+    match output {
+        Some(path) => Sink::file(path, compression),
+        None => Sink::stdout(compression),
+    }
+}
+
+/// An output that is gone is an I/O error as in every verb.
+fn told(error: DumpError) -> anyhow::Error {
+    match error {
+        DumpError::Write(error) => {
+            io::Error::new(error.kind(), format!("cannot write the dump: {error}")).into()
+        }
+        error => error.into(),
+    }
+}
+
+fn warn(summary: &Summary, printer: &Printer) {
+    for left in &summary.left {
+        if let Why::Published { publication } = &left.why {
+            printer.warn(format!(
+                "{} stays logged: publication {publication} publishes it, which it could not do with an unlogged table",
+                left.table
+            ));
+        }
+    }
+    for publication in &summary.publications_of_all {
+        printer.warn(format!("publication {publication} will leave out the tables that are unlogged now"));
+    }
+    for (sequence, table) in &summary.lone_sequences {
+        printer.warn(format!(
+            "sequence {sequence} is unlogged and begins anew after a crash, though its table {table} is kept: give the \
+             dump as a file, which is then read twice, or --no-sequences"
+        ));
+    }
+    if summary.is_cut_off {
+        printer.warn("the dump lacks the line that pg_dump writes last: it may be cut off");
+    }
+    if summary.tables == 0 && summary.left.is_empty() {
+        printer.warn("no table is created in this dump");
+    }
+}
+
+fn text(summary: &Summary, speed: &str) -> String {
+    let partitioned = summary.left.iter().filter(|left| left.why == Why::Partitioned).count() as u64;
+    let mut lines = vec![format!(
+        "{} and {} made unlogged",
+        counted(summary.tables, "table"),
+        counted(summary.sequences, "sequence")
+    )];
+    if partitioned > 0 {
+        lines.push(format!(
+            "{} as before: it is their partitions that count",
+            counted(partitioned, "partitioned table")
+        ));
+    }
+    let logged = summary.left.iter().filter(|left| left.why != Why::Partitioned).collect::<Vec<_>>();
+    lines.extend(
+        logged.iter().take(LISTED).map(|left| format!("still logged: {} ({})", left.table, left.why)),
+    );
+    if logged.len() > LISTED {
+        lines.push(format!("still logged: {} more", logged.len() - LISTED));
+    }
+    lines.push(speed.to_owned());
+    if summary.tables > 0 {
+        lines.push(
+            "unlogged tables are empty after a crash of the server: only for data that can be made again"
+                .to_owned(),
+        );
+    }
+    lines.join("\n")
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn speed(length: u64, elapsed: Duration, is_read_twice: bool) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let twice = if is_read_twice { ", read twice" } else { "" };
+    format!(
+        "{} of SQL in {seconds:.2} s, {:.0} MB/s{twice}",
+        bytes(length),
+        length as f64 / 1e6 / seconds.max(1e-9)
+    )
 }

@@ -3,37 +3,20 @@
 use tokio::runtime::Builder;
 use workload::testdb::unlog::{Direction, UnlogRequest, apply, plan};
 
+use super::unlog_live_progress::UnlogProgress;
 use super::unlog_live_text;
-use super::unlog_progress::UnlogProgress;
 use crate::args::UnlogArgs;
 use crate::cmd::fill::on_server;
-use crate::exit::Usage;
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::target::Chosen;
 
 /// Changes the database that the arguments name.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
-    refuse_dump(arguments)?;
     let request = request(arguments);
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         Box::pin(unlog(arguments, &request, chosen, printer)).await
     })
-}
-
-/// What only a dump has.
-fn refuse_dump(arguments: &UnlogArgs) -> Result<(), Usage> {
-    let given = [
-        ("FILE", arguments.file.is_some()),
-        ("--output", arguments.output.is_some()),
-        ("--compress", arguments.compress.is_some()),
-    ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((name, _)) => Err(Usage(format!(
-            "{name} means a dump, and a server is named too, which means its live database: give one or the other"
-        ))),
-        None => Ok(()),
-    }
 }
 
 fn request(arguments: &UnlogArgs) -> UnlogRequest {

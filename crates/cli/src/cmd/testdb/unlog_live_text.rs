@@ -5,7 +5,7 @@ use std::fmt::Write;
 use measure::human::bytes;
 use workload::testdb::unlog::{Direction, ObjectKind, UnlogPlan, Unlogged};
 
-use super::unlog_progress::Times;
+use super::unlog_live_progress::Times;
 use crate::table::{align_right, new_table};
 
 /// Tables that are listed each; of the others the sum.
@@ -34,26 +34,26 @@ pub(super) fn plan(plan: &UnlogPlan, database: &str) -> String {
         &format!("{} and {} to {after}", counted(tables, "table"), counted(sequences, "sequence")),
     );
     if tables > 0 {
+        let logged =
+            if plan.direction == Direction::Logged { ", and to the WAL, unless it is minimal" } else { "" };
         line(
             "disk",
             &format!(
-                "{} are written anew, and needed beside the tables until all is done",
+                "{} are written anew{logged}; so much is needed beside until the end",
                 bytes(plan.bytes())
             ),
         );
+        let patience = plan.lock_timeout;
         line(
             "locks",
-            &format!(
-                "nobody else reads or writes these tables meanwhile; {:?} for each lock",
-                plan.lock_timeout
-            ),
+            &format!("nobody else reads or writes these tables meanwhile; {patience:?} for each lock"),
         );
     }
     for key in plan.circles() {
         line(
             "circle",
             &format!(
-                "foreign key {} of {} is dropped, and added again in the same transaction",
+                "foreign key \"{}\" of {} is dropped, and added again in the same transaction",
                 key.name, key.table
             ),
         );
@@ -62,14 +62,7 @@ pub(super) fn plan(plan: &UnlogPlan, database: &str) -> String {
         line("left", &format!("{}: {}", left.object, left.why));
     }
     if plan.already > 0 {
-        line(
-            "already",
-            &format!(
-                "{} {after}",
-                counted(plan.already, "table or sequence")
-                    .replace("table or sequences", "tables and sequences")
-            ),
-        );
+        line("already", &format!("{} tables and sequences are {after}", plan.already));
     }
     text
 }
@@ -88,7 +81,7 @@ pub(super) fn script(plan: &UnlogPlan) -> String {
     }
     for key in plan.circles() {
         comment(&format!(
-            "foreign key {} of {} closes a circle: dropped, and added again, which checks its rows",
+            "foreign key \"{}\" of {} closes a circle: dropped, and added again, which checks its rows",
             key.name, key.table
         ));
     }
@@ -102,7 +95,7 @@ pub(super) fn script(plan: &UnlogPlan) -> String {
 pub(super) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     let left = match plan.left.len() {
         0 => String::new(),
-        left => format!(", and {left} cannot or must not be (above)"),
+        left => format!("; {left} stay as they are (--dry-run says why)"),
     };
     format!(
         "nothing to do in database {database}: {} of its tables and sequences {} {} already{left}",

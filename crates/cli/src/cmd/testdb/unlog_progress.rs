@@ -1,130 +1,103 @@
-//! How far a change of persistence is: tables, bytes, time left.
+//! How far a dump has been read: a bar on a terminal, a line every few seconds elsewhere; nothing if it is quick.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use measure::human::bytes;
-use workload::testdb::unlog::{Object, ObjectKind, Observer, Step, UnlogPlan};
+use workload::testdb::source::Opened;
 
 use crate::printer::{Printer, ProgressStyle};
 use crate::progress::clock;
 
-/// Between plain lines.
+/// Before anything is drawn, and between drawings.
+const BAR_INTERVAL: Duration = Duration::from_millis(250);
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What each table took.
-pub(super) type Times = Vec<(Object, Duration)>;
-
-/// Tells which table is being written anew.
-pub(super) struct UnlogProgress<'a> {
+/// SQL that is read, with the progress of it.
+pub(crate) struct Watched<'a> {
+    name: &'static str,
+    input: Box<dyn Read + Send>,
+    /// Bytes of the file, compressed as they may be: read so far, and in all.
+    read: Arc<AtomicU64>,
+    size: Option<u64>,
     printer: &'a Printer,
-    plan: &'a UnlogPlan,
-    tables: usize,
-    total: u64,
-    bar: ProgressBar,
-    state: Mutex<State>,
+    /// Bytes of SQL so far.
+    length: u64,
+    started: Instant,
+    last_told: Instant,
+    bar: Option<ProgressBar>,
 }
 
-struct State {
-    began: Instant,
-    step_began: Instant,
-    last_line: Instant,
-    /// Bytes of tables that are done.
-    done: u64,
-    times: Times,
-    /// Whom a lock was last waited for.
-    holder: String,
-}
-
-impl<'a> UnlogProgress<'a> {
-    pub(super) fn new(plan: &'a UnlogPlan, printer: &'a Printer) -> Self {
-        let total = plan.bytes();
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if printer.progress() == ProgressStyle::Bar {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-            let template = "{bar:30} {percent:>3} %  {msg}";
-            bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
-        }
+impl<'a> Watched<'a> {
+    pub(crate) fn new(name: &'static str, opened: Opened, size: Option<u64>, printer: &'a Printer) -> Self {
         let now = Instant::now();
-        let state = State {
-            began: now,
-            step_began: now,
-            last_line: now,
-            done: 0,
-            times: Vec::new(),
-            holder: String::new(),
+        let Opened { sql: input, read, .. } = opened;
+        Self { name, input, read, size, printer, length: 0, started: now, last_told: now, bar: None }
+    }
+
+    /// Bytes of SQL that have been read.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    fn tell(&mut self) {
+        let style = self.printer.progress();
+        let interval = match style {
+            ProgressStyle::None => return,
+            ProgressStyle::Bar => BAR_INTERVAL,
+            ProgressStyle::Lines => LINE_INTERVAL,
         };
-        let tables = plan.changes(ObjectKind::Table).count();
-        Self { printer, plan, tables, total, bar, state: Mutex::new(state) }
-    }
-
-    /// Takes the bar off the screen.
-    pub(super) fn finish(self) -> Times {
-        self.bar.finish_and_clear();
-        std::mem::take(&mut self.state().times)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is done and what is left of it, `public.orders, 3 of 12 tables, 1.2 of 4.0 GB, 7 s left`.
-    fn describe(&self, state: &State, table: &Object) -> String {
-        let (number, tables) = (state.times.len() + 1, self.tables);
-        let amount = format!("{} of {}", bytes(state.done), bytes(self.total));
-        let left = (state.done > 0).then(|| {
-            let elapsed = state.began.elapsed().as_secs_f64();
-            let left = elapsed * (self.total - state.done) as f64 / state.done as f64;
-            format!(", {} left", clock(left))
-        });
-        format!("{table}, {number} of {tables} tables, {amount}{}", left.unwrap_or_default())
-    }
-}
-
-impl Observer for UnlogProgress<'_> {
-    fn begun(&self, step: &Step) {
-        let mut state = self.state();
-        state.step_began = Instant::now();
-        let text = match step.changes(self.plan.direction) {
-            Some((table, _)) if table.kind == ObjectKind::Table => self.describe(&state, table),
-            Some(_) => "sequences".to_owned(),
-            None => match step {
-                Step::Lock(_) => "locking".to_owned(),
-                _ => "foreign keys of circles".to_owned(),
-            },
-        };
-        self.bar.set_message(text.clone());
-        if self.printer.progress() == ProgressStyle::Lines && state.last_line.elapsed() >= LINE_INTERVAL {
-            state.last_line = Instant::now();
-            self.printer.say(text);
+        if self.last_told.elapsed() < interval {
+            return;
         }
-    }
-
-    fn done(&self, step: &Step) {
-        let mut state = self.state();
-        if let Some((table, bytes)) = step.changes(self.plan.direction)
-            && table.kind == ObjectKind::Table
-        {
-            state.done += bytes;
-            let took = state.step_began.elapsed();
-            state.times.push((table.clone(), took));
-            self.bar.set_position(state.done);
+        self.last_told = Instant::now();
+        let seconds = self.started.elapsed().as_secs_f64();
+        let read = self.read.load(Ordering::Relaxed);
+        let rate = self.length as f64 / 1e6 / seconds;
+        let mut text = format!("{}, {rate:.0} MB/s", bytes(self.length));
+        // An archive is read by pg_restore: how far is not known.
+        let size = self.size.filter(|size| read > 0 && *size > 0);
+        if let Some(size) = size {
+            let left = seconds * size.saturating_sub(read) as f64 / read as f64;
+            text = format!("{text}, {} left", clock(left));
         }
-    }
-
-    fn waiting_for_lock(&self, holder: &str) {
-        let mut state = self.state();
-        if state.holder != holder {
-            holder.clone_into(&mut state.holder);
-            self.bar.suspend(|| self.printer.say(format!("waiting for a lock that {holder} holds")));
+        if style == ProgressStyle::Bar {
+            let bar = self.bar.get_or_insert_with(|| new_bar(self.name, size));
+            bar.set_position(read);
+            bar.set_message(text);
+        } else {
+            let percent = size.map_or(String::new(), |size| format!("{} %, ", read * 100 / size));
+            self.printer.say(format!("{}: {percent}{text}", self.name));
         }
     }
 }
 
-impl Drop for UnlogProgress<'_> {
-    /// Takes an unfinished bar off the screen before an error is printed.
+fn new_bar(name: &'static str, size: Option<u64>) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr_with_hz(8));
+    let template =
+        if size.is_some() { "{prefix:12} {bar:30} {percent:>3} %  {msg}" } else { "{prefix:12} {msg}" };
+    bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
+    bar.set_prefix(name);
+    bar
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.input.read(buffer)?;
+        self.length += bytes as u64;
+        self.tell();
+        Ok(bytes)
+    }
+}
+
+impl Drop for Watched<'_> {
+    /// Takes the bar off the screen before a result or an error is printed.
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }

@@ -70,7 +70,9 @@ impl LoadError {
         match self {
             Self::Command { .. } | Self::NotUtf8 { .. } => true,
             Self::Connect(error) => error.is_usage(),
-            _ => false,
+            Self::Source(error) => error.is_usage(),
+            Self::Dump(error) => error.is_usage(),
+            Self::Statement { .. } | Self::Thread(_) => false,
         }
     }
 }

@@ -144,8 +144,8 @@ fn send_all(
             Piece::Between(_) | Piece::CopyData(_) | Piece::CopyEnd(_) => {}
         }
     }
-    let unlogged = unlogger.map(Unlogger::finish).transpose()?;
-    for part in held.map(Part::Statement).into_iter().chain(unlogged.map(Part::Unlogged)) {
+    let summary = unlogger.map(Unlogger::finish).transpose()?;
+    for part in held.map(Part::Statement).into_iter().chain(summary.map(Part::Unlogged)) {
         if sender.blocking_send(Ok(part)).is_err() {
             break;
         }

@@ -50,16 +50,18 @@ pub enum UnlogError {
     },
     /// A logged table would reference an unlogged one.
     #[error(
-        "{referencing} references {referenced} and is outside of --schema: a logged table may not reference an unlogged \
-         one, so take both (--schema) or neither (--keep {kept})"
+        "{referencing} references {referenced}, and {outside} is outside of --schema: a logged table may not reference \
+         an unlogged one, so take both (--schema) or neither (--keep {selected})"
     )]
     Outside {
         /// The table with the foreign key, qualified.
         referencing: String,
         /// The table that it references, qualified.
         referenced: String,
-        /// Which of them was selected.
-        kept: String,
+        /// That of them which was not selected.
+        outside: String,
+        /// The other one.
+        selected: String,
     },
     /// Triggers of a foreign key that must be dropped and added again are disabled, and would come back enabled.
     #[error(

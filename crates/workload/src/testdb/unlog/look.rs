@@ -52,6 +52,8 @@ pub(super) struct Key {
     pub(super) root: u32,
     pub(super) referencing: u32,
     pub(super) referenced: u32,
+    /// Not NOT VALID: adding it again has its rows checked.
+    pub(super) is_valid: bool,
 }
 
 /// Asks the server.
@@ -134,6 +136,7 @@ fn with_roots(rows: &[Row]) -> Vec<Key> {
         root: root(row.get("oid")),
         referencing: row.get("referencing"),
         referenced: row.get("referenced"),
+        is_valid: row.get("is_valid"),
     };
     rows.iter().map(key).collect()
 }

@@ -1,11 +1,12 @@
 //! Makes the tables of a live database unlogged, and logged again.
 //!
-//! `request` → `look` (what the catalogs say) → `graph` (what must stay, in which order the rest goes) → `plan` (data:
+//! `request` → `look` (what the catalogs say) → `choice` (what must stay, in which order the rest goes; arithmetic in `foreign_keys`) → `plan` (data:
 //! statements, and what is left and why) → `apply` (one transaction).
 
 mod apply;
+mod choice;
 mod error;
-mod graph;
+mod foreign_keys;
 mod look;
 mod plan;
 mod request;

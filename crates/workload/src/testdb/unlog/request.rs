@@ -28,15 +28,14 @@ impl Direction {
         }
     }
 
-    /// The adjective of what is not there yet.
-    pub fn before(self) -> &'static str {
+    pub(super) fn opposite(self) -> Self {
         match self {
-            Self::Unlogged => "logged",
-            Self::Logged => "unlogged",
+            Self::Unlogged => Self::Logged,
+            Self::Logged => Self::Unlogged,
         }
     }
 
-    /// The adjective of what is there already.
+    /// The adjective of what has changed.
     pub fn after(self) -> &'static str {
         match self {
             Self::Unlogged => "unlogged",

@@ -1,4 +1,5 @@
-//! Which tables must stay as they are, and in which order the others go: arithmetic on foreign keys, without a server.
+//! In which order tables can be made unlogged, or logged again, and which must stay as they are because of others:
+//! arithmetic on foreign keys, without a server.
 //!
 //! The server's one rule (tablecmds.c, ATPrepChangePersistence) is that no logged table references an unlogged one,
 //! at any moment. Tables are numbers here: oids.
@@ -7,20 +8,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// A foreign key between two tables that both change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Edge {
+pub(super) struct Edge {
     /// The table that has to change first.
-    pub(crate) first: u32,
+    pub(super) first: u32,
     /// The table that can only change after it.
-    pub(crate) then: u32,
+    pub(super) then: u32,
     /// Which constraint it is; those of a partitioned table are one.
-    pub(crate) constraint: u32,
+    pub(super) constraint: u32,
     /// What it takes to drop the constraint and add it again, in any unit.
-    pub(crate) cost: u64,
+    pub(super) cost: u64,
 }
 
 /// The candidates that have to stay because of what does not change, each with the table that is the reason: the first
 /// of `fixed` that is, or a candidate that stays. In `holds`, the second of a pair must stay if the first does.
-pub(crate) fn held(
+pub(super) fn held(
     candidates: &BTreeSet<u32>,
     fixed: impl IntoIterator<Item = u32>,
     holds: &[(u32, u32)],
@@ -44,7 +45,7 @@ pub(crate) fn held(
 
 /// An order in which tables can change one by one, and the constraints that must not be there meanwhile, because they
 /// close a circle: the cheapest that will do. Of tables that may come in any order the first given comes first.
-pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>) {
+pub(super) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>) {
     let edges: Vec<Edge> = edges.iter().filter(|edge| edge.first != edge.then).copied().collect();
     let mut dropped = BTreeSet::new();
     loop {
@@ -60,7 +61,8 @@ pub(crate) fn order(tables: &[u32], edges: &[Edge]) -> (Vec<u32>, BTreeSet<u32>)
     }
 }
 
-/// The tables that can be put in order: all, unless there are circles (Kahn's algorithm).
+/// The tables that can be put in order: all, unless there are circles (Kahn's algorithm). Every edge is between two of
+/// them.
 fn without_circles(tables: &[u32], edges: &[Edge]) -> Vec<u32> {
     let place: HashMap<u32, usize> =
         tables.iter().enumerate().map(|(place, table)| (*table, place)).collect();
