@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, Rig, Running, Server, until};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use pgserver::Home;
 use serde_json::Value;
@@ -417,7 +417,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
         assert_says(&ran, 0, &["was killed while it had changed the server", "fsync = on"]);
         assert_eq!(databases(&server), before);
-        kill(command, Signal::SIGKILL).unwrap();
+        killpg(command, Signal::SIGKILL).unwrap();
         server.execute("DROP DATABASE pgrig_testdb_bench_0123456789abcdef");
         assert_nothing_left(&rig, &server);
     }
@@ -433,7 +433,7 @@ fn after_a_kill_the_next_bench_tidies_up_in_memory() {
     pgrig.end();
     assert!(in_memory(&rig).exists());
     rig.done(&format!("testdb bench {arguments} --variants normal -- true"));
-    kill(command, Signal::SIGKILL).unwrap();
+    killpg(command, Signal::SIGKILL).unwrap();
     let server = rig.server("");
     assert_nothing_left(&rig, &server);
 }
