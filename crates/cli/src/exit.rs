@@ -9,6 +9,7 @@ use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
+use workload::testdb::bench::BenchError;
 use workload::testdb::sink::SinkError;
 use workload::testdb::source::SourceError;
 use workload::testdb::unlog::UnlogError;
@@ -89,7 +90,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(TpsError::Interrupted) = error.downcast_ref() {
         return INTERRUPTED;
     }
-    if error.downcast_ref().is_some_and(MatrixError::is_interrupt) {
+    if error.downcast_ref().is_some_and(MatrixError::is_interrupt)
+        || error.downcast_ref().is_some_and(BenchError::is_interrupt)
+    {
         return INTERRUPTED;
     }
     let wrong = error.is::<Usage>()
@@ -99,6 +102,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
         || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<UnlogError>().is_some_and(UnlogError::is_usage)
+        || error.downcast_ref::<BenchError>().is_some_and(BenchError::is_usage)
         || error.downcast_ref::<DumpError>().is_some_and(DumpError::is_usage)
         || error.downcast_ref::<SourceError>().is_some_and(SourceError::is_usage)
         || error.downcast_ref::<SinkError>().is_some_and(|error| matches!(error, SinkError::Terminal))

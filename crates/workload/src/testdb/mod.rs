@@ -9,3 +9,5 @@ pub mod load;
 pub mod sink;
 pub mod source;
 pub mod unlog;
+
+pub use crate::fill::session::Session;

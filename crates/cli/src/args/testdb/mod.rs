@@ -21,6 +21,7 @@ impl TestdbArgs {
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match &self.action {
+            TestdbAction::Bench(bench) => bench.json.as_deref() == Some("-"),
             TestdbAction::Unlog(unlog) => !unlog.is_live(),
             _ => false,
         }

@@ -1,0 +1,488 @@
+//! `pgrig testdb bench` on real servers: what the command sees in each variant, and that nothing is left of it.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use common::{Ran, Rig, Running, Server, until};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use pgserver::Home;
+use serde_json::Value;
+
+const OLDEST: &str = "--pg-version 13";
+const NEWEST: &str = "--pg-version 18";
+/// What is measured does not matter here.
+const SHORT: &str = "--trials 1 --no-warm-up";
+
+const SCHEMA: &str = "CREATE TABLE parent (id int PRIMARY KEY); \
+                      CREATE TABLE child (id int PRIMARY KEY, parent int REFERENCES parent); \
+                      INSERT INTO parent SELECT generate_series(1, 50);";
+
+fn schema(rig: &Rig) -> PathBuf {
+    let path = rig.home.path().join("schema.sql");
+    fs::write(&path, SCHEMA).unwrap();
+    path
+}
+
+/// A test suite: a script of the shell, which finds its directory in $HERE.
+fn suite(rig: &Rig, text: &str) -> String {
+    let path = rig.home.path().join("suite");
+    fs::write(&path, format!("#!/bin/sh\nHERE={}\n{text}\n", rig.home.path().display())).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// A suite that notes what it sees of its database, and writes to it.
+fn seeing(rig: &Rig) -> String {
+    suite(
+        rig,
+        "set -e\n\
+         psql -XqAt -F ' ' >> $HERE/seen -c \"SELECT current_setting('fsync'), current_setting('full_page_writes'), \
+         current_setting('synchronous_commit'), \
+         (SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relpersistence = 'u'), \
+         current_setting('data_directory') LIKE '/dev/shm/%', (SELECT count(*) FROM parent), \
+         current_database() LIKE 'pgrig_testdb_bench_%'\"\n\
+         psql -XqAt \"$DATABASE_URL\" -c 'INSERT INTO parent VALUES (1000)' \
+         -c \"SELECT current_database() = '$PGDATABASE'\" >> $HERE/same",
+    )
+}
+
+/// What suites noted, each once.
+fn seen(rig: &Rig) -> BTreeSet<String> {
+    let text = fs::read_to_string(rig.home.path().join("seen")).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn set(lines: &[&str]) -> BTreeSet<String> {
+    lines.iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn configs(document: &Value) -> BTreeSet<String> {
+    let trials = document["trials"].as_array().unwrap();
+    trials.iter().map(|trial| trial["config"].as_str().unwrap().to_owned()).collect()
+}
+
+fn journals(rig: &Rig) -> usize {
+    fs::read_dir(rig.home.path().join("journal")).map_or(0, Iterator::count)
+}
+
+/// Where a server in memory would be.
+fn in_memory(rig: &Rig) -> PathBuf {
+    Home::at(rig.home.path()).unwrap().twin(Path::new("/dev/shm")).unwrap().root().to_owned()
+}
+
+fn databases(server: &Server<'_>) -> Vec<String> {
+    server.rows("SELECT datname::text FROM pg_database ORDER BY 1").iter().map(|row| row.get(0)).collect()
+}
+
+/// No database, no setting, no journal, no server in memory.
+#[track_caller]
+fn assert_nothing_left(rig: &Rig, server: &Server<'_>) {
+    let left: Vec<String> =
+        databases(server).into_iter().filter(|name| name.starts_with("pgrig_testdb")).collect();
+    assert_eq!(left, Vec::<String>::new());
+    for name in ["fsync", "full_page_writes", "synchronous_commit"] {
+        assert_eq!(server.row(&format!("SHOW {name}")).get::<_, String>(0), "on", "{name}");
+    }
+    assert_eq!(server.number("SELECT count(*) FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'"), 0);
+    assert_eq!(journals(rig), 0);
+    assert!(!in_memory(rig).exists());
+}
+
+#[track_caller]
+fn assert_says(ran: &Ran, code: i32, parts: &[&str]) {
+    assert_eq!(ran.code, Some(code), "{ran:#?}");
+    for part in parts {
+        assert!(ran.stderr.contains(part), "{part:?} is not in {ran:#?}");
+    }
+}
+
+/// A run document, which fits the schema.
+fn read(path: &Path) -> Value {
+    let document: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(measure::SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(&document).map(|error| error.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    document
+}
+
+/// Runs a bench to its good end. What it printed, and its document.
+fn bench(rig: &Rig, arguments: &str, command: &str) -> (Ran, Value) {
+    let file = rig.home.path().join("out.json");
+    let ran = rig.done(&format!("testdb bench {arguments} --json {} -- {command}", file.display()));
+    (ran, read(&file))
+}
+
+fn each_way_is_what_it_says(version: &str) {
+    let rig = Rig::new();
+    let (schema, suite) = (schema(&rig), seeing(&rig));
+    let own = "--instance default --profile stock";
+    let arguments = format!("{own} {version} {SHORT} --schema-file {}", schema.display());
+    let (ran, document) = bench(&rig, &arguments, &suite);
+    assert_eq!(document["status"], "done");
+    let ways = [
+        "normal",
+        "unlogged",
+        "dangerous",
+        "unlogged+dangerous",
+        "template",
+        "tmpfs",
+        "dangerous+template+tmpfs",
+    ];
+    assert_eq!(configs(&document), set(&ways));
+    for way in ways {
+        assert!(ran.stdout.contains(way), "{way} is not in {}", ran.stdout);
+    }
+    let expected = [
+        "on on on 0 f 50 t",
+        "on on on 2 f 50 t",
+        "off off off 0 f 50 t",
+        "off off off 2 f 50 t",
+        "on on on 0 t 50 t",
+        "off off off 0 t 50 t",
+    ];
+    assert_eq!(seen(&rig), set(&expected));
+    assert_eq!(fs::read_to_string(rig.home.path().join("same")).unwrap(), "t\n".repeat(7));
+    for trial in document["trials"].as_array().unwrap() {
+        let value = |name: &str| {
+            let observations = trial["observations"].as_array().unwrap();
+            let found = observations.iter().find(|observation| observation["name"] == name);
+            found.unwrap_or_else(|| panic!("no {name} in {trial}"))["value"].as_f64().unwrap()
+        };
+        assert!((value("prepare") + value("command") - value("total")).abs() < 1e-9);
+        let is_dangerous = trial["config"].as_str().unwrap().contains("dangerous");
+        let active = &trial["events"][0]["what"]["active"];
+        assert_eq!(active["fsync"], if is_dangerous { "off" } else { "on" });
+    }
+    let copying: Vec<&str> = document["plan"]["copying"]["strategies"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|timed| timed["strategy"].as_str().unwrap())
+        .collect();
+    match version {
+        OLDEST => assert_eq!(copying, ["default"]),
+        // Whether the file system can clone is found by trying.
+        _ => assert_eq!(copying[..2], ["wal-log", "file-copy"]),
+    }
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn each_way_is_what_it_says_18() {
+    each_way_is_what_it_says(NEWEST);
+}
+
+#[test]
+fn each_way_is_what_it_says_13() {
+    each_way_is_what_it_says(OLDEST);
+}
+
+/// A server of somebody else's with a template, and what names it.
+fn named<'a>(rig: &'a Rig, version: &str) -> (Server<'a>, String) {
+    let server = rig.server(version);
+    server.execute("CREATE DATABASE \"my shop\"");
+    let url = server.url.replace("/postgres?", "/my%20shop?");
+    let client = rig.connect(&url);
+    rig.block_on(client.batch_execute(SCHEMA)).unwrap();
+    (server, url)
+}
+
+#[test]
+fn a_database_of_a_named_server_is_copied_and_never_changed() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        let (before, suite) = (databases(&server), seeing(&rig));
+        // By default what is dangerous for others is left out.
+        let (ran, document) = bench(&rig, &format!("{SHORT} -d {url}"), &suite);
+        assert_eq!(configs(&document), set(&["normal", "unlogged", "template"]));
+        assert_says(
+            &ran,
+            0,
+            &[
+                "dangerous, unlogged+dangerous: ",
+                "--allow-dangerous-settings",
+                "tmpfs: the server is not pgrig's own",
+            ],
+        );
+        let all = "--variants unlogged+dangerous+template,dangerous --allow-dangerous-settings";
+        let (ran, document) = bench(&rig, &format!("{SHORT} {all} -d {url}"), &suite);
+        assert_eq!(configs(&document), set(&["normal", "unlogged+dangerous+template", "dangerous"]));
+        assert_says(&ran, 0, &["corrupt EVERY database"]);
+        let expected =
+            ["on on on 0 f 50 t", "on on on 2 f 50 t", "off off off 2 f 50 t", "off off off 0 f 50 t"];
+        assert_eq!(seen(&rig), set(&expected));
+        assert_eq!(databases(&server), before);
+        let client = rig.connect(&url);
+        let query = "SELECT bool_and(relpersistence = 'p') AND (SELECT count(*) FROM parent) = 50 \
+                     FROM pg_class WHERE relkind = 'r' AND relname IN ('parent', 'child')";
+        assert!(rig.block_on(client.query_one(query, &[])).unwrap().get::<_, bool>(0));
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+#[test]
+fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
+    let rig = Rig::new();
+    let suite =
+        suite(&rig, "psql -XqAt -c 'CREATE TABLE parent (id int)' -c \"SELECT 'made'\" >> $HERE/seen");
+    let (ran, document) = bench(&rig, SHORT, &suite);
+    assert_eq!(configs(&document), set(&["normal", "dangerous", "tmpfs", "dangerous+tmpfs"]));
+    assert_says(
+        &ran,
+        0,
+        &[
+            "instance testdb-bench",
+            "profile stock",
+            "unlogged, unlogged+dangerous: the suite makes its own tables",
+        ],
+    );
+    assert_eq!(fs::read_to_string(rig.home.path().join("seen")).unwrap(), "made\n".repeat(4));
+    rig.done("server destroy --instance testdb-bench");
+}
+
+#[test]
+fn other_variables_that_name_a_server_are_taken_away() {
+    let rig = Rig::new();
+    let suite = suite(&rig, "env | grep -E '^(PG|DATABASE_URL)' | cut -d= -f1 | sort > $HERE/seen");
+    let arguments = format!("testdb bench --instance default {SHORT} --variants normal -- {suite}");
+    let mut command = rig.command(&arguments);
+    // pgrig's own instance was asked for.
+    command.env("PGSERVICE", "elsewhere").env("PGHOSTADDR", "203.0.113.1").env("PGOPTIONS", "-c fsync=off");
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let expected =
+        ["DATABASE_URL", "PGDATABASE", "PGHOST", "PGPORT", "PGRIG_HOME", "PGRIG_POSTGRESQL_CACHE", "PGUSER"];
+    assert_eq!(seen(&rig), set(&expected));
+}
+
+#[test]
+fn a_way_in_which_the_command_fails_is_out() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let suite = suite(
+        &rig,
+        "echo it ran >> $HERE/seen; test \"$(psql -XqAt -c 'SHOW fsync')\" = on || { echo no fsync, no tests >&2; exit 3; }",
+    );
+    let ways = "--variants dangerous,template --instance default --trials 2";
+    let (ran, document) = bench(&rig, &format!("{ways} --schema-file {}", schema.display()), &suite);
+    assert_says(&ran, 0, &["dangerous is out: exit status: 3", "no fsync, no tests"]);
+    assert!(ran.stdout.contains("failed: exit status: 3"), "{}", ran.stdout);
+    assert_eq!(configs(&document), set(&["normal", "template"]));
+    // Normal and template in three rounds, and once what failed.
+    assert_eq!(fs::read_to_string(rig.home.path().join("seen")).unwrap().lines().count(), 7);
+    assert_eq!(document["trials"].as_array().unwrap().len(), 4);
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn without_a_normal_trial_there_is_nothing_to_compare() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let ran = rig.run(&format!(
+        "testdb bench --instance default --schema-file {} -- {}",
+        schema.display(),
+        suite(&rig, "echo all is broken; exit 7")
+    ));
+    assert_says(&ran, 1, &["all is broken", "exit status: 7", "nothing to compare with"]);
+    fs::write(&schema, "CREATE TABLE a (id int); CREATE TABEL b (id int);").unwrap();
+    let ran = rig.run(&format!("testdb bench --instance default --schema-file {} -- true", schema.display()));
+    assert_says(&ran, 1, &["TABEL", "42601"]);
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn a_wrong_request_is_refused_before_anything_is_made() {
+    let rig = Rig::new();
+    for (arguments, told) in [
+        ("-- no-such-program", "there is no program no-such-program"),
+        ("", "COMMAND"),
+        ("--variants safe -- true", "none of unlogged"),
+        ("--schema-file nowhere.sql -- true", "nowhere.sql"),
+        ("--tps nowhere.sql", "nowhere.sql"),
+        ("--tps tpcb-like -- true", "cannot be used with"),
+        ("-c 2 -- true", "cannot be used with"),
+    ] {
+        let ran = rig.run(&format!("testdb bench {arguments}"));
+        assert_says(&ran, 2, &[told]);
+    }
+    assert!(!rig.home.path().join("instances").exists());
+    let server = rig.server("");
+    for (arguments, told) in [
+        (format!("--variants dangerous -d {}", server.url), "--allow-dangerous-settings"),
+        (format!("--variants tmpfs -d {}", server.url), "not pgrig's own"),
+        ("--variants unlogged --instance default".to_owned(), "the suite makes its own tables"),
+    ] {
+        let ran = rig.run(&format!("testdb bench {arguments} -- true"));
+        assert_says(&ran, 2, &["cannot be tried here", told]);
+    }
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn a_role_that_may_not_is_told_what_it_needs() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE ROLE plain LOGIN");
+    let url = server.url.replace("postgres@", "plain@");
+    let ran = rig.run(&format!("testdb bench {SHORT} -d {url} -- true"));
+    assert_says(&ran, 2, &["role plain may not create databases", "CREATEDB"]);
+    server.execute("ALTER ROLE plain CREATEDB");
+    let ran = rig.run(&format!("testdb bench {SHORT} --variants template -d {url} -- true"));
+    assert_says(&ran, 2, &["role plain may not copy database postgres", "IS_TEMPLATE"]);
+    assert_nothing_left(&rig, &server);
+}
+
+/// A bench in the middle of a command that does not end; the command's process.
+fn in_the_middle(rig: &Rig, arguments: &str) -> (Running, Pid) {
+    let suite = suite(
+        rig,
+        "test \"$(psql -XqAt -c 'SHOW fsync')\" = off || exit 0; echo $$ > $HERE/pid.new; mv $HERE/pid.new $HERE/pid; \
+         sleep 600; exit 1",
+    );
+    let pgrig = rig.spawn(&format!("testdb bench {arguments} -- {suite}"));
+    let file = rig.home.path().join("pid");
+    let pid = until("the command runs", || fs::read_to_string(&file).ok());
+    (pgrig, Pid::from_raw(pid.trim().parse().unwrap()))
+}
+
+fn is_gone(pid: Pid) -> Option<()> {
+    // What has ended and was not waited for yet is a process still.
+    let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
+    state.is_none_or(|state| state.contains(") Z ")).then_some(())
+}
+
+#[test]
+fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
+    for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        let before = databases(&server);
+        let file = rig.home.path().join("out.json");
+        let (pgrig, command) = in_the_middle(
+            &rig,
+            &format!(
+                "{SHORT} --variants dangerous --allow-dangerous-settings --seed 1 --json {} -d {url}",
+                file.display()
+            ),
+        );
+        pgrig.signal(signal);
+        let ran = pgrig.end();
+        assert_says(&ran, 130, &["interrupted", "putting settings back, dropping databases"]);
+        until("the command is gone", || is_gone(command));
+        let document = read(&file);
+        assert_eq!(document["status"], "interrupted");
+        assert_eq!(databases(&server), before);
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+#[test]
+fn an_interrupted_bench_leaves_nothing_in_memory() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let ways = "--variants dangerous+tmpfs --instance default";
+    let (pgrig, command) = in_the_middle(&rig, &format!("{SHORT} {ways} --schema-file {}", schema.display()));
+    assert!(in_memory(&rig).exists());
+    pgrig.signal(Signal::SIGINT);
+    assert_says(&pgrig.end(), 130, &["interrupted"]);
+    until("the command is gone", || is_gone(command));
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        // Somebody else's, whatever they are called.
+        server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef");
+        let before = databases(&server);
+        let danger = format!("{SHORT} --variants dangerous --allow-dangerous-settings -d {url}");
+        let (pgrig, command) = in_the_middle(&rig, &danger);
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+        assert_eq!(server.row("SHOW fsync").get::<_, String>(0), "off");
+        assert!(databases(&server).len() >= before.len() + 2);
+        let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
+        assert_says(&ran, 0, &["was killed while it had changed the server", "fsync = on"]);
+        assert_eq!(databases(&server), before);
+        killpg(command, Signal::SIGKILL).unwrap();
+        server.execute("DROP DATABASE pgrig_testdb_bench_0123456789abcdef");
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+#[test]
+fn after_a_kill_the_next_bench_tidies_up_in_memory() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let arguments = format!("{SHORT} --instance default --schema-file {}", schema.display());
+    let (pgrig, command) = in_the_middle(&rig, &format!("{arguments} --variants dangerous+tmpfs"));
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    assert!(in_memory(&rig).exists());
+    rig.done(&format!("testdb bench {arguments} --variants normal -- true"));
+    killpg(command, Signal::SIGKILL).unwrap();
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn a_script_of_transactions_gives_the_articles_table() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let script = rig.home.path().join("insert.sql");
+    fs::write(
+        &script,
+        "\\set id random(1, 1000000000)\nINSERT INTO child VALUES (:id) ON CONFLICT DO NOTHING;\n",
+    )
+    .unwrap();
+    let file = rig.home.path().join("out.json");
+    let ran = rig.done(&format!(
+        "testdb bench --instance default {SHORT} --variants unlogged,dangerous --schema-file {} --tps {} -c 1,2 -T 1 \
+         --json {}",
+        schema.display(),
+        script.display(),
+        file.display()
+    ));
+    let document = read(&file);
+    let mut expected = BTreeSet::new();
+    for way in ["normal", "unlogged", "dangerous"] {
+        expected.extend([1, 2].map(|clients| format!("{way} clients={clients}")));
+    }
+    assert_eq!(configs(&document), expected);
+    for part in ["1 client", "2 clients", "×"] {
+        assert!(ran.stdout.contains(part), "{part:?} is not in {}", ran.stdout);
+    }
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn runs_compare_with_each_other() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let arguments =
+        format!("--instance default --variants template --trials 4 --schema-file {}", schema.display());
+    let files = ["before.json", "after.json"].map(|name| {
+        let (_, document) = bench(&rig, &arguments, "true");
+        let file = rig.home.path().join(name);
+        fs::write(&file, document.to_string()).unwrap();
+        file.display().to_string()
+    });
+    let ran = rig.done(&format!("compare {} {}", files[0], files[1]));
+    for figure in ["prepare", "command", "total"] {
+        assert!(ran.stdout.contains(figure), "{figure} is not in {}", ran.stdout);
+    }
+}
