@@ -1,0 +1,610 @@
+//! What the keeper knows, and decides: facts and requests in, actions out. No database, no clock, no I/O.
+
+mod adopt;
+mod drops;
+mod speeds;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) use adopt::Found;
+
+use super::super::clone::Strategy;
+use super::api::{Dropped, Refusal};
+use super::name::{self, KeeperId};
+use super::owner::Owner;
+use super::tag::{Content, State, Tag, Terms};
+use super::time::Time;
+use drops::Drops;
+use template::{Stage, Template};
+
+/// How exactly it is written down when a template was last used.
+pub(super) const TOUCH: Duration = Duration::from_mins(10);
+/// Before a database that could not be dropped is tried again.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// What the keeper was told to do.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Spare databases of each template that is in use.
+    pub pool: usize,
+    /// Databases that are copied at the same time: the tests shall have the rest of the machine.
+    pub makers: usize,
+    /// For how long after it was last asked for a template has spares.
+    pub warm: Duration,
+    /// For how long after that it is there at all.
+    pub template_age: Duration,
+    /// The keeper ends if nothing is lent and nobody asked for so long; none: it does not.
+    pub idle: Option<Duration>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            pool: 4,
+            makers: 2,
+            warm: Duration::from_mins(10),
+            template_age: Duration::from_hours(7 * 24),
+            idle: Some(Duration::from_mins(10)),
+        }
+    }
+}
+
+/// Names a request until it is answered; later ones are greater.
+pub(super) type Ticket = u64;
+
+/// What a template is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Recipe {
+    pub(super) from: From,
+    pub(super) unlogged: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// A script or an archive.
+    File(PathBuf),
+    /// A database of the server.
+    Database(String),
+    /// Nothing: a database as template0 has it.
+    Nothing,
+}
+
+impl Recipe {
+    /// For people.
+    pub(super) fn source(&self) -> String {
+        let unlogged = if self.unlogged { ", unlogged" } else { "" };
+        match &self.from {
+            From::File(path) => format!("{}{unlogged}", path.display()),
+            From::Database(name) => format!("database {name}"),
+            From::Nothing => "empty".to_owned(),
+        }
+    }
+}
+
+/// On what terms a database is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    pub(super) owner: Option<Owner>,
+    /// From when it is handed out.
+    pub(super) length: Option<Duration>,
+    pub(super) keep: bool,
+}
+
+/// Something asked, or something that came about.
+#[derive(Debug)]
+pub(super) enum Fact {
+    /// A database of this template is wanted.
+    Lend { ticket: Ticket, template: String, recipe: Recipe, wanted: Wanted },
+    /// The template is made, or cannot be; whether it holds unlogged tables.
+    Made { template: String, made: Result<bool, Refusal> },
+    /// A copy is made, or cannot be.
+    Copied { template: String, name: String, strategy: Strategy, copied: Result<Duration, Failed> },
+    /// A comment is written, or cannot be.
+    Marked { name: String, change: Change, marked: Result<(), Failed> },
+    /// A request was answered with this database, but nobody was there any more.
+    Unclaimed { name: String },
+    /// A database is no longer needed; the answer comes at once, or when it is gone.
+    Return { ticket: Ticket, name: String, wait: bool },
+    /// It shall stay.
+    Keep { ticket: Ticket, name: String },
+    /// It is needed for so long from now.
+    Renew { ticket: Ticket, name: String, length: Duration },
+    /// A database is dropped, or cannot be.
+    Dropped { name: String, dropped: Result<(), Refusal> },
+    /// Templates that are not in use shall go.
+    DropTemplates { ticket: Ticket },
+    /// These databases shall go, which the book does not know.
+    DropStrays { ticket: Ticket, names: Vec<String> },
+    /// All shall go, these strays too, and the keeper end.
+    DropAll { ticket: Ticket, strays: Vec<String> },
+    /// A process exited.
+    OwnerGone(Owner),
+    /// Time passed.
+    Passed,
+    /// The keeper shall end.
+    End,
+}
+
+/// Why a statement about a database failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// The database, or the one to copy, is not there: somebody else dropped it.
+    Missing,
+    /// Anything else.
+    Other(Refusal),
+}
+
+impl Failed {
+    fn told(self) -> Refusal {
+        match self {
+            Self::Missing => Refusal::new(409, "the database was dropped meanwhile", "ask for another one"),
+            Self::Other(refusal) => refusal,
+        }
+    }
+}
+
+/// What a mark is for.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    /// It is being handed out.
+    Lend(Ticket, Wanted),
+    /// Its terms change.
+    Terms(Ticket),
+}
+
+/// What to do now. What comes of it is a [`Fact`].
+#[derive(Debug)]
+pub(super) enum Action {
+    /// Make a template.
+    Make { template: String, recipe: Recipe },
+    /// Copy it, and give the copy this tag and then this name.
+    Copy { template: String, name: String, strategy: Strategy, tag: Tag },
+    /// Write the tag of a database, then answer.
+    Mark { name: String, tag: Tag, change: Change },
+    /// Write the tag of a template, some time.
+    Touch { name: String, tag: Tag },
+    /// Drop a database.
+    Drop { name: String },
+    /// Tell when this process exits.
+    Watch(Owner),
+    /// Answer a request.
+    Answer { ticket: Ticket, answer: Result<Answer, Refusal> },
+    /// The keeper's work is done.
+    Finish,
+}
+
+/// What a request is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A database is lent, until then.
+    Lent { name: String, until: Option<Time> },
+    /// It was taken back.
+    Returned,
+    /// These are gone.
+    Dropped(Dropped),
+}
+
+/// How many there are of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) lent: usize,
+    pub(super) kept: usize,
+    pub(super) spare: usize,
+    pub(super) templates: usize,
+    pub(super) waiting: usize,
+}
+
+/// All there is.
+pub(super) struct Book {
+    keeper: KeeperId,
+    epoch: String,
+    rules: Rules,
+    strategies: Vec<Strategy>,
+    templates: BTreeMap<String, Template>,
+    lent: BTreeMap<String, Lent>,
+    drops: Drops,
+    watched: Vec<Owner>,
+    /// Marks under way.
+    marking: usize,
+    last_request: Time,
+    ending: bool,
+    /// All is to go, these strays too.
+    clearing: Option<(Ticket, Vec<String>)>,
+    finished: bool,
+    random: fastrand::Rng,
+    actions: Vec<Action>,
+}
+
+struct Lent {
+    template: String,
+    since: Time,
+    terms: Terms,
+}
+
+impl Book {
+    /// An empty one.
+    pub(super) fn new(
+        keeper: KeeperId,
+        epoch: String,
+        rules: Rules,
+        strategies: Vec<Strategy>,
+        random: fastrand::Rng,
+        now: Time,
+    ) -> Self {
+        Self {
+            keeper,
+            epoch,
+            rules,
+            strategies,
+            templates: BTreeMap::new(),
+            lent: BTreeMap::new(),
+            drops: Drops::default(),
+            watched: Vec::new(),
+            marking: 0,
+            last_request: now,
+            ending: false,
+            clearing: None,
+            finished: false,
+            random,
+            actions: Vec::new(),
+        }
+    }
+
+    /// Takes note of a fact, and says what to do.
+    pub(super) fn learn(&mut self, fact: Fact, now: Time) -> Vec<Action> {
+        match fact {
+            Fact::Lend { ticket, template, recipe, wanted } => self.lend(ticket, template, recipe, wanted, now),
+            Fact::Made { template, made } => self.made(&template, made),
+            Fact::Copied { template, name, strategy, copied } => {
+                self.copied(&template, name, strategy, copied, now);
+            }
+            Fact::Marked { name, change, marked } => self.marked(name, change, marked),
+            Fact::Unclaimed { name } => self.take_back(&name),
+            Fact::Return { ticket, name, wait } => self.returned(ticket, &name, wait, now),
+            Fact::Keep { ticket, name } => self.change(ticket, &name, now, |terms| terms.kept = true),
+            Fact::Renew { ticket, name, length } => {
+                self.change(ticket, &name, now, |terms| terms.until = Some(now.after(length)));
+            }
+            Fact::Dropped { name, dropped } => self.dropped(&name, dropped, now),
+            Fact::DropTemplates { ticket } => self.drop_templates(ticket, now),
+            Fact::DropStrays { ticket, names } => self.drops.order(ticket, names, &mut self.actions),
+            Fact::DropAll { ticket, strays } => {
+                self.clearing = Some((ticket, strays));
+                self.end();
+            }
+            Fact::OwnerGone(owner) => self.owner_gone(&owner),
+            Fact::Passed => self.passed(now),
+            Fact::End => self.end(),
+        }
+        self.go_on(now)
+    }
+
+    /// When [`Fact::Passed`] will next change anything.
+    pub(super) fn next(&self) -> Option<Time> {
+        let ends = self.lent.values().filter(|lent| !lent.terms.kept).filter_map(|lent| lent.terms.until);
+        let cools = self.templates.values().filter(|template| !template.spares.is_empty());
+        let cools = cools.map(|template| template.used.after(self.rules.warm));
+        let ages = self.templates.values().filter(|template| !template.is_busy());
+        let ages = ages.map(|template| template.used.after(self.rules.template_age));
+        let idle = self.rules.idle.filter(|_| self.is_idle()).map(|idle| self.last_request.after(idle));
+        ends.chain(cools).chain(ages).chain(self.drops.next()).chain(idle).min()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let kept = self.lent.values().filter(|lent| lent.terms.kept).count();
+        Counts {
+            lent: self.lent.len() - kept,
+            kept,
+            spare: self.templates.values().map(|template| template.spares.len()).sum(),
+            templates: self.templates.values().filter(|template| template.stage == Stage::Ready).count(),
+            waiting: self.templates.values().map(|template| template.waiting.len()).sum(),
+        }
+    }
+
+    /// By which way copies are made now, by template's source.
+    pub(super) fn strategies(&self) -> Vec<(String, Strategy)> {
+        let known = self.templates.values();
+        known.filter_map(|template| Some((template.source.clone(), template.speeds.best()?))).collect()
+    }
+
+    /// Whether it is here, in whatever state.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.lent.contains_key(name)
+            || self.drops.has(name)
+            || self.templates.contains_key(name)
+            || self.templates.values().any(|template| template.spares.iter().any(|spare| spare == name))
+    }
+
+    /// Whether it is about to go, and is no longer anything.
+    pub(super) fn drops(&self, name: &str) -> bool {
+        self.drops.has(name)
+    }
+
+    fn lend(&mut self, ticket: Ticket, name: String, recipe: Recipe, wanted: Wanted, now: Time) {
+        self.last_request = now;
+        if self.ending {
+            return self.answer(ticket, Err(Refusal::ending()));
+        }
+        let strategies = &self.strategies;
+        let template = self.templates.entry(name.clone()).or_insert_with(|| Template::new(strategies, now));
+        let touch = template.asked(recipe, now);
+        template.waiting.push_back((ticket, wanted));
+        if touch {
+            let tag = self.template_tag(&name);
+            self.actions.push(Action::Touch { name: name.clone(), tag });
+        }
+        self.hand_out(&name, now);
+    }
+
+    fn made(&mut self, name: &str, made: Result<bool, Refusal>) {
+        let Some(template) = self.templates.get_mut(name) else { return };
+        match made {
+            Ok(unlogged) => {
+                template.stage = Stage::Ready;
+                template.unlogged = unlogged;
+            }
+            Err(refusal) => {
+                let waiting = std::mem::take(&mut template.waiting);
+                self.templates.remove(name);
+                for (ticket, _) in waiting {
+                    self.answer(ticket, Err(refusal.clone()));
+                }
+            }
+        }
+    }
+
+    fn copied(
+        &mut self,
+        name: &str,
+        copy: String,
+        strategy: Strategy,
+        copied: Result<Duration, Failed>,
+        now: Time,
+    ) {
+        let Some(template) = self.templates.get_mut(name) else { return self.drops.add(copy) };
+        template.copying -= 1;
+        match copied {
+            Ok(took) => {
+                template.speeds.took(strategy, took);
+                template.spares.push_back(copy);
+                self.hand_out(name, now);
+            }
+            Err(Failed::Missing) => self.lost(name),
+            // A file system may not be able to clone.
+            Err(Failed::Other(_)) if template.speeds.without(strategy) => {}
+            Err(failed) => {
+                template.paused = true;
+                if let Some((ticket, _)) = template.waiting.pop_front() {
+                    self.answer(ticket, Err(failed.told()));
+                }
+            }
+        }
+    }
+
+    /// Somebody dropped the template: it is made again if it is wanted.
+    fn lost(&mut self, name: &str) {
+        let Some(template) = self.templates.get_mut(name) else { return };
+        if template.waiting.is_empty() && template.copying == 0 {
+            let spares = std::mem::take(&mut template.spares);
+            self.templates.remove(name);
+            spares.into_iter().for_each(|spare| self.drops.add(spare));
+        } else if template.stage == Stage::Ready {
+            template.stage = Stage::Absent;
+        }
+    }
+
+    /// Spares to those who wait, first come, first served.
+    fn hand_out(&mut self, name: &str, now: Time) {
+        while let Some(template) = self.templates.get_mut(name)
+            && let Some((spare, ticket, wanted)) = template.next_loan()
+        {
+            let until = wanted.length.map(|length| now.after(length));
+            let terms = Terms { owner: wanted.owner.clone(), until, kept: wanted.keep };
+            self.watch(terms.owner.as_ref());
+            self.lent.insert(spare.clone(), Lent { template: name.to_owned(), since: now, terms });
+            self.mark(spare, Change::Lend(ticket, wanted));
+        }
+    }
+
+    fn watch(&mut self, owner: Option<&Owner>) {
+        if let Some(owner) = owner.filter(|owner| !self.watched.contains(owner)) {
+            self.watched.push(owner.clone());
+            self.actions.push(Action::Watch(owner.clone()));
+        }
+    }
+
+    fn mark(&mut self, name: String, change: Change) {
+        let lent = &self.lent[&name];
+        let state = State::Lent(lent.terms.clone());
+        let tag = Tag::new(&self.keeper, &lent.template, &self.epoch, lent.since, state);
+        self.marking += 1;
+        self.actions.push(Action::Mark { name, tag, change });
+    }
+
+    fn marked(&mut self, name: String, change: Change, marked: Result<(), Failed>) {
+        self.marking -= 1;
+        let lent = self.lent.get(&name).map(|lent| (lent.template.clone(), lent.terms.until));
+        match (marked, lent, change) {
+            (Ok(()), Some((_, until)), Change::Lend(ticket, _) | Change::Terms(ticket)) => {
+                self.answer(ticket, Ok(Answer::Lent { name, until }));
+            }
+            // Somebody dropped the spare: the next one.
+            (Err(Failed::Missing), Some((template, _)), Change::Lend(ticket, wanted)) if !self.ending => {
+                self.lent.remove(&name);
+                match self.templates.get_mut(&template) {
+                    Some(template) => template.waiting.push_front((ticket, wanted)),
+                    None => self.answer(ticket, Err(Failed::Missing.told())),
+                }
+            }
+            (Err(failed), Some(_), Change::Lend(ticket, _)) => {
+                self.take_back(&name);
+                self.answer(ticket, Err(failed.told()));
+            }
+            (Err(failed), Some(_), Change::Terms(ticket)) => {
+                if failed == Failed::Missing {
+                    self.lent.remove(&name);
+                }
+                self.answer(ticket, Err(failed.told()));
+            }
+            // Its owner exited, or its time was over, meanwhile.
+            (_, None, Change::Lend(ticket, _) | Change::Terms(ticket)) => {
+                self.answer(ticket, Err(Failed::Missing.told()));
+            }
+        }
+    }
+
+    fn change(&mut self, ticket: Ticket, name: &str, now: Time, change: impl FnOnce(&mut Terms)) {
+        self.last_request = now;
+        match self.lent.get_mut(name) {
+            Some(lent) => {
+                change(&mut lent.terms);
+                self.mark(name.to_owned(), Change::Terms(ticket));
+            }
+            None => self.answer(ticket, Err(Refusal::unknown(name))),
+        }
+    }
+
+    fn take_back(&mut self, name: &str) {
+        if self.lent.remove(name).is_some() {
+            self.drops.add(name.to_owned());
+        }
+    }
+
+    fn owner_gone(&mut self, owner: &Owner) {
+        self.watched.retain(|watched| watched != owner);
+        self.take_back_if(|terms| !terms.kept && terms.owner.as_ref() == Some(owner));
+    }
+
+    fn take_back_if(&mut self, condition: impl Fn(&Terms) -> bool) {
+        let names = self.lent.iter().filter(|(_, lent)| condition(&lent.terms));
+        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+        names.iter().for_each(|name| self.take_back(name));
+    }
+
+    fn passed(&mut self, now: Time) {
+        self.take_back_if(|terms| !terms.kept && terms.until.is_some_and(|until| until <= now));
+        self.drops.again(now);
+        for template in self.templates.values_mut() {
+            if template.used.after(self.rules.warm) <= now && template.waiting.is_empty() {
+                template.spares.drain(..).for_each(|spare| self.drops.add(spare));
+            }
+        }
+        let age = self.rules.template_age;
+        self.forget_templates(|template| template.used.after(age) <= now);
+        let idle = self.rules.idle.filter(|_| self.is_idle());
+        if idle.is_some_and(|idle| self.last_request.after(idle) <= now) {
+            self.end();
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.lent.values().all(|lent| lent.terms.kept) && !self.templates.values().any(Template::is_busy)
+    }
+
+    /// Drops those templates that are not being made, copied or waited for. Their names.
+    fn forget_templates(&mut self, condition: impl Fn(&Template) -> bool) -> Vec<String> {
+        let doomed = self.templates.iter().filter(|(_, template)| !template.is_busy() && condition(template));
+        let doomed: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+        let mut dropped = Vec::new();
+        for name in doomed {
+            if let Some(template) = self.templates.remove(&name) {
+                dropped.extend(template.spares);
+                dropped.push(name);
+            }
+        }
+        dropped.iter().for_each(|name| self.drops.add(name.clone()));
+        dropped
+    }
+
+    fn end(&mut self) {
+        if self.ending {
+            return;
+        }
+        self.ending = true;
+        let waiting = self.templates.values_mut().flat_map(|template| template.waiting.drain(..));
+        let tickets: Vec<Ticket> = waiting.map(|(ticket, _)| ticket).collect();
+        tickets.into_iter().for_each(|ticket| self.answer(ticket, Err(Refusal::ending())));
+        self.take_back_if(|terms| !terms.kept);
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
+        self.actions.push(Action::Answer { ticket, answer });
+    }
+
+    fn template_tag(&self, name: &str) -> Tag {
+        let template = &self.templates[name];
+        let Template { source, unlogged, used, created, .. } = template;
+        let content = Content { source: source.clone(), unlogged: *unlogged, used: *used };
+        Tag::new(&self.keeper, name, &self.epoch, *created, State::Template(content))
+    }
+
+    /// Everything that follows from what is known.
+    fn go_on(&mut self, now: Time) -> Vec<Action> {
+        if self.ending {
+            let spares = self.templates.values_mut().flat_map(|template| template.spares.drain(..));
+            spares.for_each(|spare| self.drops.add(spare));
+            self.clear();
+        } else {
+            self.make_templates();
+            self.hand_out_all(now);
+            self.copy(now);
+        }
+        self.drops.start(&mut self.actions);
+        let at_work = self.marking > 0
+            || self.clearing.is_some()
+            || self.drops.at_work()
+            || self.templates.values().any(|template| template.copying > 0 || template.stage == Stage::Making);
+        if self.ending && !at_work && !self.finished {
+            self.finished = true;
+            self.actions.push(Action::Finish);
+        }
+        std::mem::take(&mut self.actions)
+    }
+
+    fn hand_out_all(&mut self, now: Time) {
+        let waited = self.templates.iter().filter(|(_, template)| template.can_lend());
+        let waited: Vec<String> = waited.map(|(name, _)| name.clone()).collect();
+        waited.iter().for_each(|name| self.hand_out(name, now));
+    }
+
+    /// Those that are asked for and not there. An earlier one of the same name must have gone first.
+    fn make_templates(&mut self) {
+        for (name, template) in &mut self.templates {
+            let Some(recipe) = template.recipe.clone() else { continue };
+            let wanted = template.stage == Stage::Absent && !template.waiting.is_empty();
+            if wanted && !self.drops.has(name) {
+                template.stage = Stage::Making;
+                self.actions.push(Action::Make { template: name.clone(), recipe });
+            }
+        }
+    }
+
+    /// First for those who wait, the longest waiting first, then for the pool.
+    fn copy(&mut self, now: Time) {
+        while self.templates.values().map(|template| template.copying).sum::<usize>() < self.rules.makers {
+            let waited = self.templates.iter_mut().filter(|(_, template)| template.lacks() > 0);
+            let waited = waited.min_by_key(|(_, template)| template.waiting.front().map(|(ticket, _)| *ticket));
+            let (name, template, in_haste) = match waited {
+                Some((name, template)) => (name, template, true),
+                None => {
+                    let Rules { warm, pool, .. } = self.rules;
+                    let mut templates = self.templates.iter_mut();
+                    let thin = templates.find(|(_, template)| template.is_thin(pool, warm, now));
+                    let Some((name, template)) = thin else { return };
+                    (name, template, false)
+                }
+            };
+            template.copying += 1;
+            let strategy = template.speeds.choose(in_haste);
+            let copy = name::loan(name, self.random.u32(..));
+            let tag = Tag::new(&self.keeper, name, &self.epoch, now, State::Spare);
+            let template = name.clone();
+            self.actions.push(Action::Copy { template, name: copy, strategy, tag });
+        }
+    }
+}
