@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::median::{IntervalKind, Median};
 use crate::paired::Estimate;
 use crate::sample::Sample;
 use crate::verdict::Verdict;
@@ -62,6 +63,18 @@ impl Change {
             }
         });
         Some(Self { ratio, interval, verdict: verdict(interval, better, threshold) })
+    }
+
+    /// Of rounds that each have a value of the baseline and one of the candidate, measured soon after each other: what
+    /// slows the machine for minutes slows both, and falls out of their ratio. None if a value is not above 0.
+    ///
+    /// The interval is that of the ratios' median ([`Median::of_ratio`]); with fewer than six rounds there is none, and
+    /// nothing is told.
+    pub fn of_rounds(rounds: &[(f64, f64)], better: Better, threshold: f64) -> Option<Self> {
+        let Median { median, interval, .. } = Median::of_ratio(rounds)?;
+        let sure = matches!(interval.kind, IntervalKind::Confidence { .. });
+        let interval = sure.then_some(Estimate { value: median, low: interval.low, high: interval.high });
+        Some(Self { ratio: median, interval, verdict: verdict(interval, better, threshold) })
     }
 }
 
@@ -165,6 +178,24 @@ mod tests {
         assert_eq!(change(&[1.0], &[9.0], Better::Less).interval, None);
         assert_eq!(verdict(&[1.0, 1.0, 1.0], &[9.0, 9.0, 9.0, 9.0]), Verdict::Inconclusive);
         assert_eq!(verdict(&[1.0, 1.0, 1.0], &[9.0, 9.0, 9.0, 9.0, 9.0]), Verdict::Regressed);
+    }
+
+    #[test]
+    fn what_slows_both_of_a_round_does_not_hide_a_difference() {
+        let slow = [1.0, 7.0, 2.0, 3.0, 1.5, 9.0];
+        let rounds = |times: f64| slow.map(|slow| (slow, slow * times));
+        let verdict = |rounds: &[(f64, f64)]| {
+            let found = Change::of_rounds(rounds, Better::Less, 0.05).unwrap();
+            (found.interval.is_some(), found.verdict)
+        };
+        assert_eq!(verdict(&rounds(0.8)), (true, Verdict::Improved));
+        assert_eq!(verdict(&rounds(1.2)), (true, Verdict::Regressed));
+        assert_eq!(verdict(&rounds(1.01)), (true, Verdict::NoChange));
+        assert_eq!(verdict(&rounds(0.8)[..5]), (false, Verdict::Inconclusive));
+        let mut mixed = rounds(0.8);
+        mixed[3].1 = 30.0;
+        assert_eq!(verdict(&mixed), (true, Verdict::Inconclusive));
+        assert_eq!(Change::of_rounds(&[(0.0, 1.0)], Better::Less, 0.05), None);
     }
 
     #[test]

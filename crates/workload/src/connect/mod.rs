@@ -13,6 +13,7 @@ mod certificate;
 mod connection;
 mod conninfo;
 mod dial;
+mod environment;
 mod error;
 mod handover;
 mod overhear;

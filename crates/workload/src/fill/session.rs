@@ -38,11 +38,24 @@ impl<'a> Sessions<'a> {
 }
 
 /// One connection; its errors say what the server said.
-pub(crate) struct Session {
+pub struct Session {
     pub(crate) connection: Connection,
 }
 
 impl Session {
+    /// A session of its own, without the timeouts that a role or database may have set.
+    ///
+    /// # Errors
+    /// If the server cannot be reached.
+    pub async fn open(target: &Target) -> Result<Self, ConnectError> {
+        Sessions::new(target).open().await
+    }
+
+    /// Ends it, and returns once the server has been told.
+    pub async fn close(self) {
+        self.connection.close().await;
+    }
+
     /// Runs one or several statements that return nothing of interest.
     pub(crate) async fn run(&self, sql: &str) -> Result<(), ConnectError> {
         match self.connection.client.batch_execute(sql).await {

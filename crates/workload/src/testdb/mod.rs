@@ -7,3 +7,5 @@ pub mod lend;
 pub mod load;
 pub mod source;
 pub mod unlog;
+
+pub use crate::fill::session::Session;

@@ -1,1 +1,16 @@
 //! Makes the tables of a live database unlogged, and logged again.
+//!
+//! `request` → `look` (what the catalogs say) → `graph` (what must stay, in which order the rest goes) → `plan` (data:
+//! statements, and what is left and why) → `apply` (one transaction).
+
+mod apply;
+mod error;
+mod graph;
+mod look;
+mod plan;
+mod request;
+
+pub use apply::{Durability, Observer, Unlogged, apply};
+pub use error::UnlogError;
+pub use plan::{ForeignKey, Left, Object, ObjectKind, Step, UnlogPlan, Why, plan};
+pub use request::{Direction, UnlogRequest};

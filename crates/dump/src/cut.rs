@@ -1,0 +1,196 @@
+//! Where the next piece of a dump ends.
+
+use memchr::{memchr, memmem, memrchr};
+
+use crate::token::{Kind, Text, Within};
+
+/// The piece that a text begins with, and its length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Cut {
+    Between(usize),
+    Statement {
+        length: usize,
+        /// Whether it is COPY … FROM stdin.
+        is_before_data: bool,
+    },
+    Meta(usize),
+    CopyData(usize),
+    CopyEnd(usize),
+}
+
+/// Why no piece can be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uncut {
+    /// The text ends too early.
+    Within(Within),
+    /// After this many bytes stands a command of psql's within a statement.
+    MetaWithinStatement(usize),
+    /// After this many bytes, behind COPY … FROM stdin, more stands on the line.
+    AfterCopy(usize),
+}
+
+impl From<Within> for Uncut {
+    fn from(within: Within) -> Self {
+        Self::Within(within)
+    }
+}
+
+/// The next piece outside COPY data; none at the end.
+pub(crate) fn sql(text: Text<'_>) -> Result<Option<Cut>, Uncut> {
+    let mut length = 0;
+    let next = loop {
+        match text.from(length).token() {
+            Ok(Some((Kind::Blank | Kind::Comment, more))) => length += more,
+            next => break next,
+        }
+    };
+    if length > 0 {
+        return Ok(Some(Cut::Between(length)));
+    }
+    match next? {
+        None => Ok(None),
+        Some((Kind::Backslash, _)) => Ok(Some(Cut::Meta(line(text)?))),
+        Some(_) => statement(text).map(Some),
+    }
+}
+
+/// Length of the line with its end.
+fn line(text: Text<'_>) -> Result<usize, Within> {
+    match memchr(b'\n', text.bytes) {
+        Some(end) => Ok(end + 1),
+        None if text.is_all => Ok(text.bytes.len()),
+        None => Err(Within::Token),
+    }
+}
+
+fn statement(text: Text<'_>) -> Result<Cut, Uncut> {
+    let mut progress = Progress::default();
+    let mut at = 0;
+    while let Some((kind, length)) = text.from(at).token()? {
+        let token = &text.bytes[at..at + length];
+        match kind {
+            Kind::Semicolon if progress.parentheses == 0 && progress.blocks == 0 => {
+                let end = at + 1;
+                let is_before_data = progress.opening == Opening::CopyFromStdin;
+                let rest = if is_before_data { rest_of_line(text.from(end), end)? } else { 0 };
+                return Ok(Cut::Statement { length: end + rest, is_before_data });
+            }
+            Kind::Backslash => return Err(Uncut::MetaWithinStatement(at)),
+            Kind::Blank | Kind::Comment => {}
+            _ => progress.take(kind, token),
+        }
+        at += length;
+    }
+    if progress.blocks > 0 {
+        Err(Uncut::Within(Within::Body))
+    } else if progress.parentheses > 0 {
+        Err(Uncut::Within(Within::Parentheses))
+    } else {
+        Ok(Cut::Statement { length: at, is_before_data: progress.opening == Opening::CopyFromStdin })
+    }
+}
+
+/// What follows COPY … FROM stdin on its line: nothing but a comment, as pg_dump writes it.
+fn rest_of_line(text: Text<'_>, at: usize) -> Result<usize, Uncut> {
+    let length = line(text)?;
+    let rest = text.bytes[..length].trim_ascii();
+    if rest.is_empty() || rest.starts_with(b"--") { Ok(length) } else { Err(Uncut::AfterCopy(at)) }
+}
+
+/// What of a statement decides where it ends.
+#[derive(Default)]
+struct Progress<'a> {
+    opening: Opening,
+    parentheses: u32,
+    /// BEGIN ATOMIC, and each CASE in it.
+    blocks: u32,
+    /// The token before, if it was a word.
+    last_word: &'a [u8],
+}
+
+impl<'a> Progress<'a> {
+    fn take(&mut self, kind: Kind, token: &'a [u8]) {
+        match kind {
+            Kind::Open => self.parentheses += 1,
+            Kind::Close => self.parentheses = self.parentheses.saturating_sub(1),
+            Kind::Word if self.parentheses == 0 => self.word(token),
+            Kind::QuotedName | Kind::Literal if self.opening == Opening::Start => {
+                self.opening = Opening::Other;
+            }
+            _ => {}
+        }
+        self.last_word = if kind == Kind::Word { token } else { b"" };
+    }
+
+    fn word(&mut self, word: &[u8]) {
+        let is = |keyword: &str| word.eq_ignore_ascii_case(keyword.as_bytes());
+        let follows = |keyword: &str| self.last_word.eq_ignore_ascii_case(keyword.as_bytes());
+        self.opening = match self.opening {
+            Opening::Other | Opening::CopyFromStdin => return,
+            Opening::Start if is("create") => Opening::Create,
+            Opening::Start if is("copy") => Opening::Copy,
+            Opening::Create if is("or") => Opening::Create,
+            Opening::Create if is("replace") => Opening::Create,
+            Opening::Create if is("function") || is("procedure") => Opening::Routine,
+            Opening::Start | Opening::Create => Opening::Other,
+            Opening::Copy if is("stdin") && follows("from") => Opening::CopyFromStdin,
+            Opening::Copy => Opening::Copy,
+            Opening::Routine => {
+                match self.blocks {
+                    0 if is("atomic") && follows("begin") => self.blocks = 1,
+                    0 => {}
+                    _ if is("case") => self.blocks += 1,
+                    _ if is("end") => self.blocks -= 1,
+                    _ => {}
+                }
+                Opening::Routine
+            }
+        };
+    }
+}
+
+/// By what a statement opens.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Opening {
+    #[default]
+    Start,
+    /// CREATE, CREATE OR REPLACE.
+    Create,
+    /// CREATE FUNCTION or PROCEDURE: may have a body from BEGIN ATOMIC, with semicolons in it.
+    Routine,
+    Copy,
+    CopyFromStdin,
+    Other,
+}
+
+/// The next piece of COPY data: lines up to the mark of their end; or the mark itself. None if the text is part of a
+/// line whose end is not there yet.
+pub(crate) fn copy_data(text: Text<'_>, is_at_line_start: bool) -> Result<Option<Cut>, Within> {
+    if is_at_line_start && let Some(length) = end_mark(text)? {
+        return Ok(Some(Cut::CopyEnd(length)));
+    }
+    if text.is_all && text.bytes.is_empty() {
+        return Err(Within::CopyData);
+    }
+    let mut from = 0;
+    while let Some(found) = memmem::find(&text.bytes[from..], b"\n\\.") {
+        let after_line = from + found + 1;
+        match end_mark(text.from(after_line)) {
+            Ok(None) => from = after_line,
+            Ok(Some(_)) | Err(_) => return Ok(Some(Cut::CopyData(after_line))),
+        }
+    }
+    let lines = memrchr(b'\n', text.bytes).map(|newline| newline + 1);
+    Ok(lines.or(text.is_all.then_some(text.bytes.len())).map(Cut::CopyData))
+}
+
+/// Length of the line `\.` with its end, if the text begins with it.
+fn end_mark(text: Text<'_>) -> Result<Option<usize>, Within> {
+    match text.bytes {
+        [b'\\', b'.', b'\n', ..] => Ok(Some(3)),
+        [b'\\', b'.', b'\r', b'\n', ..] => Ok(Some(4)),
+        [] | [b'\\'] | [b'\\', b'.'] | [b'\\', b'.', b'\r'] if !text.is_all => Err(Within::Token),
+        [b'\\', b'.'] | [b'\\', b'.', b'\r'] => Ok(Some(text.bytes.len())),
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,82 @@
+//! Why a dump cannot be read or changed.
+
+use std::{fmt, io};
+
+use crate::token::Within;
+
+/// Why a dump cannot be read or changed. Tables are named as SQL writes them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DumpError {
+    /// The input failed.
+    #[error("cannot read the dump: {0}")]
+    Read(#[source] io::Error),
+    /// The output failed.
+    #[error("cannot write the dump: {0}")]
+    Write(#[source] io::Error),
+    /// It is cut off, or was never SQL.
+    #[error("the dump ends within {within} that begins in or after line {line}: is it whole?")]
+    EndsWithin {
+        /// What is not closed.
+        within: Within,
+        /// Where the piece begins that it ends in.
+        line: u64,
+    },
+    /// What looks like a statement does not end within a gigabyte.
+    #[error("line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: is this SQL?")]
+    TooLong {
+        /// Where it begins.
+        line: u64,
+    },
+    /// psql would run a command there.
+    #[error("line {line}: a backslash within a statement: pg_dump writes none, and psql would take it for a command")]
+    MetaWithinStatement {
+        /// Where.
+        line: u64,
+    },
+    /// COPY's data would begin in the middle of a line.
+    #[error("line {line}: more text after COPY … FROM stdin; on its line: pg_dump writes none there")]
+    AfterCopy {
+        /// Where.
+        line: u64,
+    },
+    /// A name that is none.
+    #[error("\"{0}\" is no name of a table: write [schema.]table, with double quotes where SQL needs them")]
+    Name(String),
+    /// A table to keep that the dump does not create.
+    #[error("the dump creates no table {0}, which is to be kept")]
+    NoSuchTable(String),
+    /// Found in one pass when the table had been made unlogged already.
+    #[error(
+        "table {table} has been made unlogged, but {why}: give the dump as a file, which is then read twice, or \
+         keep the table: --keep '{table}'"
+    )]
+    TooLate {
+        /// Which had to stay as it was.
+        table: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl DumpError {
+    /// Whether another request, rather than another dump, is the remedy.
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Name(_) | Self::NoSuchTable(_) | Self::TooLate { .. })
+    }
+}
+
+impl fmt::Display for Within {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Comment => "a comment",
+            Self::Literal => "a string",
+            Self::QuotedName => "a quoted name",
+            Self::DollarQuotes => "a dollar-quoted string",
+            Self::Parentheses => "parentheses",
+            Self::Body => "a function's body",
+            Self::CopyData => "COPY data",
+            Self::Token => "a statement",
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Cuts a dump into pieces.
+
+use std::io::{ErrorKind, Read};
+use std::ops::Range;
+
+use crate::cut::{self, Cut, Uncut};
+use crate::strings::Strings;
+use crate::token::{Text, Within};
+use crate::{DumpError, Piece};
+
+/// What is read at once, and the most that COPY data take of memory.
+const BUFFER: usize = 1 << 20;
+/// No statement can be longer: PostgreSQL's MaxAllocSize (src/include/utils/memutils.h).
+const LONGEST_STATEMENT: usize = 1 << 30;
+/// UTF-8's byte order mark, which some editors put first; psql passes over it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads a dump piece by piece, in memory that the largest statement bounds.
+///
+/// It sees statements where psql sees them: not in strings, dollar quotes, comments, names, COPY data and functions'
+/// bodies. `standard_conforming_strings` is followed; elsewhere psql's variables and conditions are not: pg_dump
+/// writes none.
+pub struct Reader<R> {
+    input: R,
+    buffer: Vec<u8>,
+    /// What is in the buffer and has not been returned.
+    unread: Range<usize>,
+    /// Whether the input has ended.
+    has_ended: bool,
+    place: Place,
+    strings: Strings,
+    /// Where in the buffer the piece is that was returned last.
+    returned: Range<usize>,
+    line: u64,
+}
+
+/// Where in the dump the unread bytes are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Start,
+    Sql,
+    CopyData { is_at_line_start: bool },
+}
+
+impl<R: Read> Reader<R> {
+    /// At the dump's first byte.
+    pub fn new(input: R) -> Self {
+        Self::with_buffer(input, BUFFER)
+    }
+
+    /// With a buffer of so many bytes at first.
+    pub(crate) fn with_buffer(input: R, bytes: usize) -> Self {
+        Self {
+            input,
+            buffer: vec![0; bytes],
+            unread: 0..0,
+            has_ended: false,
+            place: Place::Start,
+            strings: Strings::default(),
+            returned: 0..0,
+            line: 1,
+        }
+    }
+
+    /// The line on which the piece that was returned last begins, from 1; after an error, about where that is.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The next piece; none at the end.
+    ///
+    /// # Errors
+    /// If reading fails, if the dump ends within something, or if it is not as pg_dump writes it.
+    #[expect(clippy::should_implement_trait, reason = "what it returns is borrowed from it")]
+    pub fn next(&mut self) -> Result<Option<Piece<'_>>, DumpError> {
+        self.line += newlines(&self.buffer[self.returned.clone()]);
+        self.returned = 0..0;
+        let cut = loop {
+            match self.cut() {
+                Ok(None) => return Ok(None),
+                Ok(Some(cut)) => break cut,
+                Err(Uncut::Within(_)) if !self.has_ended => self.fill()?,
+                Err(uncut) => return Err(self.error(uncut)),
+            }
+        };
+        Ok(Some(self.take(cut)))
+    }
+
+    /// The piece that the unread bytes begin with.
+    fn cut(&self) -> Result<Option<Cut>, Uncut> {
+        let bytes = &self.buffer[self.unread.clone()];
+        let text = Text { bytes, is_all: self.has_ended, backslash: self.strings.backslash() };
+        match self.place {
+            Place::Start if bytes.len() < BYTE_ORDER_MARK.len() && !self.has_ended => {
+                Err(Uncut::Within(Within::Token))
+            }
+            Place::Start if bytes.starts_with(BYTE_ORDER_MARK) => {
+                Ok(Some(Cut::Between(BYTE_ORDER_MARK.len())))
+            }
+            Place::Start | Place::Sql => cut::sql(text),
+            Place::CopyData { is_at_line_start } => match cut::copy_data(text, is_at_line_start)? {
+                // A row may be a gigabyte: it is not waited for.
+                None if bytes.len() == self.buffer.len() => Ok(Some(Cut::CopyData(bytes.len()))),
+                None => Err(Uncut::Within(Within::CopyData)),
+                some => Ok(some),
+            },
+        }
+    }
+
+    /// Returns a piece, and goes on behind it.
+    fn take(&mut self, cut: Cut) -> Piece<'_> {
+        let (Cut::Between(length)
+        | Cut::Statement { length, .. }
+        | Cut::Meta(length)
+        | Cut::CopyData(length)
+        | Cut::CopyEnd(length)) = cut;
+        let end = self.unread.start + length;
+        self.returned = self.unread.start..end;
+        self.unread.start = end;
+        let bytes = &self.buffer[self.returned.clone()];
+        self.place = match cut {
+            Cut::Statement { is_before_data: true, .. } => Place::CopyData { is_at_line_start: true },
+            Cut::CopyData(_) => Place::CopyData { is_at_line_start: bytes.ends_with(b"\n") },
+            Cut::Between(_) | Cut::Statement { .. } | Cut::Meta(_) | Cut::CopyEnd(_) => Place::Sql,
+        };
+        let piece = match cut {
+            Cut::Between(_) => Piece::Between(bytes),
+            Cut::Statement { .. } => Piece::Statement(bytes),
+            Cut::Meta(_) => Piece::Meta(bytes),
+            Cut::CopyData(_) => Piece::CopyData(bytes),
+            Cut::CopyEnd(_) => Piece::CopyEnd(bytes),
+        };
+        self.strings.follow(piece);
+        piece
+    }
+
+    /// Reads on until the buffer is full, which is made larger if all of it is unread.
+    fn fill(&mut self) -> Result<(), DumpError> {
+        if self.unread.start > 0 {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        } else if self.unread.end == self.buffer.len() {
+            if self.buffer.len() >= LONGEST_STATEMENT {
+                return Err(DumpError::TooLong { line: self.line });
+            }
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+        while self.unread.end < self.buffer.len() && !self.has_ended {
+            match self.input.read(&mut self.buffer[self.unread.end..]) {
+                Ok(0) => self.has_ended = true,
+                Ok(bytes) => self.unread.end += bytes,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(DumpError::Read(error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, uncut: Uncut) -> DumpError {
+        let line_after = |bytes: usize| {
+            self.line + newlines(&self.buffer[self.unread.start..self.unread.start + bytes])
+        };
+        match uncut {
+            Uncut::Within(within) => DumpError::EndsWithin { within, line: self.line },
+            Uncut::MetaWithinStatement(at) => DumpError::MetaWithinStatement { line: line_after(at) },
+            Uncut::AfterCopy(at) => DumpError::AfterCopy { line: line_after(at) },
+        }
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}

@@ -1,0 +1,241 @@
+//! Tokens of SQL as psql finds them, as far as it takes to see where a statement ends (PostgreSQL's
+//! src/fe_utils/psqlscan.l).
+
+use memchr::{memchr, memchr2, memmem};
+
+/// What kind of token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Blank,
+    Comment,
+    /// A keyword or a name without quotes.
+    Word,
+    /// A name in double quotes; `U&"…"` too.
+    QuotedName,
+    /// A string in quotes of any kind.
+    Literal,
+    Open,
+    Close,
+    Semicolon,
+    Backslash,
+    /// A number or a single character of anything else.
+    Other,
+}
+
+/// What the text ends within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// A comment from `/*`.
+    Comment,
+    /// A string in single quotes.
+    Literal,
+    /// A name in double quotes.
+    QuotedName,
+    /// A string in dollar quotes.
+    DollarQuotes,
+    /// Parentheses.
+    Parentheses,
+    /// A function's body from BEGIN ATOMIC.
+    Body,
+    /// The lines after COPY … FROM stdin, without `\.`.
+    CopyData,
+    /// Something that more text could still change; never at the end of all text.
+    Token,
+}
+
+/// Whether a backslash in a string is a character like any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backslash {
+    Plain,
+    Escapes,
+}
+
+/// SQL from some place on.
+#[derive(Clone, Copy)]
+pub(crate) struct Text<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Whether no more text follows.
+    pub(crate) is_all: bool,
+    /// In strings without a prefix: standard_conforming_strings says which.
+    pub(crate) backslash: Backslash,
+}
+
+impl<'a> Text<'a> {
+    /// The text after so many bytes.
+    pub(crate) fn from(self, at: usize) -> Self {
+        Self { bytes: &self.bytes[at..], ..self }
+    }
+
+    /// Kind and length of the token that it begins with; none at the end.
+    pub(crate) fn token(self) -> Result<Option<(Kind, usize)>, Within> {
+        let Some(&first) = self.bytes.first() else {
+            return if self.is_all { Ok(None) } else { Err(Within::Token) };
+        };
+        let token = match first {
+            byte if is_blank(byte) => (Kind::Blank, self.run(1, is_blank)),
+            byte if starts_word(byte) => self.word()?,
+            b'0'..=b'9' => (Kind::Other, self.run(1, |byte| byte.is_ascii_digit())),
+            b'\'' => self.literal(0, self.backslash)?,
+            b'"' => self.quoted_name(0)?,
+            b'$' => self.dollar()?,
+            b'-' if self.is_followed_by(b'-')? => self.line_comment()?,
+            b'/' if self.is_followed_by(b'*')? => self.block_comment()?,
+            b'(' => (Kind::Open, 1),
+            b')' => (Kind::Close, 1),
+            b';' => (Kind::Semicolon, 1),
+            b'\\' => (Kind::Backslash, 1),
+            _ => (Kind::Other, 1),
+        };
+        Ok(Some(token))
+    }
+
+    /// Where the bytes that are such end, from a place on.
+    fn run(self, from: usize, is_such: impl Fn(u8) -> bool) -> usize {
+        let rest = &self.bytes[from..];
+        from + rest.iter().position(|&byte| !is_such(byte)).unwrap_or(rest.len())
+    }
+
+    fn is_followed_by(self, byte: u8) -> Result<bool, Within> {
+        match self.bytes.get(1) {
+            None if !self.is_all => Err(Within::Token),
+            next => Ok(next == Some(&byte)),
+        }
+    }
+
+    /// A word, or what only begins like one: `E'…'`, `U&"…"`.
+    fn word(self) -> Result<(Kind, usize), Within> {
+        let end = self.run(1, continues_word);
+        if end == self.bytes.len() && !self.is_all {
+            return Err(Within::Token);
+        }
+        match (self.bytes, end) {
+            ([b'e' | b'E', b'\'', ..], 1) => self.literal(1, Backslash::Escapes),
+            ([b'b' | b'B' | b'x' | b'X', b'\'', ..], 1) => self.literal(1, Backslash::Plain),
+            ([b'u' | b'U', b'&', b'\'', ..], 1) => self.literal(2, Backslash::Plain),
+            ([b'u' | b'U', b'&', b'"', ..], 1) => self.quoted_name(2),
+            ([b'u' | b'U', b'&'], 1) if !self.is_all => Err(Within::Token),
+            _ => Ok((Kind::Word, end)),
+        }
+    }
+
+    /// A string whose quote is at `open`.
+    fn literal(self, open: usize, backslash: Backslash) -> Result<(Kind, usize), Within> {
+        let mut at = open + 1;
+        loop {
+            let rest = self.bytes.get(at..).ok_or(Within::Literal)?;
+            let found = match backslash {
+                Backslash::Plain => memchr(b'\'', rest),
+                Backslash::Escapes => memchr2(b'\'', b'\\', rest),
+            };
+            at += found.ok_or(Within::Literal)?;
+            if self.bytes[at] == b'\\' {
+                at += 2;
+                continue;
+            }
+            at += 1;
+            match self.bytes.get(at) {
+                Some(b'\'') => at += 1,
+                None if !self.is_all => return Err(Within::Literal),
+                // If it goes on on the next line, it does so as any string here would.
+                _ if backslash == self.backslash => return Ok((Kind::Literal, at)),
+                _ => match self.continuation(at)? {
+                    Some(continued) => at = continued,
+                    None => return Ok((Kind::Literal, at)),
+                },
+            }
+        }
+    }
+
+    /// After the quote by which a string goes on that ended at `end`: at least one line further down, and nothing but
+    /// blanks and comments between.
+    fn continuation(self, end: usize) -> Result<Option<usize>, Within> {
+        let mut at = end;
+        let mut is_on_next_line = false;
+        loop {
+            match self.bytes.get(at) {
+                Some(b'\'') => return Ok(is_on_next_line.then_some(at + 1)),
+                Some(b'-') if self.from(at).is_followed_by(b'-')? => at += self.from(at).line_comment()?.1,
+                Some(&byte) if is_blank(byte) => {
+                    is_on_next_line |= is_line_end(byte);
+                    at += 1;
+                }
+                None if !self.is_all => return Err(Within::Literal),
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    /// A name whose quote is at `open`.
+    fn quoted_name(self, open: usize) -> Result<(Kind, usize), Within> {
+        let mut at = open + 1;
+        loop {
+            at += memchr(b'"', &self.bytes[at..]).ok_or(Within::QuotedName)? + 1;
+            match self.bytes.get(at) {
+                Some(b'"') => at += 1,
+                None if !self.is_all => return Err(Within::QuotedName),
+                _ => return Ok((Kind::QuotedName, at)),
+            }
+        }
+    }
+
+    /// `$$…$$`, `$tag$…$tag$`, or just a dollar.
+    fn dollar(self) -> Result<(Kind, usize), Within> {
+        let tag = match self.bytes.get(1) {
+            Some(&byte) if starts_word(byte) => {
+                self.run(2, |byte| starts_word(byte) || byte.is_ascii_digit())
+            }
+            _ => 1,
+        };
+        match self.bytes.get(tag) {
+            Some(b'$') => {
+                let (delimiter, body) = self.bytes.split_at(tag + 1);
+                let length = memmem::find(body, delimiter).ok_or(Within::DollarQuotes)?;
+                Ok((Kind::Literal, length + 2 * delimiter.len()))
+            }
+            None if !self.is_all => Err(Within::Token),
+            _ => Ok((Kind::Other, 1)),
+        }
+    }
+
+    /// Up to the end of the line, without it.
+    fn line_comment(self) -> Result<(Kind, usize), Within> {
+        match memchr2(b'\n', b'\r', self.bytes) {
+            Some(end) => Ok((Kind::Comment, end)),
+            None if self.is_all => Ok((Kind::Comment, self.bytes.len())),
+            None => Err(Within::Token),
+        }
+    }
+
+    fn block_comment(self) -> Result<(Kind, usize), Within> {
+        let mut at = 2;
+        let mut depth = 1;
+        while depth > 0 {
+            at += memchr2(b'*', b'/', &self.bytes[at..]).ok_or(Within::Comment)?;
+            let step = match &self.bytes[at..] {
+                [b'/', b'*', ..] => 1,
+                [b'*', b'/', ..] => -1,
+                _ => 0,
+            };
+            depth += step;
+            at += if step == 0 { 1 } else { 2 };
+        }
+        Ok((Kind::Comment, at))
+    }
+}
+
+/// Blanks and line ends. The vertical tab is one from PostgreSQL 16 on, and can be nothing else before.
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+fn starts_word(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+fn continues_word(byte: u8) -> bool {
+    starts_word(byte) || byte.is_ascii_digit() || byte == b'$'
+}

@@ -1,0 +1,290 @@
+//! Makes the tables of a dump unlogged.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
+
+use memchr::memmem;
+
+use crate::fact::{Fact, fact};
+use crate::name::{Relation, Scope};
+use crate::strings::{Strings, is_connect};
+use crate::{DumpError, Left, Piece, Reader, Summary, Survey, TableName, Why};
+
+/// What is inserted, and where [`Unlogger::look`] says.
+pub const UNLOGGED: &[u8] = b"UNLOGGED ";
+/// From this major version on sequences can be unlogged.
+const UNLOGGED_SEQUENCES: u32 = 15;
+/// What pg_dump writes before a server's version, and at the ends of a dump of one database and of all
+/// (src/bin/pg_dump/pg_backup_archiver.c, pg_dumpall.c).
+const VERSION: &[u8] = b"-- Dumped from database version ";
+const BEGINNING: &[u8] = b"-- PostgreSQL database dump\n";
+const END: &[u8] = b"-- PostgreSQL database dump complete";
+
+/// Whether sequences are made unlogged too; PostgreSQL can from 15 on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sequences {
+    /// If the dump's header says that it is of such a server.
+    #[default]
+    AsDumped,
+    /// Always.
+    Unlogged,
+    /// Never. Those of identity columns follow their tables even so, which is the server's doing.
+    Left,
+}
+
+/// What is wanted of an [`Unlogger`].
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Tables to leave as they are. What they reference is then left too.
+    pub keep: Vec<TableName>,
+    /// Whether sequences are made unlogged.
+    pub sequences: Sequences,
+}
+
+/// Says where [`UNLOGGED`] goes into the statements of a dump.
+#[derive(Debug)]
+pub struct Unlogger {
+    options: Options,
+    /// Known from a first pass to stay as they are.
+    kept: HashMap<Relation, Why>,
+    kept_sequences: HashSet<Relation>,
+    /// Which of the tables to keep have been seen.
+    keep_found: Vec<bool>,
+    strings: Strings,
+    scope: Scope,
+    /// Of the server that was dumped, as the dump's header says.
+    server_major: Option<u32>,
+    /// Tables and sequences that were made unlogged.
+    unlogged: HashSet<Relation>,
+    /// Tables that were left as they are.
+    left: HashMap<Relation, Why>,
+    summary: Summary,
+}
+
+impl Unlogger {
+    /// For a dump that can be read only once: a table that turns out too late to have to be permanent is an error.
+    pub fn in_one_pass(options: Options) -> Self {
+        Self {
+            keep_found: vec![false; options.keep.len()],
+            options,
+            kept: HashMap::new(),
+            kept_sequences: HashSet::new(),
+            strings: Strings::default(),
+            scope: Scope::default(),
+            server_major: None,
+            unlogged: HashSet::new(),
+            left: HashMap::new(),
+            summary: Summary::default(),
+        }
+    }
+
+    /// For a dump that was read before.
+    ///
+    /// # Errors
+    /// If a table to keep is not in the dump.
+    pub fn after(survey: &Survey, options: Options) -> Result<Self, DumpError> {
+        let kept = survey.kept(&options.keep)?;
+        let kept_sequences = survey.kept_sequences(&kept).cloned().collect();
+        Ok(Self { kept, kept_sequences, ..Self::in_one_pass(options) })
+    }
+
+    /// Where in this piece [`UNLOGGED`] is to be inserted, if it is. All pieces of the dump are to be shown, in order.
+    ///
+    /// # Errors
+    /// If a table that has been made unlogged must not be; never after a [`Survey`] of the same dump.
+    pub fn look(&mut self, piece: Piece<'_>) -> Result<Option<usize>, DumpError> {
+        let insertion = match piece {
+            Piece::Statement(statement) => match fact(statement, self.strings.backslash()) {
+                Some(fact) => self.heed(fact)?,
+                None => None,
+            },
+            Piece::Between(text) => {
+                self.read_comments(text);
+                None
+            }
+            Piece::Meta(line) => {
+                if is_connect(line) {
+                    self.scope.next_database();
+                }
+                None
+            }
+            Piece::CopyData(_) | Piece::CopyEnd(_) => None,
+        };
+        self.strings.follow(piece);
+        Ok(insertion)
+    }
+
+    /// What was done, when all of the dump has been shown.
+    ///
+    /// # Errors
+    /// If a table to keep was not in the dump.
+    pub fn finish(mut self) -> Result<Summary, DumpError> {
+        if let Some(missing) = self.keep_found.iter().position(|found| !found) {
+            return Err(DumpError::NoSuchTable(self.options.keep[missing].to_string()));
+        }
+        let mut left = self.left.into_iter().collect::<Vec<_>>();
+        left.sort_by(|(one, _), (other, _)| one.cmp(other));
+        self.summary.left =
+            left.into_iter().map(|(table, why)| Left { table: table.to_string(), why }).collect();
+        Ok(self.summary)
+    }
+
+    /// Writes the dump with its tables unlogged.
+    ///
+    /// # Errors
+    /// If it cannot be read or written, or see [`Unlogger::look`] and [`Unlogger::finish`].
+    pub fn rewrite(self, input: impl Read, output: impl Write) -> Result<Summary, DumpError> {
+        self.rewrite_reader(Reader::new(input), output)
+    }
+
+    pub(crate) fn rewrite_reader(
+        mut self,
+        mut input: Reader<impl Read>,
+        mut output: impl Write,
+    ) -> Result<Summary, DumpError> {
+        while let Some(piece) = input.next()? {
+            let bytes = piece.bytes();
+            match self.look(piece)? {
+                Some(at) => [&bytes[..at], UNLOGGED, &bytes[at..]].iter().try_for_each(|part| output.write_all(part)),
+                None => output.write_all(bytes),
+            }
+            .map_err(DumpError::Write)?;
+        }
+        output.flush().map_err(DumpError::Write)?;
+        self.finish()
+    }
+
+    fn read_comments(&mut self, text: &[u8]) {
+        if let Some(at) = memmem::find(text, VERSION) {
+            let version = &text[at + VERSION.len()..];
+            let digits = version.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            self.server_major = str::from_utf8(&version[..digits]).ok().and_then(|major| major.parse().ok());
+        }
+        // The end's line begins as that of the beginning does, but for its line end.
+        if memmem::find(text, BEGINNING).is_some() {
+            self.summary.is_cut_off = true;
+        }
+        if memmem::find(text, END).is_some() {
+            self.summary.is_cut_off = false;
+        }
+    }
+
+    fn heed(&mut self, fact: Fact) -> Result<Option<usize>, DumpError> {
+        match fact {
+            Fact::Table { table, keyword, is_partitioned, partition_of, references } => {
+                let table = self.scope.resolve(table);
+                let insertion = self.create_table(&table, is_partitioned).then_some(keyword);
+                if let Some(parent) = partition_of {
+                    self.check_partition(parent, &table)?;
+                }
+                self.check_references(&table, references)?;
+                Ok(insertion)
+            }
+            Fact::Sequence { sequence, keyword } => {
+                let sequence = self.scope.resolve(sequence);
+                let is_unlogged = self.unlogs_sequences() && !self.kept_sequences.contains(&sequence);
+                if is_unlogged {
+                    self.summary.sequences += 1;
+                    self.unlogged.insert(sequence);
+                }
+                Ok(is_unlogged.then_some(keyword))
+            }
+            fact => self.check(fact).map(|()| None),
+        }
+    }
+
+    /// Decides on a table; true if it is made unlogged.
+    fn create_table(&mut self, table: &Relation, is_partitioned: bool) -> bool {
+        let mut is_asked = false;
+        for (name, found) in self.options.keep.iter().zip(&mut self.keep_found) {
+            if table.is_called(name) {
+                *found = true;
+                is_asked = true;
+            }
+        }
+        let why = match self.kept.remove(table) {
+            Some(why) => why,
+            None if is_asked => Why::Asked,
+            None if is_partitioned => Why::Partitioned,
+            None => {
+                self.summary.tables += 1;
+                self.unlogged.insert(table.clone());
+                return true;
+            }
+        };
+        self.left.insert(table.clone(), why);
+        false
+    }
+
+    fn unlogs_sequences(&self) -> bool {
+        match self.options.sequences {
+            Sequences::Unlogged => true,
+            Sequences::Left => false,
+            Sequences::AsDumped => self.server_major.is_some_and(|major| major >= UNLOGGED_SEQUENCES),
+        }
+    }
+
+    /// Whether what has been made unlogged may be so.
+    fn check(&mut self, fact: Fact) -> Result<(), DumpError> {
+        match fact {
+            Fact::ForeignKeys { table, references } => {
+                let table = self.scope.resolve(table);
+                self.check_references(&table, references)
+            }
+            Fact::Partition { parent, partition } => {
+                let partition = self.scope.resolve(partition);
+                self.check_partition(parent, &partition)
+            }
+            Fact::Owner { sequence, table } => {
+                let (sequence, table) = (self.scope.resolve(sequence), self.scope.resolve(table));
+                let is_kept = self.left.get(&table).is_some_and(|why| *why != Why::Partitioned);
+                if is_kept && self.unlogged.contains(&sequence) {
+                    let sequence = sequence.to_string();
+                    self.summary.lone_sequences.push((sequence, table.to_string()));
+                }
+                Ok(())
+            }
+            Fact::Published { publication, tables } => {
+                tables.into_iter().map(|table| self.scope.resolve(table)).try_for_each(|table| {
+                    self.must_be_left(&table, || format!("publication {publication} publishes it"))
+                })
+            }
+            Fact::PublishedAll { publication } => {
+                self.summary.publications_of_all.push(publication.to_string());
+                Ok(())
+            }
+            Fact::View { table } => {
+                let table = self.scope.resolve(table);
+                self.must_be_left(&table, || "a rule makes it a view".to_owned())
+            }
+            Fact::SearchPath { schema } => {
+                self.scope.set_schema(schema);
+                Ok(())
+            }
+            Fact::Table { .. } | Fact::Sequence { .. } => Ok(()),
+        }
+    }
+
+    fn check_references(&self, from: &Relation, to: Vec<TableName>) -> Result<(), DumpError> {
+        let Some(why) = self.left.get(from) else { return Ok(()) };
+        let what = if *why == Why::Partitioned { "a partitioned table, " } else { "" };
+        to.into_iter().map(|to| self.scope.resolve(to)).try_for_each(|to| {
+            self.must_be_left(&to, || format!("{from}, {what}which stays logged, references it"))
+        })
+    }
+
+    fn check_partition(&self, parent: TableName, partition: &Relation) -> Result<(), DumpError> {
+        let parent = self.scope.resolve(parent);
+        if !self.left.get(&parent).is_some_and(Why::holds_for_partitions) {
+            return Ok(());
+        }
+        self.must_be_left(partition, || format!("it is a partition of {parent}, which is to be kept"))
+    }
+
+    fn must_be_left(&self, table: &Relation, why: impl FnOnce() -> String) -> Result<(), DumpError> {
+        if !self.unlogged.contains(table) {
+            return Ok(());
+        }
+        Err(DumpError::TooLate { table: table.to_string(), why: why() })
+    }
+}

@@ -1,0 +1,117 @@
+//! The databases that a bench makes, and how all of them go again.
+//!
+//! The first one, the anchor, is empty, and its comment says whose it is; all others are named after it. The leading
+//! session is connected to it as long as the bench lives. So the next bench knows what a killed one left, even what
+//! the server was still making then, and leaves alone what belongs to one that lives.
+
+use std::time::{Duration, Instant};
+
+use super::error::BenchError;
+use crate::connect::Target;
+use crate::fill::session::Session;
+use crate::quote::{identifier, literal};
+use crate::testdb::clone::{Strategy, clone, drop_database};
+
+/// What all names begin with. As in `testdb_bench_left.sql`.
+const PREFIX: &str = "pgrig_testdb_bench_";
+/// The anchor's comment.
+const MARK: &str = "made by pgrig testdb bench, whose next run drops it and all that is named after it";
+/// A session that a killed pgrig left behind ends by itself, once it has done what it is at.
+const IN_USE_DEADLINE: Duration = Duration::from_secs(10);
+/// Between two looks.
+const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Databases of one bench on one server.
+pub(super) struct Databases {
+    /// The database that the server was named with: the last connection is to that one.
+    outside: Target,
+    anchor: String,
+    /// Connected to the anchor, so that it is in the way of no copy.
+    pub(super) lead: Session,
+}
+
+impl Databases {
+    /// Drops what killed benches have left, and makes the anchor.
+    pub(super) async fn begin(outside: &Target) -> Result<Self, BenchError> {
+        let first = Session::open(outside).await?;
+        sweep(&first).await?;
+        let anchor = format!("{PREFIX}{:016x}", fastrand::u64(..));
+        clone(&first, "template0", &anchor, Strategy::Default).await?;
+        let marked = async {
+            let lead = Session::open(&outside.clone().with_database(&anchor)).await?;
+            lead.run(&format!("COMMENT ON DATABASE {} IS {}", identifier(&anchor), literal(MARK))).await?;
+            Ok(lead)
+        };
+        match marked.await {
+            Ok(lead) => {
+                first.close().await;
+                Ok(Self { outside: outside.clone(), anchor, lead })
+            }
+            Err(error) => {
+                drop_database(&first, &anchor).await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// A name for a further database.
+    pub(super) fn name(&self, suffix: &str) -> String {
+        format!("{}_{suffix}", self.anchor)
+    }
+
+    /// The anchor, for sessions that must be in the way of no copy.
+    pub(super) fn target(&self) -> Target {
+        self.at(&self.anchor)
+    }
+
+    /// One of the databases.
+    pub(super) fn at(&self, name: &str) -> Target {
+        self.outside.clone().with_database(name)
+    }
+
+    /// Drops all of them, whoever is connected.
+    pub(super) async fn finish(self) -> Result<(), BenchError> {
+        let Self { outside, anchor, lead } = self;
+        // It may be in the middle of a statement, which is ended with its session.
+        drop(lead);
+        let last = Session::open(&outside).await?;
+        let others = "SELECT ARRAY(SELECT datname::text FROM pg_database \
+                      WHERE starts_with(datname::text, $1 || '_'))";
+        end_sessions(&last, &anchor).await?;
+        let others: Vec<String> = last.row(others, &[&anchor]).await?.get(0);
+        for name in others.iter().chain([&anchor]) {
+            drop_database(&last, name).await?;
+        }
+        last.close().await;
+        Ok(())
+    }
+}
+
+/// Drops what benches that are no more have left.
+async fn sweep(session: &Session) -> Result<(), BenchError> {
+    let began = Instant::now();
+    loop {
+        let left = session.rows(include_str!("../../sql/testdb_bench_left.sql"), &[&MARK]).await?;
+        for row in left.iter().filter(|row| !row.get::<_, bool>("is_used")) {
+            let (anchor, others): (String, Vec<String>) = (row.get("anchor"), row.get("others"));
+            for name in others.iter().chain([&anchor]) {
+                drop_database(session, name).await?;
+            }
+        }
+        let some_are_used = left.iter().any(|row| row.get("is_used"));
+        if !some_are_used || began.elapsed() > IN_USE_DEADLINE {
+            return Ok(());
+        }
+        tokio::time::sleep(IN_USE_INTERVAL).await;
+    }
+}
+
+/// Ends what leads there, and waits for its end: a CREATE DATABASE that is under way makes nothing then.
+async fn end_sessions(session: &Session, database: &str) -> Result<(), BenchError> {
+    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+    let began = Instant::now();
+    while session.row(query, &[&database]).await?.get::<_, i64>(0) > 0 && began.elapsed() < IN_USE_DEADLINE {
+        tokio::time::sleep(IN_USE_INTERVAL).await;
+    }
+    Ok(())
+}

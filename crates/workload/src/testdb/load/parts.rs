@@ -1,0 +1,147 @@
+//! A script as it is run: read by a thread, a few parts ahead of the server.
+
+use std::borrow::Cow;
+use std::thread;
+
+use bytes::Bytes;
+use dump::{Piece, Reader, Unlogger};
+use tokio::sync::{mpsc, oneshot};
+
+use super::error::LoadError;
+use crate::testdb::source::Source;
+
+/// Parts that are read ahead; each takes as much as the reader's buffer or its statement.
+const AHEAD: usize = 8;
+/// What [`dump::Unlogger`] inserts.
+const UNLOGGED: &[u8] = b"UNLOGGED ";
+/// Commands of psql's that mean nothing here: a dump made with them is safe from its own data, which are never read
+/// as commands here (pg_dump's documentation, --restrict-key).
+const HARMLESS: [&str; 2] = ["\\restrict", "\\unrestrict"];
+
+/// What is to be done next.
+pub(super) enum Part {
+    /// A statement by itself.
+    Statement(Text),
+    /// COPY … FROM stdin: its data follow.
+    Copy(Text),
+    /// Some of its data.
+    Data(Bytes),
+    /// All data were there.
+    End,
+}
+
+/// A statement and where it stands.
+pub(super) struct Text {
+    /// With its `;`.
+    pub(super) sql: String,
+    /// The line of the script on which it begins, from 1.
+    pub(super) line: u64,
+}
+
+impl Text {
+    /// Its beginning, on one line.
+    pub(super) fn excerpt(&self) -> String {
+        const LONGEST: usize = 120;
+        let mut words = self.sql.split_whitespace();
+        let mut excerpt = words.next().unwrap_or_default().to_owned();
+        for word in words {
+            if excerpt.chars().count() > LONGEST {
+                break;
+            }
+            excerpt = excerpt + " " + word;
+        }
+        match excerpt.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", &excerpt[..end]),
+            None => excerpt,
+        }
+    }
+
+    /// Whether it sets a setting.
+    pub(super) fn is_set(&self) -> bool {
+        self.sql.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("set"))
+    }
+}
+
+/// The parts, in order.
+pub(super) struct Parts {
+    arriving: mpsc::Receiver<Result<Part, LoadError>>,
+}
+
+impl Parts {
+    /// Begins to read.
+    pub(super) fn read(source: &Source, unlogger: Option<Unlogger>) -> Result<Self, LoadError> {
+        let mut reader = Reader::new(source.open()?);
+        let (sender, arriving) = mpsc::channel(AHEAD);
+        thread::Builder::new()
+            .name("script".to_owned())
+            .spawn(move || {
+                if let Err(error) = send_all(&mut reader, unlogger, &sender) {
+                    // Without a receiver nobody wants to know.
+                    let _ = sender.blocking_send(Err(error));
+                }
+            })
+            .map_err(LoadError::Thread)?;
+        Ok(Self { arriving })
+    }
+
+    /// The next one; none at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Part>, LoadError> {
+        self.arriving.recv().await.transpose()
+    }
+}
+
+/// Runs what blocks on a thread of its own, and waits for it.
+pub(super) async fn off_the_runtime<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, dump::DumpError> + Send + 'static,
+) -> Result<T, LoadError> {
+    let (sender, done) = oneshot::channel();
+    let thread = thread::Builder::new().name("survey".to_owned()).spawn(move || {
+        // Without a receiver nobody wants to know.
+        let _ = sender.send(work());
+    });
+    thread.map_err(LoadError::Thread)?;
+    Ok(done.await.expect("the thread sends unless it panics")?)
+}
+
+/// Until the end, or nobody receives any more.
+fn send_all(
+    reader: &mut Reader<Box<dyn std::io::Read + Send>>,
+    mut unlogger: Option<Unlogger>,
+    sender: &mpsc::Sender<Result<Part, LoadError>>,
+) -> Result<(), LoadError> {
+    while let Some(piece) = reader.next()? {
+        let insert_at = unlogger.as_mut().map(|unlogger| unlogger.look(piece)).transpose()?.flatten();
+        let is_copy = piece.is_copy_from_stdin();
+        let part = match piece {
+            Piece::Between(_) => continue,
+            Piece::Statement(bytes) => {
+                let bytes = insert_at.map_or(Cow::Borrowed(bytes), |at| Cow::Owned(with_unlogged(bytes, at)));
+                let sql = String::from_utf8(bytes.into_owned());
+                let text = Text {
+                    sql: sql.map_err(|_| LoadError::NotUtf8 { line: reader.line() })?,
+                    line: reader.line(),
+                };
+                if is_copy { Part::Copy(text) } else { Part::Statement(text) }
+            }
+            Piece::CopyData(bytes) => Part::Data(Bytes::copy_from_slice(bytes)),
+            Piece::CopyEnd(_) => Part::End,
+            Piece::Meta(bytes) => {
+                let command = String::from_utf8_lossy(bytes);
+                let command = command.split_whitespace().next().unwrap_or("\\").to_owned();
+                if !HARMLESS.contains(&command.as_str()) {
+                    return Err(LoadError::Command { command, line: reader.line() });
+                }
+                continue;
+            }
+        };
+        if sender.blocking_send(Ok(part)).is_err() {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn with_unlogged(statement: &[u8], at: usize) -> Vec<u8> {
+    let (before, after) = statement.split_at(at);
+    [before, UNLOGGED, after].concat()
+}

@@ -1,0 +1,75 @@
+//! What is to be made unlogged, or logged again.
+
+use std::time::Duration;
+
+/// To which persistence tables and sequences go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Logged to unlogged.
+    Unlogged,
+    /// Unlogged to logged.
+    Logged,
+}
+
+impl Direction {
+    /// As ALTER TABLE … SET has it.
+    pub(super) fn keyword(self) -> &'static str {
+        match self {
+            Self::Unlogged => "UNLOGGED",
+            Self::Logged => "LOGGED",
+        }
+    }
+
+    /// pg_class.relpersistence of what is still to be changed.
+    pub(super) fn from(self) -> char {
+        match self {
+            Self::Unlogged => 'p',
+            Self::Logged => 'u',
+        }
+    }
+
+    /// The adjective of what is not there yet.
+    pub fn before(self) -> &'static str {
+        match self {
+            Self::Unlogged => "logged",
+            Self::Logged => "unlogged",
+        }
+    }
+
+    /// The adjective of what is there already.
+    pub fn after(self) -> &'static str {
+        match self {
+            Self::Unlogged => "unlogged",
+            Self::Logged => "logged",
+        }
+    }
+}
+
+/// Which tables and sequences of a database are to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnlogRequest {
+    /// To which persistence.
+    pub direction: Direction,
+    /// Only these schemas; all but the system's if none is named.
+    pub schemas: Vec<String>,
+    /// Tables and sequences that stay as they are, as SQL would name them: `[schema.]name`. A partitioned table stands
+    /// for its partitions.
+    pub keep: Vec<String>,
+    /// Sequences too, where the server can (PostgreSQL 15 and later).
+    pub sequences: bool,
+    /// How long each lock may be waited for.
+    pub lock_timeout: Duration,
+}
+
+impl UnlogRequest {
+    /// All tables and sequences of the database, with 10 s for each lock.
+    pub fn whole_database(direction: Direction) -> Self {
+        Self {
+            direction,
+            schemas: Vec::new(),
+            keep: Vec::new(),
+            sequences: true,
+            lock_timeout: Duration::from_secs(10),
+        }
+    }
+}
