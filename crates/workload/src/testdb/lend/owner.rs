@@ -55,7 +55,7 @@ impl Owner {
     /// If it cannot be watched: descriptors are used up, or the kernel is older than 5.3.
     pub(super) async fn exit(&self) -> io::Result<()> {
         let Some(process) = self.open()? else { return Ok(()) };
-        let watched = AsyncFd::with_interest(process, Interest::READABLE)?;
+        let watched = AsyncFd::register_with_interest(process, Interest::READABLE)?;
         watched.readable().await?.retain_ready();
         Ok(())
     }

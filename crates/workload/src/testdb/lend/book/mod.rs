@@ -60,12 +60,12 @@ pub(super) type Ticket = u64;
 /// What a template is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Recipe {
-    pub(super) from: From,
+    pub(super) from: Origin,
     pub(super) unlogged: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum From {
+pub(super) enum Origin {
     /// A script or an archive.
     File(PathBuf),
     /// A database of the server.
@@ -79,9 +79,9 @@ impl Recipe {
     pub(super) fn source(&self) -> String {
         let unlogged = if self.unlogged { ", unlogged" } else { "" };
         match &self.from {
-            From::File(path) => format!("{}{unlogged}", path.display()),
-            From::Database(name) => format!("database {name}"),
-            From::Nothing => "empty".to_owned(),
+            Origin::File(path) => format!("{}{unlogged}", path.display()),
+            Origin::Database(name) => format!("database {name}"),
+            Origin::Nothing => "empty".to_owned(),
         }
     }
 }
@@ -161,7 +161,7 @@ pub(super) enum Change {
 #[derive(Debug)]
 pub(super) enum Action {
     /// Make a template.
-    Make { template: String, recipe: Recipe },
+    Make { template: String, recipe: Recipe, tag: Tag },
     /// Copy it, and give the copy this tag and then this name.
     Copy { template: String, name: String, strategy: Strategy, tag: Tag },
     /// Write the tag of a database, then answer.
@@ -183,6 +183,8 @@ pub(super) enum Action {
 pub(super) enum Answer {
     /// A database is lent, until then.
     Lent { name: String, until: Option<Time> },
+    /// The terms of one are others now.
+    Changed { name: String, until: Option<Time> },
     /// It was taken back.
     Returned,
     /// These are gone.
@@ -430,8 +432,11 @@ impl Book {
         self.marking -= 1;
         let lent = self.lent.get(&name).map(|lent| (lent.template.clone(), lent.terms.until));
         match (marked, lent, change) {
-            (Ok(()), Some((_, until)), Change::Lend(ticket, _) | Change::Terms(ticket)) => {
+            (Ok(()), Some((_, until)), Change::Lend(ticket, _)) => {
                 self.answer(ticket, Ok(Answer::Lent { name, until }));
+            }
+            (Ok(()), Some((_, until)), Change::Terms(ticket)) => {
+                self.answer(ticket, Ok(Answer::Changed { name, until }));
             }
             // Somebody dropped the spare: the next one.
             (Err(Failed::Missing), Some((template, _)), Change::Lend(ticket, wanted)) if !self.ending => {
@@ -574,13 +579,17 @@ impl Book {
 
     /// Those that are asked for and not there. An earlier one of the same name must have gone first.
     fn make_templates(&mut self) {
-        for (name, template) in &mut self.templates {
-            let Some(recipe) = template.recipe.clone() else { continue };
+        let wanted = self.templates.iter_mut().filter_map(|(name, template)| {
+            let recipe = template.recipe.clone()?;
             let wanted = template.stage == Stage::Absent && !template.waiting.is_empty();
-            if wanted && !self.drops.has(name) {
+            (wanted && !self.drops.has(name)).then(|| {
                 template.stage = Stage::Making;
-                self.actions.push(Action::Make { template: name.clone(), recipe });
-            }
+                (name.clone(), recipe)
+            })
+        });
+        for (template, recipe) in wanted.collect::<Vec<_>>() {
+            let tag = self.template_tag(&template);
+            self.actions.push(Action::Make { template, recipe, tag });
         }
     }
 
