@@ -29,7 +29,9 @@ pub enum DumpError {
         line: u64,
     },
     /// psql would run a command there.
-    #[error("line {line}: a backslash within a statement: pg_dump writes none, and psql would take it for a command")]
+    #[error(
+        "line {line}: a backslash within a statement: pg_dump writes none, and psql would take it for a command"
+    )]
     MetaWithinStatement {
         /// Where.
         line: u64,

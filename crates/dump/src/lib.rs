@@ -11,11 +11,15 @@ mod name;
 mod parse;
 mod piece;
 mod reader;
+#[cfg(test)]
+mod reader_tests;
 mod strings;
 mod summary;
 mod survey;
 mod token;
 mod unlogger;
+#[cfg(test)]
+mod unlogger_tests;
 
 pub use error::DumpError;
 pub use name::TableName;

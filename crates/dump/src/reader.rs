@@ -157,9 +157,8 @@ impl<R: Read> Reader<R> {
     }
 
     fn error(&self, uncut: Uncut) -> DumpError {
-        let line_after = |bytes: usize| {
-            self.line + newlines(&self.buffer[self.unread.start..self.unread.start + bytes])
-        };
+        let line_after =
+            |bytes: usize| self.line + newlines(&self.buffer[self.unread.start..self.unread.start + bytes]);
         match uncut {
             Uncut::Within(within) => DumpError::EndsWithin { within, line: self.line },
             Uncut::MetaWithinStatement(at) => DumpError::MetaWithinStatement { line: line_after(at) },

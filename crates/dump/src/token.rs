@@ -60,7 +60,7 @@ pub(crate) struct Text<'a> {
     pub(crate) backslash: Backslash,
 }
 
-impl<'a> Text<'a> {
+impl Text<'_> {
     /// The text after so many bytes.
     pub(crate) fn from(self, at: usize) -> Self {
         Self { bytes: &self.bytes[at..], ..self }

@@ -145,7 +145,9 @@ impl Unlogger {
         while let Some(piece) = input.next()? {
             let bytes = piece.bytes();
             match self.look(piece)? {
-                Some(at) => [&bytes[..at], UNLOGGED, &bytes[at..]].iter().try_for_each(|part| output.write_all(part)),
+                Some(at) => {
+                    [&bytes[..at], UNLOGGED, &bytes[at..]].iter().try_for_each(|part| output.write_all(part))
+                }
                 None => output.write_all(bytes),
             }
             .map_err(DumpError::Write)?;

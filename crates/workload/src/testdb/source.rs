@@ -1,48 +1,60 @@
 //! Where SQL comes from: a file, plain or compressed, or an archive that pg_restore reads.
 
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file or standard input: plain SQL, gzip or zstd of it, or an archive of pg_dump's.
+use sha2::{Digest, Sha256};
+
+use super::archive::{self, Archive, ArchiveError};
+
+/// Of compressed bytes, read at once.
+const COMPRESSED_BUFFER: usize = 256 << 10;
+/// Enough for every magic number: that of tar stands furthest behind.
+const HEAD: usize = 512;
+/// What a directory of pg_dump's has, and a tar of its begins with.
+const CONTENTS: &str = "toc.dat";
+
+/// A file or standard input: SQL, gzip or zstd of it, or an archive of pg_dump's (custom, tar, directory).
 #[derive(Debug)]
 pub struct Source {
-    path: Option<PathBuf>,
+    place: Place,
 }
 
-impl Source {
-    /// A file, or the directory of an archive in directory format.
-    ///
-    /// # Errors
-    /// If it is not there.
-    pub fn file(path: impl Into<PathBuf>) -> Result<Self, SourceError> {
-        Ok(Self { path: Some(path.into()) })
-    }
+#[derive(Debug)]
+enum Place {
+    File(PathBuf),
+    Directory(PathBuf),
+    /// Standard input that is a file, and where it was at first.
+    StdinFile(u64),
+    Pipe,
+}
 
-    /// Standard input.
-    pub fn stdin() -> Self {
-        Self { path: None }
-    }
+/// SQL that can be read.
+pub struct Opened {
+    /// The SQL.
+    pub sql: Box<dyn Read + Send>,
+    /// What it comes out of.
+    pub form: Form,
+    /// Bytes of the file that have been read so far, where that is known.
+    pub read: Arc<AtomicU64>,
+}
 
-    /// The SQL. May be called again if [`Source::can_be_read_again`].
-    ///
-    /// # Errors
-    /// If it cannot be opened, or is nothing that can be read.
-    pub fn open(&self) -> Result<Box<dyn Read + Send>, SourceError> {
-        todo!()
-    }
-
-    /// Whether it is a file: a pipe can be read only once.
-    pub fn can_be_read_again(&self) -> bool {
-        todo!()
-    }
-
-    /// SHA-256 of the file's bytes, hexadecimal; of a directory: of its files' names and bytes.
-    ///
-    /// # Errors
-    /// If it cannot be read.
-    pub fn hash(&self) -> Result<String, SourceError> {
-        todo!()
-    }
+/// What SQL comes out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// It is SQL.
+    Plain,
+    /// gzip.
+    Gzip,
+    /// zstd.
+    Zstd,
+    /// pg_dump's own, which pg_restore reads.
+    Archive,
 }
 
 /// Why SQL cannot be had from a source.
@@ -55,6 +67,288 @@ pub enum SourceError {
         /// Which file.
         what: String,
         /// Why.
+        #[source]
         error: io::Error,
     },
+    /// It is something else.
+    #[error("{what} is no dump: {why}")]
+    NotSql {
+        /// Which file.
+        what: String,
+        /// What it is, and what can be done.
+        why: String,
+    },
+    /// pg_restore cannot be used.
+    #[error("{what} is an archive of pg_dump's: {error}")]
+    Archive {
+        /// Which file.
+        what: String,
+        /// Why.
+        #[source]
+        error: ArchiveError,
+    },
+    /// What is read once is gone.
+    #[error("standard input is no file, and can be read only once: give the dump as a file")]
+    ReadOnce,
 }
+
+impl SourceError {
+    /// Whether another request is the remedy.
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
+            Self::NotSql { .. } | Self::ReadOnce => true,
+            Self::Archive { .. } => false,
+        }
+    }
+}
+
+impl Source {
+    /// A file, or the directory of an archive in directory format.
+    ///
+    /// # Errors
+    /// If it is not there.
+    pub fn file(path: impl Into<PathBuf>) -> Result<Self, SourceError> {
+        let path = path.into();
+        let metadata = fs::metadata(&path)
+            .map_err(|error| SourceError::Io { what: path.display().to_string(), error })?;
+        let place = if metadata.is_dir() { Place::Directory(path) } else { Place::File(path) };
+        Ok(Self { place })
+    }
+
+    /// Standard input.
+    pub fn stdin() -> Self {
+        let start = stdin_file().and_then(|mut file| {
+            let is_file = file.metadata()?.is_file();
+            Ok(if is_file { Some(file.stream_position()?) } else { None })
+        });
+        Self { place: start.ok().flatten().map_or(Place::Pipe, Place::StdinFile) }
+    }
+
+    /// Whether it can be opened more than once. A pipe cannot.
+    pub fn can_be_read_again(&self) -> bool {
+        match &self.place {
+            Place::File(path) => path.is_file(),
+            Place::Directory(_) | Place::StdinFile(_) => true,
+            Place::Pipe => false,
+        }
+    }
+
+    /// Bytes of the file, if it is one.
+    pub fn size(&self) -> Option<u64> {
+        match &self.place {
+            Place::File(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len()),
+            Place::StdinFile(start) => stdin_file().ok()?.metadata().ok()?.len().checked_sub(*start),
+            Place::Directory(_) | Place::Pipe => None,
+        }
+    }
+
+    /// The SQL from its beginning.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or is no SQL. An archive that pg_restore cannot read is found out in reading.
+    pub fn open(&self) -> Result<Box<dyn Read + Send>, SourceError> {
+        self.open_watched().map(|opened| opened.sql)
+    }
+
+    /// The same, with what is known of it.
+    ///
+    /// # Errors
+    /// See [`Source::open`].
+    pub fn open_watched(&self) -> Result<Opened, SourceError> {
+        if let Place::Directory(path) = &self.place {
+            if !path.join(CONTENTS).is_file() {
+                let why = format!("a directory without {CONTENTS}, so not one of pg_dump's");
+                return Err(self.not_sql(why));
+            }
+            return self.restore(Archive::Named(path.clone()), Arc::default());
+        }
+        let file = self.open_file().map_err(|error| self.io(error))?;
+        let read = Arc::default();
+        let counted = Box::new(Counted { input: file, read: Arc::clone(&read) });
+        self.unwrap(counted, read, Form::Plain)
+    }
+
+    /// SHA-256 of the file's bytes, hexadecimal; of a directory: of its files' names, sizes and bytes.
+    ///
+    /// # Errors
+    /// If it cannot be read, or only once.
+    pub fn hash(&self) -> Result<String, SourceError> {
+        let mut hash = Sha256::new();
+        match &self.place {
+            Place::Directory(path) => hash_directory(path, &mut hash),
+            Place::File(_) | Place::StdinFile(_) if self.can_be_read_again() => {
+                self.open_file().and_then(|file| hash_bytes(file, &mut hash))
+            }
+            _ => return Err(SourceError::ReadOnce),
+        }
+        .map_err(|error| self.io(error))?;
+        Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        }))
+    }
+
+    fn open_file(&self) -> io::Result<File> {
+        match &self.place {
+            Place::File(path) | Place::Directory(path) => File::open(path),
+            Place::StdinFile(start) => {
+                let mut file = stdin_file()?;
+                file.seek(SeekFrom::Start(*start))?;
+                Ok(file)
+            }
+            Place::Pipe => stdin_file(),
+        }
+    }
+
+    /// Takes the SQL out of what it is in, which may be an archive within a compressed file.
+    fn unwrap(
+        &self,
+        mut input: Box<dyn Read + Send>,
+        read: Arc<AtomicU64>,
+        outer: Form,
+    ) -> Result<Opened, SourceError> {
+        let mut head = Vec::with_capacity(HEAD);
+        input.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|error| self.io(error))?;
+        let form = form(&head).map_err(|why| self.not_sql(why))?;
+        let input = Box::new(io::Cursor::new(head).chain(input));
+        match (form, outer) {
+            (Form::Plain, _) => Ok(Opened { sql: input, form: outer, read }),
+            (Form::Archive, Form::Plain) => {
+                let archive = match &self.place {
+                    Place::File(path) if path.is_file() => Archive::Named(path.clone()),
+                    Place::StdinFile(_) => Archive::Open(self.open_file().map_err(|error| self.io(error))?),
+                    _ => Archive::Streamed(input),
+                };
+                self.restore(archive, read)
+            }
+            (Form::Archive, _) => self.restore(Archive::Streamed(input), read),
+            (Form::Gzip, Form::Plain) => {
+                let input = BufReader::with_capacity(COMPRESSED_BUFFER, input);
+                let sql = flate2::bufread::MultiGzDecoder::new(input);
+                self.unwrap(Box::new(Decoded { sql, method: "gzip" }), read, form)
+            }
+            (Form::Zstd, Form::Plain) => {
+                let input = BufReader::with_capacity(COMPRESSED_BUFFER, input);
+                let sql = zstd::stream::read::Decoder::with_buffer(input).map_err(|error| self.io(error))?;
+                self.unwrap(Box::new(Decoded { sql, method: "zstd" }), read, form)
+            }
+            (Form::Gzip | Form::Zstd, _) => Err(self.not_sql("it is compressed twice".to_owned())),
+        }
+    }
+
+    fn restore(&self, archive: Archive, read: Arc<AtomicU64>) -> Result<Opened, SourceError> {
+        let sql = archive::restore(archive)
+            .map_err(|error| SourceError::Archive { what: self.to_string(), error })?;
+        Ok(Opened { sql: Box::new(sql), form: Form::Archive, read })
+    }
+
+    fn io(&self, error: io::Error) -> SourceError {
+        SourceError::Io { what: self.to_string(), error }
+    }
+
+    fn not_sql(&self, why: String) -> SourceError {
+        SourceError::NotSql { what: self.to_string(), why }
+    }
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.place {
+            Place::File(path) | Place::Directory(path) => path.display().fmt(f),
+            Place::StdinFile(_) | Place::Pipe => f.write_str("standard input"),
+        }
+    }
+}
+
+/// What a file is that begins so; else what it is that cannot be read.
+fn form(head: &[u8]) -> Result<Form, String> {
+    let unpack = |program: &str| Err(format!("unpack it first: {program} -dc FILE | pgrig …"));
+    match head {
+        [0x1f, 0x8b, ..] => Ok(Form::Gzip),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Ok(Form::Zstd),
+        [b'P', b'G', b'D', b'M', b'P', ..] => Ok(Form::Archive),
+        _ if head.get(257..262) == Some(b"ustar") => {
+            let is_of_pg_dump = head.starts_with(CONTENTS.as_bytes());
+            if is_of_pg_dump {
+                Ok(Form::Archive)
+            } else {
+                Err("a tar file, but not one of pg_dump's".to_owned())
+            }
+        }
+        [0x04, 0x22, 0x4d, 0x18, ..] => unpack("lz4"),
+        [b'B', b'Z', b'h', ..] => unpack("bzip2"),
+        [0xfd, b'7', b'z', b'X', b'Z', ..] => unpack("xz"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Err("it is in UTF-16, as PowerShell's > writes: use pg_dump --file, or iconv -f UTF-16 -t UTF-8"
+                .to_owned())
+        }
+        _ if head.contains(&0) => Err("it holds bytes that are no text".to_owned()),
+        _ => Ok(Form::Plain),
+    }
+}
+
+/// Standard input without the buffer that std puts before it.
+fn stdin_file() -> io::Result<File> {
+    io::stdin().as_fd().try_clone_to_owned().map(File::from)
+}
+
+fn hash_directory(path: &Path, hash: &mut Sha256) -> io::Result<()> {
+    let mut files =
+        fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+    files.sort();
+    for file in files.iter().filter(|file| file.is_file()) {
+        let name = file.file_name().unwrap_or_default().as_encoded_bytes();
+        hash.update((name.len() as u64).to_le_bytes());
+        hash.update(name);
+        let file = File::open(file)?;
+        hash.update(file.metadata()?.len().to_le_bytes());
+        hash_bytes(file, hash)?;
+    }
+    Ok(())
+}
+
+fn hash_bytes(mut input: impl Read, hash: &mut Sha256) -> io::Result<()> {
+    let mut buffer = vec![0; COMPRESSED_BUFFER];
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => hash.update(&buffer[..bytes]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Counts what is read.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.input.read(buffer)?;
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+/// Says in errors what could not be decoded.
+struct Decoded<R> {
+    sql: R,
+    method: &'static str,
+}
+
+impl<R: Read> Read for Decoded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.sql.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            kind => io::Error::new(kind, format!("the {} data are damaged or cut off: {error}", self.method)),
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

@@ -1,6 +1,7 @@
 //! The keeper's doors, and HTTP through them.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -60,18 +61,8 @@ impl Hall {
         let (office, closing) = (Arc::clone(&self.office), self.closing.subscribe());
         let mut doors = self.doors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         match door {
-            Door::Own(listener) => doors.spawn(async move {
-                let accept = async || Ok(listener.accept().await?.0);
-                admit(accept, Guest::Trusted, office, closing).await;
-            }),
-            Door::Open(listener) => doors.spawn(async move {
-                let accept = async || {
-                    let (stream, _) = listener.accept().await?;
-                    stream.set_nodelay(true)?;
-                    Ok(stream)
-                };
-                admit(accept, Guest::Anybody, office, closing).await;
-            }),
+            Door::Own(listener) => doors.spawn(admit(listener, Guest::Trusted, office, closing)),
+            Door::Open(listener) => doors.spawn(admit(listener, Guest::Anybody, office, closing)),
         };
     }
 
@@ -85,19 +76,42 @@ impl Hall {
     }
 }
 
+/// Something that connections come from.
+trait Listener: Send + Sync + 'static {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.accept().await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
 /// Lets in whoever comes, until the door closes.
-async fn admit<S>(
-    accept: impl AsyncFn() -> std::io::Result<S>,
+async fn admit(
+    listener: impl Listener,
     guest: Guest,
     office: Arc<Office>,
     mut closing: watch::Receiver<bool>,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+) {
     let mut inside = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = accept() => match accepted {
+            accepted = listener.next() => match accepted {
                 Ok(stream) => {
                     inside.spawn(attend(stream, guest, Arc::clone(&office), closing.clone()));
                 }

@@ -55,7 +55,7 @@ impl Owner {
     /// If it cannot be watched: descriptors are used up, or the kernel is older than 5.3.
     pub(super) async fn exit(&self) -> io::Result<()> {
         let Some(process) = self.open()? else { return Ok(()) };
-        let watched = AsyncFd::register_with_interest(process, Interest::READABLE)?;
+        let watched = watch(process)?;
         watched.readable().await?.retain_ready();
         Ok(())
     }
@@ -70,6 +70,11 @@ impl Owner {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+#[expect(deprecated, reason = "what replaces it is unsafe, for types that let go of their descriptor; this one does not")]
+fn watch(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(process, Interest::READABLE)
 }
 
 /// The shell whose copy, made for a command substitution, this process is. It is one if it runs the same command as

@@ -1,0 +1,346 @@
+//! Where pieces end.
+
+use std::io::{self, Read};
+
+use proptest::prelude::*;
+
+use crate::{DumpError, Piece, Reader, Within};
+
+/// A piece that outlives its reader.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Owned {
+    Between(String),
+    Statement(String),
+    CopyData(String),
+    CopyEnd(String),
+    Meta(String),
+}
+
+/// All pieces, those joined that may be cut anywhere; and the error, if one ended them.
+fn pieces<R: Read>(mut reader: Reader<R>) -> (Vec<Owned>, Option<String>) {
+    let mut pieces = Vec::new();
+    loop {
+        let piece = match reader.next() {
+            Ok(Some(piece)) => piece,
+            Ok(None) => return (pieces, None),
+            Err(error) => return (pieces, Some(error.to_string())),
+        };
+        let text = String::from_utf8_lossy(piece.bytes()).into_owned();
+        assert!(!text.is_empty(), "an empty piece after {pieces:?}");
+        match (piece, pieces.last_mut()) {
+            (Piece::Between(_), Some(Owned::Between(last)))
+            | (Piece::CopyData(_), Some(Owned::CopyData(last))) => {
+                last.push_str(&text);
+            }
+            (Piece::Between(_), _) => pieces.push(Owned::Between(text)),
+            (Piece::Statement(_), _) => pieces.push(Owned::Statement(text)),
+            (Piece::CopyData(_), _) => pieces.push(Owned::CopyData(text)),
+            (Piece::CopyEnd(_), _) => pieces.push(Owned::CopyEnd(text)),
+            (Piece::Meta(_), _) => pieces.push(Owned::Meta(text)),
+        }
+    }
+}
+
+/// The statements of a text that has no errors.
+fn statements(text: &str) -> Vec<String> {
+    let (pieces, error) = pieces(Reader::new(text.as_bytes()));
+    assert_eq!(error, None, "{text}");
+    let statements = pieces.into_iter().filter_map(|piece| match piece {
+        Owned::Statement(statement) => Some(statement),
+        _ => None,
+    });
+    statements.collect()
+}
+
+/// Asserts that each of these texts is one statement, between others.
+fn assert_single(texts: &[&str]) {
+    for text in texts {
+        let script = format!("SELECT 1;\n{text}\n-- a comment;\nSELECT 2;");
+        assert_eq!(statements(&script), ["SELECT 1;", text, "SELECT 2;"], "{text}");
+    }
+}
+
+fn error(text: &str) -> DumpError {
+    let mut reader = Reader::new(text.as_bytes());
+    loop {
+        match reader.next() {
+            Ok(Some(_)) => {}
+            Ok(None) => panic!("no error: {text}"),
+            Err(error) => return error,
+        }
+    }
+}
+
+/// What it ends within.
+fn ends_within(text: &str) -> Within {
+    match error(text) {
+        DumpError::EndsWithin { within, .. } => within,
+        error => panic!("{error}: {text}"),
+    }
+}
+
+#[test]
+fn quotes_hide_semicolons() {
+    assert_single(&[
+        "SELECT ';', 'it''s;', \"a;\"\"b;\", U&\"d;\\0061t\", U&'\\0061;', B'1;', x';', n';';",
+        "SELECT '\\';",
+        "SELECT E'\\';', e'\\\\', E'''\\';';",
+        "SELECT $$;$$, $a$;$$;$b$;$a$, $é1_$;$é1_$, a$b$, $1, 1$$;$$;",
+        "SELECT 'a'\n  -- it's; continued\n  'b;';",
+        "SELECT E'a'\n  -- it's; continued\r\n 'b\\';';",
+        "SELECT e$x, E'a' 'b;', nE';';",
+        "SELECT named, u&b, u & 'c;';",
+    ]);
+}
+
+#[test]
+fn comments_hide_everything() {
+    assert_single(&[
+        "SELECT /* ; ' \" $$ /* nested; */ ; **/ 1;",
+        "SELECT 1 -- ; ' \" $$ /*\n;",
+        "SELECT 1 --\r;",
+        "SELECT 3 - -2, 4 /2, '/*' , 5 +/* ; */ 6, 7 *-- ;\n 8;",
+    ]);
+    assert_eq!(statements("/* a; /* b; */ ; */ -- c;\n\n"), [""; 0]);
+    assert_eq!(statements("SELECT 1 -- no line end;"), ["SELECT 1 -- no line end;"]);
+}
+
+#[test]
+fn parentheses_hide_semicolons() {
+    assert_single(&[
+        "CREATE RULE r AS ON INSERT TO t DO ALSO (INSERT INTO a VALUES (1); DELETE FROM b;);",
+        "SELECT ')', (1);",
+        "SELECT 1);",
+    ]);
+}
+
+#[test]
+fn bodies_hide_semicolons() {
+    assert_single(&[
+        "CREATE FUNCTION public.f(a integer) RETURNS integer\n    LANGUAGE sql\n    BEGIN ATOMIC\n SELECT \
+         CASE WHEN (f.a > 0) THEN CASE 1 WHEN 2 THEN 3 END ELSE 4 END AS \"end\";\n SELECT 5;\nEND;",
+        "CREATE OR REPLACE PROCEDURE p() BEGIN ATOMIC END;",
+        "create function begin() returns int language sql return 1;",
+        "CREATE FUNCTION public.begin() RETURNS integer LANGUAGE sql AS $_$ BEGIN; $_$;",
+        "CREATE FUNCTION f() RETURNS TABLE(\"begin\" int) LANGUAGE sql BEGIN /* ; */ ATOMIC SELECT (SELECT 1); END;",
+        "CREATE VIEW v AS SELECT begin, atomic FROM t;",
+        "BEGIN;",
+    ]);
+}
+
+#[test]
+fn backslashes_escape_if_standard_conforming_strings_is_off() {
+    let off = "SET standard_conforming_strings = off;\n";
+    let on = "set SESSION standard_conforming_strings TO 'on';\n";
+    let script = format!(
+        "SELECT '\\';{off}SELECT '\\';', U&'\\', b'\\';{on}SELECT '\\';{off}\\connect b\nSELECT '\\';"
+    );
+    let found = statements(&script);
+    assert_eq!(found.len(), 7, "{found:?}");
+    assert_eq!(found[2], "SELECT '\\';', U&'\\', b'\\';");
+    assert_eq!(found[6], "SELECT '\\';");
+}
+
+#[test]
+fn copy_data_are_data() {
+    let data = "1\tCREATE TABLE a ();\n\\.x\n\\\\.\n \\.\n'\n\\N\t$$\n\\.\\.\n/*\n";
+    let script = format!(
+        "COPY public.t (a, b) FROM stdin;\n{data}\\.\n\n\nSELECT 1;\ncopy \"from\" from STDIN;\n\\.\n"
+    );
+    let (found, error) = pieces(Reader::new(script.as_bytes()));
+    assert_eq!(error, None);
+    assert_eq!(
+        found,
+        [
+            Owned::Statement("COPY public.t (a, b) FROM stdin;\n".to_owned()),
+            Owned::CopyData(data.to_owned()),
+            Owned::CopyEnd("\\.\n".to_owned()),
+            Owned::Between("\n\n".to_owned()),
+            Owned::Statement("SELECT 1;".to_owned()),
+            Owned::Between("\n".to_owned()),
+            Owned::Statement("copy \"from\" from STDIN;\n".to_owned()),
+            Owned::CopyEnd("\\.\n".to_owned()),
+        ]
+    );
+}
+
+#[test]
+fn copy_that_reads_elsewhere_has_no_data() {
+    assert_single(&[
+        "COPY t FROM '/tmp/stdin';",
+        "COPY t TO stdout;",
+        "COPY (SELECT 1 FROM stdin) TO STDOUT;",
+        "COPY \"stdin\" TO stdout;",
+        "CREATE TABLE copy (\"from\" stdin);",
+    ]);
+}
+
+#[test]
+fn windows_line_ends() {
+    let script = "COPY t FROM stdin;\r\n1\r\n\\.\r\n\\restrict a\r\nSELECT 1;\r\n";
+    let (found, error) = pieces(Reader::new(script.as_bytes()));
+    assert_eq!(error, None);
+    assert_eq!(found[1], Owned::CopyData("1\r\n".to_owned()));
+    assert_eq!(found[2], Owned::CopyEnd("\\.\r\n".to_owned()));
+    assert_eq!(found[3], Owned::Meta("\\restrict a\r\n".to_owned()));
+}
+
+#[test]
+fn the_last_line_end_may_be_missing() {
+    assert_eq!(statements("SELECT 1"), ["SELECT 1"]);
+    let (found, error) = pieces(Reader::new(&b"COPY t FROM stdin;\n1\n\\."[..]));
+    assert_eq!(error, None);
+    assert_eq!(found[2], Owned::CopyEnd("\\.".to_owned()));
+    let (found, error) = pieces(Reader::new(&b"\\unrestrict a"[..]));
+    assert_eq!((found, error), (vec![Owned::Meta("\\unrestrict a".to_owned())], None));
+}
+
+#[test]
+fn a_byte_order_mark_comes_before_everything() {
+    let (found, error) = pieces(Reader::new(&b"\xef\xbb\xbfSELECT 1;"[..]));
+    assert_eq!(error, None);
+    assert_eq!(found, [Owned::Between("\u{feff}".to_owned()), Owned::Statement("SELECT 1;".to_owned())]);
+}
+
+#[test]
+fn what_is_cut_off_is_told() {
+    assert_eq!(ends_within("SELECT 'a;"), Within::Literal);
+    assert_eq!(ends_within("SELECT E'a\\';"), Within::Literal);
+    assert_eq!(ends_within("SELECT \"a;"), Within::QuotedName);
+    assert_eq!(ends_within("SELECT $a$;$$;"), Within::DollarQuotes);
+    assert_eq!(ends_within("SELECT (1;"), Within::Parentheses);
+    assert_eq!(ends_within("/* /* */;"), Within::Comment);
+    assert_eq!(ends_within("CREATE FUNCTION f() BEGIN ATOMIC SELECT 1;"), Within::Body);
+    assert_eq!(ends_within("COPY t FROM stdin;\n1\n"), Within::CopyData);
+    assert_eq!(ends_within("COPY t FROM stdin;\n1\n2"), Within::CopyData);
+    assert_eq!(ends_within("COPY t FROM stdin;"), Within::CopyData);
+    let told = error("SELECT 1;\n\nSELECT '\n\n").to_string();
+    assert!(told.contains("a string that begins in or after line 3"), "{told}");
+}
+
+#[test]
+fn what_pg_dump_never_writes_is_refused() {
+    assert!(matches!(error("SELECT 1;\nSELECT 2\n\\gset\n"), DumpError::MetaWithinStatement { line: 3 }));
+    assert!(matches!(error("\n\nCOPY t FROM stdin; SELECT 2;\n\\.\n"), DumpError::AfterCopy { line: 3 }));
+}
+
+#[test]
+fn lines_are_counted() {
+    let script = "-- one\nSELECT 2;\nCOPY t FROM stdin;\n4\n5\n\\.\n\nSELECT\n8;SELECT 9;";
+    let mut reader = Reader::new(script.as_bytes());
+    let mut lines = Vec::new();
+    while let Some(piece) = reader.next().unwrap() {
+        if matches!(piece, Piece::Statement(_)) {
+            lines.push(reader.line());
+        }
+    }
+    assert_eq!(lines, [2, 3, 8, 9]);
+}
+
+/// Gives its text in parts of these lengths, again and again, and fails now and then as an interrupted read does.
+struct Trickle<'a> {
+    text: &'a [u8],
+    lengths: Vec<usize>,
+    reads: usize,
+}
+
+impl Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reads += 1;
+        let length = self.lengths[self.reads % self.lengths.len()];
+        if length == 0 {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let length = length.min(self.text.len()).min(buffer.len());
+        let (now, later) = self.text.split_at(length);
+        buffer[..length].copy_from_slice(now);
+        self.text = later;
+        Ok(length)
+    }
+}
+
+/// Parts of dumps, and what makes them hard to cut.
+const FRAGMENTS: &[&str] = &[
+    "SELECT 1;",
+    ";",
+    "\n",
+    "\r\n",
+    " ",
+    "--",
+    "-- c;\n",
+    "-",
+    "/",
+    "*",
+    "/*",
+    "*/",
+    "'",
+    "''",
+    "\"",
+    "$",
+    "$$",
+    "$a$",
+    "a$",
+    "E",
+    "E'",
+    "U&",
+    "U&\"",
+    "u&'",
+    "\\",
+    "\\.",
+    "\\.\n",
+    "\n\\.\r\n",
+    "\n\\.\n",
+    "\\.x\n",
+    "(",
+    ")",
+    "CREATE ",
+    "FUNCTION ",
+    "OR REPLACE ",
+    "BEGIN ",
+    "ATOMIC ",
+    "CASE ",
+    "END",
+    "COPY t FROM stdin;\n",
+    "COPY t ",
+    "FROM ",
+    "stdin",
+    "SET standard_conforming_strings = off;",
+    "\\connect b\n",
+    "1\t2\n",
+    "é",
+    "x'",
+    "\u{feff}",
+    "12",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Nothing is lost, and how the bytes arrive changes nothing.
+    #[test]
+    fn pieces_do_not_depend_on_how_the_bytes_arrive(
+        parts in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..40),
+        lengths in prop::collection::vec(0_usize..9, 1..5),
+        buffer in 1_usize..64,
+    ) {
+        let text = parts.concat();
+        let mut lengths = lengths;
+        lengths.push(1);
+        let whole = pieces(Reader::new(text.as_bytes()));
+        let trickle = Trickle { text: text.as_bytes(), lengths, reads: 0 };
+        let trickled = pieces(Reader::with_buffer(trickle, buffer));
+        let told = |error: &Option<String>| error.as_ref().map(|error| error.split(" line").next().unwrap().to_owned());
+        prop_assert_eq!(&whole.0, &trickled.0);
+        prop_assert_eq!(told(&whole.1), told(&trickled.1));
+        let joined = whole.0.iter().map(|piece| match piece {
+            Owned::Between(text) | Owned::Statement(text) | Owned::CopyData(text) | Owned::CopyEnd(text)
+            | Owned::Meta(text) => text.as_str(),
+        });
+        let joined = joined.collect::<String>();
+        if whole.1.is_none() {
+            prop_assert_eq!(joined, text);
+        } else {
+            prop_assert!(text.starts_with(&joined));
+        }
+    }
+}

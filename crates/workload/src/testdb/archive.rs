@@ -1,0 +1,178 @@
+//! pg_dump's archives, which pg_restore turns into SQL.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+
+/// Most of what pg_restore says that is told, bytes.
+const TOLD: u64 = 4096;
+/// Of an archive that is passed on to pg_restore, at once.
+const PASSED_ON: usize = 256 << 10;
+
+/// Where an archive is.
+pub(crate) enum Archive {
+    /// A file or directory.
+    Named(PathBuf),
+    /// An open file, at the archive's beginning.
+    Open(File),
+    /// Not in a file by itself.
+    Streamed(Box<dyn Read + Send>),
+}
+
+/// Why pg_restore does not give the SQL.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// It is not there.
+    #[error(
+        "reading it needs pg_restore ({0}): install PostgreSQL's client programs (Debian: postgresql-client), or make a \
+         plain dump with pg_dump --format plain"
+    )]
+    Missing(#[source] io::Error),
+    /// It cannot be run.
+    #[error("pg_restore cannot be run: {0}")]
+    Run(#[source] io::Error),
+    /// It failed, or was killed.
+    #[error("{program} failed ({status}): {told}{remedy}")]
+    Failed {
+        /// Its name and version.
+        program: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// What it said.
+        told: String,
+        /// What can be done, if that is known.
+        remedy: &'static str,
+    },
+}
+
+/// Runs pg_restore, which writes the archive's SQL.
+pub(crate) fn restore(archive: Archive) -> Result<Restoring, ArchiveError> {
+    let program = version()?;
+    let mut command = Command::new("pg_restore");
+    command.arg("--file=-").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let input = match archive {
+        Archive::Named(path) => {
+            command.arg("--").arg(path).stdin(Stdio::null());
+            None
+        }
+        Archive::Open(file) => {
+            command.stdin(file);
+            None
+        }
+        Archive::Streamed(input) => {
+            command.stdin(Stdio::piped());
+            Some(input)
+        }
+    };
+    let mut child = command.spawn().map_err(ArchiveError::Run)?;
+    let feeder =
+        input.zip(child.stdin.take()).map(|(input, stdin)| std::thread::spawn(|| feed(input, stdin)));
+    let stderr = child.stderr.take();
+    let told = std::thread::spawn(|| stderr.map(listen).unwrap_or_default());
+    let Some(sql) = child.stdout.take() else {
+        return Err(ArchiveError::Run(io::ErrorKind::BrokenPipe.into()));
+    };
+    Ok(Restoring { program, sql, running: Some(Running { child, feeder, told }) })
+}
+
+/// pg_restore's name and version. Before 12 `--file=-` was a file of that name.
+fn version() -> Result<String, ArchiveError> {
+    let output = Command::new("pg_restore").arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ArchiveError::Missing(error),
+        _ => ArchiveError::Run(error),
+    })?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let major = text
+        .split(|character: char| !character.is_ascii_digit())
+        .find_map(|digits| digits.parse::<u32>().ok());
+    if !output.status.success() || major.is_none_or(|major| major < 12) {
+        let error = format!("{text}: 12 or later is needed");
+        return Err(ArchiveError::Run(io::Error::new(io::ErrorKind::Unsupported, error)));
+    }
+    Ok(text)
+}
+
+fn feed(mut input: Box<dyn Read + Send>, mut stdin: std::process::ChildStdin) -> io::Result<()> {
+    let mut buffer = vec![0; PASSED_ON];
+    loop {
+        let bytes = match input.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        match io::Write::write_all(&mut stdin, &buffer[..bytes]) {
+            // It has ended, and will say why.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+            written => written?,
+        }
+    }
+}
+
+/// What it says, up to some length; all is read, so that it never waits for us.
+fn listen(mut stderr: impl Read) -> String {
+    let mut told = Vec::new();
+    // What cannot be read cannot be told.
+    let _ = stderr.by_ref().take(TOLD).read_to_end(&mut told);
+    let _ = io::copy(&mut stderr, &mut io::sink());
+    String::from_utf8_lossy(&told).trim().to_owned()
+}
+
+/// The SQL that pg_restore writes. Reading to its end shows whether that is all of it.
+pub(crate) struct Restoring {
+    program: String,
+    sql: ChildStdout,
+    /// None once its end is known.
+    running: Option<Running>,
+}
+
+struct Running {
+    child: Child,
+    /// Passes the archive on.
+    feeder: Option<JoinHandle<io::Result<()>>>,
+    told: JoinHandle<String>,
+}
+
+impl Read for Restoring {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let bytes = self.sql.read(buffer)?;
+        if bytes == 0 && !buffer.is_empty() {
+            self.end()?;
+        }
+        Ok(bytes)
+    }
+}
+
+impl Restoring {
+    fn end(&mut self) -> io::Result<()> {
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        let status = running.child.wait()?;
+        let fed = running.feeder.map_or(Ok(()), |feeder| feeder.join().unwrap_or(Ok(())));
+        let told = running.told.join().unwrap_or_default();
+        fed?;
+        if status.success() {
+            return Ok(());
+        }
+        let is_too_new = told.contains("unsupported version");
+        let remedy = if is_too_new {
+            "; the archive is of a newer pg_dump: put client programs as new as that first in PATH"
+        } else {
+            ""
+        };
+        Err(io::Error::other(ArchiveError::Failed { program: self.program.clone(), status, told, remedy }))
+    }
+}
+
+impl Drop for Restoring {
+    /// Nobody reads it any more.
+    fn drop(&mut self) {
+        if let Some(mut running) = self.running.take() {
+            let _ = running.child.kill();
+            let _ = running.child.wait();
+        }
+    }
+}
