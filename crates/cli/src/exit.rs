@@ -8,6 +8,7 @@ use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
+use workload::testdb::unlog::UnlogError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
 
@@ -73,6 +74,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(MicroError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
+    if let Some(UnlogError::Interrupted) = error.downcast_ref() {
+        return INTERRUPTED;
+    }
     match error.downcast_ref() {
         Some(Unhappy::Missed(_)) => return MISSED,
         Some(Unhappy::Lost(_)) => return FAILED,
@@ -91,6 +95,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
         || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
+        || error.downcast_ref::<UnlogError>().is_some_and(UnlogError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::args::ServerChoice;
+use crate::duration::Length;
 
 /// Make tables unlogged: in a live database, or in a dump on its way.
 ///
@@ -44,6 +45,10 @@ pub(crate) struct UnlogArgs {
     /// Print the statements, and run none (live only)
     #[arg(long)]
     pub(crate) dry_run: bool,
+
+    /// Wait so long for each lock that others hold, then give up with nothing changed (live only) [default: 10s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) lock_timeout: Option<Length>,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -5,6 +5,8 @@ mod lend;
 mod unlog;
 mod unlog_dump;
 mod unlog_live;
+mod unlog_live_text;
+mod unlog_progress;
 
 use crate::args::{TestdbAction, TestdbArgs};
 use crate::printer::Printer;

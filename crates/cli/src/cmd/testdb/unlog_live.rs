@@ -1,9 +1,72 @@
-//! `pgrig testdb unlog` of a live database.
+//! `pgrig testdb unlog` of a live database: request → plan → one transaction → table.
 
+use tokio::runtime::Builder;
+use workload::testdb::unlog::{Direction, UnlogRequest, apply, plan};
+
+use super::unlog_live_text;
+use super::unlog_progress::UnlogProgress;
 use crate::args::UnlogArgs;
+use crate::cmd::fill::on_server;
+use crate::exit::Usage;
+use crate::interrupt::interrupted;
 use crate::printer::Printer;
+use crate::target::Chosen;
 
-/// To be written.
-pub(crate) fn run(_arguments: &UnlogArgs, _printer: &Printer) -> anyhow::Result<()> {
-    anyhow::bail!("to be written")
+/// Changes the database that the arguments name.
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+    refuse_dump(arguments)?;
+    let request = request(arguments);
+    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+        Box::pin(unlog(arguments, &request, chosen, printer)).await
+    })
+}
+
+/// What only a dump has.
+fn refuse_dump(arguments: &UnlogArgs) -> Result<(), Usage> {
+    let given = [
+        ("FILE", arguments.file.is_some()),
+        ("--output", arguments.output.is_some()),
+        ("--compress", arguments.compress.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(Usage(format!(
+            "{name} means a dump, and a server is named too, which means its live database: give one or the other"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn request(arguments: &UnlogArgs) -> UnlogRequest {
+    let direction = if arguments.back { Direction::Logged } else { Direction::Unlogged };
+    let whole = UnlogRequest::whole_database(direction);
+    UnlogRequest {
+        schemas: arguments.schema.clone(),
+        keep: arguments.keep.clone(),
+        sequences: !arguments.no_sequences,
+        lock_timeout: arguments.lock_timeout.map_or(whole.lock_timeout, |length| length.0),
+        ..whole
+    }
+}
+
+async fn unlog(
+    arguments: &UnlogArgs,
+    request: &UnlogRequest,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    chosen.connect(printer).await?.close().await;
+    let target = &chosen.target;
+    let plan = plan(target, request).await?;
+    if arguments.dry_run {
+        return Ok(printer.result(unlog_live_text::script(&plan).trim_end())?);
+    }
+    printer.say(unlog_live_text::plan(&plan, target.dbname()));
+    if plan.is_empty() {
+        return Ok(printer.result(unlog_live_text::nothing_to_do(&plan, target.dbname()))?);
+    }
+    let progress = UnlogProgress::new(&plan, printer);
+    let done = apply(target, &plan, &progress, interrupted(printer)).await;
+    let times = progress.finish();
+    printer.result(unlog_live_text::done(&plan, &done?, &times, target.dbname()))?;
+    Ok(())
 }

@@ -11,7 +11,7 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use dump::{Options, Sequences, Survey, Unlogger};
+use dump::{Options, Sequences, Summary, Survey, Unlogger};
 use futures_util::SinkExt;
 use tokio_postgres::error::Severity;
 
@@ -42,6 +42,8 @@ pub struct Loaded {
     pub warnings: u64,
     /// Settings of the script that this server does not know: its pg_dump is of a later release.
     pub unknown_settings: Vec<String>,
+    /// What was made unlogged on its way, if that was wanted.
+    pub unlogged: Option<Summary>,
     /// From connecting to the last commit on disk.
     pub took: Duration,
 }
@@ -64,6 +66,7 @@ pub async fn load(target: &Target, source: &Source, as_unlogged: bool) -> Result
         match part {
             Part::Statement(text) => statement(&session, text, &mut loaded).await?,
             Part::Copy(text) => copy(&session, text, &mut parts, &mut loaded).await?,
+            Part::Unlogged(summary) => loaded.unlogged = Some(summary),
             Part::Data(_) | Part::End => unreachable!("data come after their COPY"),
         }
         count_notices(&session.connection, &mut loaded);

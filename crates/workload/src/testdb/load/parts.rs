@@ -1,10 +1,9 @@
 //! A script as it is run: read by a thread, a few parts ahead of the server.
 
-use std::borrow::Cow;
 use std::thread;
 
 use bytes::Bytes;
-use dump::{Piece, Reader, Unlogger};
+use dump::{Piece, Reader, Summary, Unlogger};
 use tokio::sync::{mpsc, oneshot};
 
 use super::error::LoadError;
@@ -12,8 +11,6 @@ use crate::testdb::source::Source;
 
 /// Parts that are read ahead; each takes as much as the reader's buffer or its statement.
 const AHEAD: usize = 8;
-/// What [`dump::Unlogger`] inserts.
-const UNLOGGED: &[u8] = b"UNLOGGED ";
 /// Commands of psql's that mean nothing here: a dump made with them is safe from its own data, which are never read
 /// as commands here (pg_dump's documentation, --restrict-key).
 const HARMLESS: [&str; 2] = ["\\restrict", "\\unrestrict"];
@@ -28,6 +25,8 @@ pub(super) enum Part {
     Data(Bytes),
     /// All data were there.
     End,
+    /// The last part of a script that was made unlogged: what became of it.
+    Unlogged(Summary),
 }
 
 /// A statement and where it stands.
@@ -39,6 +38,11 @@ pub(super) struct Text {
 }
 
 impl Text {
+    fn new(bytes: Vec<u8>, line: u64) -> Result<Self, LoadError> {
+        let sql = String::from_utf8(bytes).map_err(|_| LoadError::NotUtf8 { line })?;
+        Ok(Self { sql, line })
+    }
+
     /// Its beginning, on one line.
     pub(super) fn excerpt(&self) -> String {
         const LONGEST: usize = 120;
@@ -109,39 +113,47 @@ fn send_all(
     mut unlogger: Option<Unlogger>,
     sender: &mpsc::Sender<Result<Part, LoadError>>,
 ) -> Result<(), LoadError> {
+    // What follows a statement says whether it is a COPY.
+    let mut held = None;
     while let Some(piece) = reader.next()? {
         let insert_at = unlogger.as_mut().map(|unlogger| unlogger.look(piece)).transpose()?.flatten();
-        let is_copy = piece.is_copy_from_stdin();
-        let part = match piece {
-            Piece::Between(_) => continue,
-            Piece::Statement(bytes) => {
-                let bytes = insert_at.map_or(Cow::Borrowed(bytes), |at| Cow::Owned(with_unlogged(bytes, at)));
-                let sql = String::from_utf8(bytes.into_owned());
-                let text = Text {
-                    sql: sql.map_err(|_| LoadError::NotUtf8 { line: reader.line() })?,
-                    line: reader.line(),
-                };
-                if is_copy { Part::Copy(text) } else { Part::Statement(text) }
-            }
-            Piece::CopyData(bytes) => Part::Data(Bytes::copy_from_slice(bytes)),
-            Piece::CopyEnd(_) => Part::End,
-            Piece::Meta(bytes) => {
-                let command = String::from_utf8_lossy(bytes);
-                let command = command.split_whitespace().next().unwrap_or("\\").to_owned();
-                if !HARMLESS.contains(&command.as_str()) {
-                    return Err(LoadError::Command { command, line: reader.line() });
-                }
-                continue;
-            }
+        let after = match piece {
+            Piece::CopyData(bytes) => Some(Part::Data(Bytes::copy_from_slice(bytes))),
+            Piece::CopyEnd(_) => Some(Part::End),
+            Piece::Between(_) | Piece::Statement(_) | Piece::Meta(_) => None,
         };
+        let is_copy = after.is_some();
+        let before = held.take().map(|text| if is_copy { Part::Copy(text) } else { Part::Statement(text) });
+        for part in before.into_iter().chain(after) {
+            if sender.blocking_send(Ok(part)).is_err() {
+                return Ok(());
+            }
+        }
+        match piece {
+            Piece::Statement(bytes) => {
+                let bytes = match insert_at {
+                    None => bytes.to_vec(),
+                    Some(at) => [&bytes[..at], dump::UNLOGGED, &bytes[at..]].concat(),
+                };
+                held = Some(Text::new(bytes, reader.line())?);
+            }
+            Piece::Meta(bytes) => {
+                let command = String::from_utf8_lossy(bytes).into_owned();
+                refuse_command(&command, reader.line())?;
+            }
+            Piece::Between(_) | Piece::CopyData(_) | Piece::CopyEnd(_) => {}
+        }
+    }
+    let unlogged = unlogger.map(Unlogger::finish).transpose()?;
+    for part in held.map(Part::Statement).into_iter().chain(unlogged.map(Part::Unlogged)) {
         if sender.blocking_send(Ok(part)).is_err() {
-            return Ok(());
+            break;
         }
     }
     Ok(())
 }
 
-fn with_unlogged(statement: &[u8], at: usize) -> Vec<u8> {
-    let (before, after) = statement.split_at(at);
-    [before, UNLOGGED, after].concat()
+fn refuse_command(text: &str, line: u64) -> Result<(), LoadError> {
+    let command = text.split_whitespace().next().unwrap_or("\\").to_owned();
+    if HARMLESS.contains(&command.as_str()) { Ok(()) } else { Err(LoadError::Command { command, line }) }
 }
