@@ -8,6 +8,7 @@ use workload::blockio::BlockioError;
 use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
+use workload::testdb::bench::BenchError;
 use workload::testdb::unlog::UnlogError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
@@ -86,7 +87,9 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(TpsError::Interrupted) = error.downcast_ref() {
         return INTERRUPTED;
     }
-    if error.downcast_ref().is_some_and(MatrixError::is_interrupt) {
+    if error.downcast_ref().is_some_and(MatrixError::is_interrupt)
+        || error.downcast_ref().is_some_and(BenchError::is_interrupt)
+    {
         return INTERRUPTED;
     }
     let wrong = error.is::<Usage>()
@@ -96,6 +99,7 @@ fn code(error: &anyhow::Error) -> u8 {
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
         || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
         || error.downcast_ref::<UnlogError>().is_some_and(UnlogError::is_usage)
+        || error.downcast_ref::<BenchError>().is_some_and(BenchError::is_usage)
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }

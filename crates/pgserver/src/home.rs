@@ -7,7 +7,7 @@ use crate::{Error, Result};
 use nix::unistd::{Uid, User};
 use std::env;
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Root's home, and what lies below it when root's PGRIG_HOME cannot hold a server.
@@ -69,6 +69,22 @@ impl Home {
     pub fn with_postgresql_cache(mut self, dir: &Path) -> Self {
         self.cache = Some(canonical(dir));
         self
+    }
+
+    /// A second home in the directory `parent`, which may be everybody's: always the same one for this home, with its
+    /// fetched binaries. For servers that end with their home. Makes nothing.
+    ///
+    /// # Errors
+    /// If its path is no path for a home, or somebody else has been there first.
+    pub fn twin(&self, parent: &Path) -> Result<Self> {
+        let root = parent.join(format!("pgrig-{}", path_hash(&self.root)));
+        if let Ok(found) = fs::symlink_metadata(&root)
+            && (!found.is_dir() || found.uid() != Uid::effective().as_raw())
+        {
+            return Err(Error::Home(format!("{} is not a directory of yours", root.display())));
+        }
+        let twin = Self::at(&root)?.with_postgresql_cache(&self.postgresql_dir());
+        Ok(Self { fetch: self.fetch, ..twin })
     }
 
     /// Never uses the network: what is not there already is an error.

@@ -87,17 +87,15 @@ mod tests {
     fn a_socket_is_a_parameter() {
         let target = Target::unix("/run/a b", 5433, "al ice", "tests");
         assert_eq!(target.url(), "postgresql://al%20ice@/tests?host=%2Frun%2Fa%20b&port=5433");
-        let variables = [("PGHOST", "/run/a b"), ("PGPORT", "5433"), ("PGUSER", "al ice"), ("PGDATABASE", "tests")];
+        let variables =
+            [("PGHOST", "/run/a b"), ("PGPORT", "5433"), ("PGUSER", "al ice"), ("PGDATABASE", "tests")];
         assert_eq!(target.variables(), variables.map(|(name, value)| (name, value.to_owned())));
     }
 
     #[test]
     fn a_password_is_in_both() {
         let target = Target::tcp("db.example", 5432, "alice", "ü").with_password("p@ss:w/rd");
-        assert_eq!(
-            target.url(),
-            "postgresql://alice:p%40ss%3Aw%2Frd@db.example:5432/%C3%BC?sslmode=disable"
-        );
+        assert_eq!(target.url(), "postgresql://alice:p%40ss%3Aw%2Frd@db.example:5432/%C3%BC?sslmode=disable");
         assert!(target.variables().contains(&("PGPASSWORD", "p@ss:w/rd".to_owned())));
         let target = Target::tcp("::1", 5432, "alice", "x");
         assert!(target.url().contains("@[::1]:5432/x"), "{}", target.url());

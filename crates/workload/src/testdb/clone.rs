@@ -221,11 +221,11 @@ async fn sessions(session: &Session, database: &str) -> Result<String, ConnectEr
             format!("server process {pid} ({role}{application})")
         })
         .collect();
-    Ok(match described.is_empty() {
-        false => described.join(", "),
+    if described.is_empty() {
         // CountOtherDBBackends (procarray.c) also counts these, and waits 5 s for both.
-        true => "a prepared transaction (pg_prepared_xacts), or a session that has ended since".to_owned(),
-    })
+        return Ok("a prepared transaction (pg_prepared_xacts), or a session that has ended since".to_owned());
+    }
+    Ok(described.join(", "))
 }
 
 /// What each strategy takes for one template.

@@ -1,12 +1,190 @@
 //! Arguments of `pgrig testdb bench`.
 
+use std::ffi::OsString;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
 use clap::Args;
+use pgserver::Profile;
+use script::Source;
+use workload::connect::ConnectOptions;
+use workload::testdb::bench::{TestCommand, Variant};
+use workload::tps::{Connecting, Length, Protocol, Request};
 
-use crate::args::ServerChoice;
+use crate::args::{ServerChoice, share};
+use crate::duration::seconds;
+use crate::exit::Usage;
 
-/// To be written
+/// Which way of preparing the database makes your test command faster, measured.
+///
+/// COMMAND is run on a fresh database for each trial, prepared in each of several ways, in rounds of balanced order. It
+/// finds the database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. Several words are run as
+/// they are; one word with blanks in it is a script for sh -c.
 #[derive(Debug, Args)]
+#[command(after_help = "Ways, joined by +:\n  \
+    normal      what you have: nothing is done about speed; all others are compared with it\n  \
+    unlogged    the tables are unlogged: a crash of the server empties them\n  \
+    dangerous   fsync, full_page_writes and synchronous_commit are off: a crash of the machine may cost\n              \
+    the whole cluster\n  \
+    template    the database is a copy of a template, made in the fastest way that the server has\n  \
+    tmpfs       the server's data are in memory: they end with the machine\n\n\
+    Examples:\n  \
+    pgrig testdb bench --schema-file schema.sql -- pytest -q\n  \
+    pgrig testdb bench --dump shop.dump -- npm test\n  \
+    pgrig testdb bench -d template_db --variants template,unlogged+template -- ./run-tests\n  \
+    pgrig testdb bench --schema-file schema.sql -- 'cd api && make test'\n  \
+    pgrig testdb bench --dump pgbench.sql --tps tpcb-like")]
 pub(crate) struct BenchArgs {
+    /// Your test command, after --
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
+    pub(crate) command: Vec<OsString>,
+
+    /// What each database holds: a script of SQL
+    #[arg(long, value_name = "FILE", conflicts_with = "dump")]
+    pub(crate) schema_file: Option<PathBuf>,
+
+    /// What each database holds: a dump of pg_dump's, plain, gzip, zstd, or an archive (with pg_restore)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dump: Option<PathBuf>,
+
+    /// Ways to compare with normal, separated by commas
+    /// [default: unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs, as far as possible]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) variants: Vec<Variant>,
+
+    /// Rounds that count, each with one trial of each way; with fewer than 6 nothing is proved
+    #[arg(long, value_name = "N", default_value = "6")]
+    pub(crate) trials: NonZeroUsize,
+
+    /// Leave out the first round, which does not count
+    #[arg(long)]
+    pub(crate) no_warm_up: bool,
+
+    /// The least difference that matters
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+    pub(crate) threshold: f64,
+
+    /// The seed of the order of trials
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Show what the command writes, instead of keeping it in a log
+    #[arg(long)]
+    pub(crate) show_output: bool,
+
+    /// Measure with a script of pgbench's instead of a command: a file, or a built-in one by its name
+    #[arg(long, value_name = "SCRIPT", help_heading = "Transactions")]
+    pub(crate) tps: Option<String>,
+
+    /// Connections, one number or several
+    #[arg(
+        short,
+        long = "client",
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "1,2,3",
+        requires = "tps",
+        help_heading = "Transactions"
+    )]
+    pub(crate) client: Vec<NonZeroU32>,
+
+    /// How long each trial takes
+    #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, requires = "tps",
+          help_heading = "Transactions")]
+    pub(crate) time: Duration,
+
+    /// Turn off fsync even where the server is not pgrig's own: a crash meanwhile may cost every database of that
+    /// cluster
+    #[arg(long)]
+    pub(crate) allow_dangerous_settings: bool,
+
+    /// Write the run document here; - is standard output, and then results for people go to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+
     #[command(flatten)]
     pub(crate) server: ServerChoice,
+}
+
+/// The instance that is used where no server is named.
+pub(crate) const INSTANCE: &str = "testdb-bench";
+
+impl BenchArgs {
+    /// The command, which must be there to be run; none with --tps.
+    ///
+    /// # Errors
+    /// If there is no such program.
+    pub(crate) fn test_command(&self) -> Result<Option<TestCommand>, Usage> {
+        if self.tps.is_some() {
+            return Ok(None);
+        }
+        TestCommand::new(&self.command).map(Some).map_err(Usage)
+    }
+
+    /// What --tps runs; none without it.
+    ///
+    /// # Errors
+    /// If there is no such script.
+    pub(crate) fn transactions(&self) -> Result<Option<Request>, Usage> {
+        let Some(script) = &self.tps else { return Ok(None) };
+        let source = match std::fs::read_to_string(script) {
+            Ok(text) => Source::file(script, text, 1),
+            // A name that is no file is one of pgbench's.
+            Err(unread) => Source::builtin(script).map_err(|_| {
+                Usage(format!(
+                    "--tps {script}: it is no built-in script, and cannot be read as a file: {unread}"
+                ))
+            })?,
+        };
+        Ok(Some(Request {
+            sources: vec![source],
+            definitions: Vec::new(),
+            clients: 1,
+            jobs: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            length: Length::Time(self.time),
+            rate: None,
+            latency_limit: None,
+            protocol: Protocol::Simple,
+            connecting: Connecting::Once,
+            vacuum: true,
+            max_tries: 1,
+            warmup: Duration::ZERO,
+            ramp: Duration::ZERO,
+            seed: self.seed(),
+            scale: None,
+            statements: false,
+        }))
+    }
+
+    /// The script that the databases are made with.
+    pub(crate) fn script(&self) -> Option<&PathBuf> {
+        self.schema_file.as_ref().or(self.dump.as_ref())
+    }
+
+    /// The seed, or always the same one: what is measured does not hang on it.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// The server. Where none is named, it is an instance for this alone, as PostgreSQL is by default.
+    pub(crate) fn server(&self) -> ServerChoice {
+        let mut server = self.server.clone();
+        let env = |name: &str| std::env::var(name).ok();
+        let options = ConnectOptions {
+            dbname: server.dbname.clone(),
+            host: server.host.clone(),
+            port: server.port.clone(),
+            user: server.username.clone(),
+        };
+        let named = options.names_a_server(&|_| None);
+        if !named
+            && (server.embedded.any() || !options.names_a_server(&env))
+            && server.embedded.instance.is_none()
+        {
+            server.embedded.instance = Some(INSTANCE.to_owned());
+            server.embedded.profile.get_or_insert(Profile::Stock);
+        }
+        server
+    }
 }

@@ -6,7 +6,7 @@ mod unlog;
 
 use clap::{Args, Subcommand};
 
-pub(crate) use bench::BenchArgs;
+pub(crate) use bench::{BenchArgs, INSTANCE};
 pub(crate) use lend::{DropArgs, ListArgs, NewArgs, ServeArgs};
 pub(crate) use unlog::{Compress, UnlogArgs};
 
@@ -20,7 +20,10 @@ pub(crate) struct TestdbArgs {
 impl TestdbArgs {
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
-        false
+        match &self.action {
+            TestdbAction::Bench(bench) => bench.json.as_deref() == Some("-"),
+            _ => false,
+        }
     }
 }
 

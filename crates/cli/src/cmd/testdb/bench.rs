@@ -1,9 +1,264 @@
-//! `pgrig testdb bench`.
+//! `pgrig testdb bench`: request → trials → run document, table, and what to use.
 
+use std::time::{Duration, Instant};
+
+use measure::{Environment, FORMAT_VERSION, Note, Run, Status};
+use pgserver::{Home, Major, Spec};
+use serde_json::json;
+use tokio::runtime::Builder;
+use workload::fill::DataDirectory;
+use workload::surroundings::Surroundings;
+use workload::testdb::bench::{
+    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Content, Done, Failure, Output, Site,
+    Work,
+};
+use workload::testdb::source::Source;
+use workload::tps::Plan;
+
+use super::bench_memory::Memory;
+use super::bench_results::Results;
+use super::bench_text;
 use crate::args::BenchArgs;
+use crate::cmd::fill::on_server;
+use crate::interrupt::interrupted;
 use crate::printer::Printer;
+use crate::recovery::journals;
+use crate::runs::{RunFile, identify};
+use crate::target::{self, Chosen};
 
-/// To be written.
-pub(crate) fn run(_arguments: &BenchArgs, _printer: &Printer) -> anyhow::Result<()> {
-    anyhow::bail!("to be written")
+/// Measures on the server that the arguments name.
+pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> anyhow::Result<()> {
+    arguments.test_command()?;
+    if let Some(request) = arguments.transactions()? {
+        Plan::parse(request)?;
+    }
+    let source = arguments.script().map(Source::file).transpose().map_err(BenchError::from)?;
+    Memory::clear(&Home::locate()?, printer);
+    // Starting and stopping the server in memory blocks one thread.
+    on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+        Box::pin(measure(arguments, source, home, chosen, printer)).await
+    })
+}
+
+async fn measure(
+    arguments: &BenchArgs,
+    source: Option<Source>,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let environment = surroundings(chosen, printer).await?;
+    let (id, started_at) = identify("testdb-bench");
+    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let log = file.path().with_extension("log");
+    let request = request(arguments, source, chosen, &log)?;
+    let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
+    let is_own = chosen.ground().is_own;
+    let journals = journals(home);
+    let site = Site {
+        target: &chosen.target,
+        place: chosen.place(),
+        journals: &journals,
+        is_own,
+        tmpfs: match is_own {
+            true => Ok(&memory),
+            false => Err("the server is not pgrig's own, so its data stay where they are".to_owned()),
+        },
+    };
+    let missing = bench::check(&site, &request).await?;
+    if !is_own && request.allow_dangerous {
+        printer.danger(
+            "DANGEROUS, until this has ended: fsync and full_page_writes are off at times; a crash of the machine may \
+             corrupt EVERY database of that cluster beyond repair",
+        );
+    }
+    let run = Run {
+        format_version: FORMAT_VERSION,
+        id,
+        verb: "testdb-bench".to_owned(),
+        started_at,
+        status: Status::Unfinished,
+        request: document(arguments, &request)?,
+        plan: json!(null),
+        environment,
+        trials: Vec::new(),
+        notes: Vec::new(),
+    };
+    file.save(&run)?;
+    let mut recorder = Recorder::new(run, &file, arguments, printer);
+    let result = Box::pin(bench::run(&site, &request, missing, &mut recorder, interrupted(printer))).await;
+    let destroyed = tokio::task::block_in_place(|| memory.destroy());
+    let Recorder { mut run, results, unsaved, .. } = recorder;
+    run.status = match &result {
+        Ok(()) => Status::Done,
+        Err(error) if error.is_interrupt() => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    run.notes.extend(result.iter().err().map(|error| Note { text: error.to_string() }));
+    let saved = file.finish(&run).and(unsaved.map_or(Ok(()), Err));
+    // What is there is told, however it ended.
+    if let Some(results) = results.filter(|_| !run.trials.is_empty()) {
+        printer.result(bench_text::results(&results, &run.environment))?;
+        if result.is_ok() {
+            printer.result(bench_text::advice(&results, arguments, chosen))?;
+        }
+    }
+    printer.say(format!("\nrun document: {}", file.path().display()));
+    if log.exists() {
+        printer.say(format!("what the command wrote: {}", log.display()));
+    }
+    result?;
+    saved?;
+    destroyed
+}
+
+async fn surroundings(chosen: &Chosen, printer: &Printer) -> anyhow::Result<Environment> {
+    let connection = chosen.connect(printer).await?;
+    let own = match chosen.data_directory(None)? {
+        DataDirectory::Own(directory) => Some(directory),
+        DataDirectory::Named(_) | DataDirectory::Asked => None,
+    };
+    let environment = Surroundings::of(&connection, own).await?.environment;
+    // It may be the template, which nobody may be connected to.
+    connection.close().await;
+    Ok(environment)
+}
+
+fn request(
+    arguments: &BenchArgs,
+    source: Option<Source>,
+    chosen: &Chosen,
+    log: &std::path::Path,
+) -> anyhow::Result<BenchRequest> {
+    let content = match source {
+        Some(source) if !source.can_be_read_again() => return Err(BenchError::ReadOnce.into()),
+        Some(source) => Content::Script(source),
+        None if chosen.ground().is_own => Content::Empty,
+        None => Content::Database(chosen.target.dbname().to_owned()),
+    };
+    let work = match (arguments.test_command()?, arguments.transactions()?) {
+        (_, Some(request)) => {
+            let clients = arguments.client.iter().map(|clients| clients.get() as usize);
+            Work::Tps(Box::new(request), clients.collect())
+        }
+        (Some(command), None) => {
+            Work::Command(command, Output { path: log.to_owned(), is_shown: arguments.show_output })
+        }
+        (None, None) => unreachable!("clap wants a command or --tps"),
+    };
+    Ok(BenchRequest {
+        content,
+        work,
+        variants: Some(arguments.variants.clone()).filter(|variants| !variants.is_empty()),
+        trials: arguments.trials.get(),
+        warm_up: !arguments.no_warm_up,
+        seed: arguments.seed(),
+        allow_dangerous: arguments.allow_dangerous_settings,
+    })
+}
+
+/// The run document's `request`.
+fn document(arguments: &BenchArgs, request: &BenchRequest) -> anyhow::Result<serde_json::Value> {
+    let content = match &request.content {
+        Content::Empty => json!({ "kind": "empty" }),
+        Content::Script(source) => {
+            json!({ "kind": "script", "sha256": source.hash().map_err(BenchError::from)? })
+        }
+        Content::Database(name) => json!({ "kind": "database", "name": name }),
+    };
+    let work = match &request.work {
+        Work::Command(command, _) => json!({ "command": command.shown() }),
+        Work::Tps(base, clients) => json!({ "tps": base.document(), "clients": clients }),
+    };
+    let variants = request.variants.as_ref();
+    Ok(json!({
+        "content": content,
+        "work": work,
+        "variants": variants.map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        "trials": request.trials,
+        "warm_up": request.warm_up,
+        "threshold": arguments.threshold,
+        "seed": request.seed,
+        "allow_dangerous_settings": request.allow_dangerous,
+    }))
+}
+
+/// The server in memory is what the other one is.
+fn memory_spec(arguments: &BenchArgs, environment: &Environment) -> Spec {
+    let spec = target::spec(&arguments.server().embedded);
+    let major = u16::try_from(environment.server.version_num / 10_000).ok().and_then(Major::from_number);
+    let version = if spec.pg_bin.is_some() { spec.version } else { major };
+    Spec { version, ..spec }
+}
+
+/// Takes trials as they come.
+struct Recorder<'a> {
+    run: Run,
+    file: &'a RunFile,
+    results: Option<Results>,
+    threshold: f64,
+    began: Instant,
+    printer: &'a Printer,
+    unsaved: Option<anyhow::Error>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(run: Run, file: &'a RunFile, arguments: &BenchArgs, printer: &'a Printer) -> Self {
+        let threshold = arguments.threshold;
+        Self { run, file, results: None, threshold, began: Instant::now(), printer, unsaved: None }
+    }
+
+    fn save(&mut self) {
+        self.unsaved = self.file.save(&self.run).err();
+    }
+}
+
+impl BenchObserver for Recorder<'_> {
+    fn stage(&mut self, text: &str) {
+        self.printer.say(text);
+    }
+
+    fn planned(&mut self, plan: &BenchPlan) {
+        self.printer.say(bench_text::plan(plan) + "\n");
+        self.run.plan = bench_text::document(plan);
+        let left_out = plan.choice.left_out.iter();
+        self.run
+            .notes
+            .extend(left_out.map(|(variant, why)| Note { text: format!("{variant} was left out: {why}") }));
+        self.results = Some(Results::new(plan.clone(), self.threshold));
+        self.save();
+    }
+
+    fn begins(&mut self, _number: usize, _trials: usize, _cell: Cell) {
+        self.began = Instant::now();
+    }
+
+    fn done(&mut self, done: &Done) {
+        let took = self.began.elapsed();
+        let Some(results) = &mut self.results else { return };
+        results.add(done, took);
+        let left = results.left(done.number);
+        self.printer.say(bench_text::trial(done, results.plan.trials(), left));
+        if done.is_judged {
+            self.run.trials.push(done.trial());
+            self.save();
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        if let Some(results) = &mut self.results {
+            results.fail(failure);
+        }
+        let Failure { variant, how, output } = failure;
+        self.run.notes.push(Note { text: format!("{variant} failed: {how}") });
+        self.printer.warn(bench_text::failure(failure));
+        if !output.is_empty() {
+            self.printer.warn(format!("the end of what the command wrote:\n{output}"));
+        }
+        self.save();
+    }
+
+    fn putting_back(&mut self) {
+        self.printer.say("putting settings back, dropping databases");
+    }
 }

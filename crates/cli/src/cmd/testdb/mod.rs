@@ -1,6 +1,9 @@
 //! `pgrig testdb`.
 
 mod bench;
+mod bench_memory;
+mod bench_results;
+mod bench_text;
 mod lend;
 mod unlog;
 mod unlog_dump;

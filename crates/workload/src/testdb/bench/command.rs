@@ -63,10 +63,11 @@ impl TestCommand {
         let (log, begins) = output.open()?;
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).process_group(0).stdin(Stdio::null());
-        match output.is_shown {
-            true => command.stdout(io::stderr()).stderr(io::stderr()),
-            false => command.stdout(log.try_clone()?).stderr(log),
-        };
+        if output.is_shown {
+            command.stdout(io::stderr()).stderr(io::stderr());
+        } else {
+            command.stdout(log.try_clone()?).stderr(log);
+        }
         for (name, _) in std::env::vars_os() {
             if name.to_str().is_some_and(Target::is_in_the_way) {
                 command.env_remove(name);
@@ -182,7 +183,9 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_told() {
-        assert!(TestCommand::new(&words(&["no-such-program-here", "x"])).unwrap_err().contains("no-such-program"));
+        assert!(
+            TestCommand::new(&words(&["no-such-program-here", "x"])).unwrap_err().contains("no-such-program")
+        );
         assert!(TestCommand::new(&words(&["/etc/passwd"])).is_err());
         assert!(TestCommand::new(&[]).is_err());
     }

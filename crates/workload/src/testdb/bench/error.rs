@@ -30,7 +30,9 @@ pub enum BenchError {
         how: String,
     },
     /// What SHOW says is not what was set.
-    #[error("{variant}: {name} is {shown} in the command's sessions, and should be {wanted} (ALTER ROLE … SET?)")]
+    #[error(
+        "{variant}: {name} is {shown} in the command's sessions, and should be {wanted} (ALTER ROLE … SET?)"
+    )]
     NotActive {
         /// In which variant.
         variant: Variant,
@@ -83,7 +85,7 @@ pub enum BenchError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// Something is left changed, or left behind.
-    #[error("not everything was put back ({error}); the next pgrig does that{by_hand}", by_hand = by_hand(.record))]
+    #[error("not everything was put back ({error}); the next pgrig does that{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
         /// Why not.
         error: Box<BenchError>,
@@ -97,8 +99,8 @@ pub enum BenchError {
     Interrupted,
 }
 
-fn by_hand(record: &Option<Box<Record>>) -> String {
-    record.as_ref().map_or(String::new(), |record| format!(", or by hand: {}", record.remedy().join(" ")))
+fn by_hand(record: Option<&Record>) -> String {
+    record.map_or(String::new(), |record| format!(", or by hand: {}", record.remedy().join(" ")))
 }
 
 impl BenchError {

@@ -54,8 +54,7 @@ impl Judged {
 /// What became of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Its name.
-    #[serde(serialize_with = "as_name")]
+    /// Which.
     pub variant: Variant,
     /// Of what is judged, seconds.
     pub total: Median,
@@ -69,14 +68,11 @@ pub struct Finding {
     pub has_failed: bool,
 }
 
-fn as_name<S: serde::Serializer>(variant: &Variant, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(variant)
-}
-
 /// Judges each variant that has a trial beside the normal one; changes of less than `threshold` (0.05 is 5 %) do not
 /// matter.
 pub fn judge(measured: &[Measured], judged: Judged, threshold: f64) -> Vec<Finding> {
-    let values = |measured: &Measured| measured.trials.iter().map(|trial| judged.of(*trial)).collect::<Vec<_>>();
+    let values =
+        |measured: &Measured| measured.trials.iter().map(|trial| judged.of(*trial)).collect::<Vec<_>>();
     let normal = measured.iter().find(|measured| measured.variant == Variant::NORMAL).map(&values);
     let finding = |measured: &Measured| {
         let median = |part: fn(&Figures) -> f64| {
@@ -157,10 +153,12 @@ mod tests {
 
     #[test]
     fn the_total_is_judged_round_by_round() {
-        let all = [measured("normal", 1.0, 4.0), measured("template", 0.1, 4.0), measured("tmpfs", 1.0, 4.02)];
+        let all =
+            [measured("normal", 1.0, 4.0), measured("template", 0.1, 4.0), measured("tmpfs", 1.0, 4.02)];
         let found = judge(&all, Judged::Total, 0.05);
         assert_eq!(found[0].change, None);
-        let verdicts: Vec<Verdict> = found[1..].iter().map(|finding| finding.change.unwrap().verdict).collect();
+        let verdicts: Vec<Verdict> =
+            found[1..].iter().map(|finding| finding.change.unwrap().verdict).collect();
         assert_eq!(verdicts, [Verdict::Improved, Verdict::NoChange]);
         assert!((found[1].change.unwrap().ratio - 0.82).abs() < 1e-9);
         assert!((found[1].prepare - 0.16).abs() < 1e-9, "{found:?}");
@@ -215,7 +213,8 @@ mod tests {
 
     #[test]
     fn nothing_is_recommended_where_nothing_helps() {
-        let all = [measured("normal", 0.1, 4.0), measured("dangerous", 0.1, 3.99), measured("tmpfs", 1.1, 4.0)];
+        let all =
+            [measured("normal", 0.1, 4.0), measured("dangerous", 0.1, 3.99), measured("tmpfs", 1.1, 4.0)];
         assert_eq!(advice(&all), Advice::Nothing);
     }
 }

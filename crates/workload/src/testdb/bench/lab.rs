@@ -1,5 +1,6 @@
 //! One server on which trials have their databases, with all that is made and changed there.
 
+use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -49,6 +50,10 @@ pub struct Active {
     /// Tables that are unlogged then.
     pub unlogged_tables: i64,
 }
+
+struct Unobserved;
+
+impl unlog::Observer for Unobserved {}
 
 /// What is to be changed of a server for dangerous variants.
 pub(super) fn dangerous() -> ToChange {
@@ -128,11 +133,10 @@ impl<'a> Lab<'a> {
             Content::Script(source) => self.load(source, &name, true, false).await?,
             Content::Database(template) => {
                 clone(&self.databases.lead, template, &name, Strategy::Default).await?;
-                let session = Session::open(&self.databases.at(&name)).await?;
-                let request = UnlogRequest::whole_database(Direction::Unlogged);
-                let plan = unlog::plan(&session, &request).await?;
-                unlog::apply(&session, &plan, &mut |_| ()).await?;
-                session.close().await;
+                let copy = self.databases.at(&name);
+                let plan = unlog::plan(&copy, &UnlogRequest::whole_database(Direction::Unlogged)).await?;
+                // Who interrupts a bench drops its databases.
+                unlog::apply(&copy, &plan, &Unobserved, std::future::pending()).await?;
             }
         }
         let found = self.look(&name).await?;
@@ -171,10 +175,8 @@ impl<'a> Lab<'a> {
                 self.load(source, &name, is_unlogged, is_dangerous).await?;
             }
             _ => {
-                let template = match is_unlogged {
-                    true => self.templates.unlogged.as_deref(),
-                    false => self.templates.logged.as_deref(),
-                };
+                let template = if is_unlogged { &self.templates.unlogged } else { &self.templates.logged };
+                let template = template.as_deref();
                 let fastest = self.templates.copying.as_ref().map(|copying| copying.fastest);
                 let strategy = fastest.filter(|_| variant.has(Means::Template)).unwrap_or(Strategy::Default);
                 // template1 is what CREATE DATABASE copies where nobody says.
@@ -227,7 +229,7 @@ impl<'a> Lab<'a> {
         // What pg_dump's scripts are meant for.
         clone(&self.databases.lead, "template0", name, Strategy::Default).await?;
         self.relax(name, is_dangerous).await?;
-        load(&self.databases.at(name), source.open()?, is_unlogged).await?;
+        load(&self.databases.at(name), source, is_unlogged).await?;
         Ok(())
     }
 
@@ -269,6 +271,17 @@ impl Active {
     /// The first setting that is off where a crash then costs data, if any.
     pub(super) fn off(&self) -> Option<&'static str> {
         self.durability().into_iter().find(|(_, shown)| shown == "off").map(|(name, _)| name)
+    }
+}
+
+/// `fsync off, full_page_writes off, synchronous_commit off, wal_level replica; 0 tables logged, 12 unlogged`.
+impl fmt::Display for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, shown) in self.durability() {
+            write!(f, "{name} {shown}, ")?;
+        }
+        let Self { wal_level, logged_tables, unlogged_tables, .. } = self;
+        write!(f, "wal_level {wal_level}; {logged_tables} tables logged, {unlogged_tables} unlogged")
     }
 }
 

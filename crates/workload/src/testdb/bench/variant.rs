@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// One means, in the order of what it may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Means {
@@ -85,6 +87,12 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.means().map(Means::name).collect();
         f.pad(&if names.is_empty() { "normal".to_owned() } else { names.join("+") })
+    }
+}
+
+impl Serialize for Variant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -235,7 +243,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_left_out_of_the_defaults_and_told() {
         let choice = Choice::new(None, &[missing(Means::Tmpfs)]).unwrap();
-        let kept = ["normal", "unlogged", "dangerous", "unlogged+dangerous", "template", "dangerous+template"];
+        let kept =
+            ["normal", "unlogged", "dangerous", "unlogged+dangerous", "template", "dangerous+template"];
         assert_eq!(names(&choice), kept);
         assert_eq!(choice.left_out, [(Variant::of(&[Means::Tmpfs]), "no tmpfs".to_owned())]);
         let empty = Choice::new(None, &[missing(Means::Unlogged), missing(Means::Template)]).unwrap();
