@@ -268,7 +268,7 @@ pub struct Refusal {
 }
 
 /// The keeper is on its way out; the next one will answer.
-pub const ENDING: u16 = 503;
+pub(super) const ENDING: u16 = 503;
 
 impl Refusal {
     /// With a status, what happened and what to do about it.
