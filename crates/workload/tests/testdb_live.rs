@@ -2,6 +2,7 @@
 
 mod testdb_live_support;
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use testdb_live_support::{Database, but_persistence, on_each_release};
@@ -293,44 +294,59 @@ fn what_was_interrupted_is_rolled_back() {
         let database = database.rich().await;
         let before = database.everything().await;
         let plan = plan_of(&database, &unlogged()).await;
-        let (tell, told) = tokio::sync::oneshot::channel();
-        let halfway = Halfway(std::sync::Mutex::new(Some(tell)));
-        let interrupt = async { _ = told.await };
-        // Whoever holds this keeps the last statement waiting, so that there is time to interrupt.
-        let other = database.connect().await;
-        let last = plan.steps.iter().rev().find(|step| step.changes(Direction::Unlogged).is_some()).unwrap();
-        let (last, _) = last.changes(Direction::Unlogged).unwrap();
-        match last.kind {
-            ObjectKind::Sequence => {
-                let hold = format!("BEGIN; SELECT nextval('{}')", last.qualified());
-                other.client.batch_execute(&hold).await.unwrap();
-            }
-            ObjectKind::Table => {}
-        }
-        let error = apply(&database.target, &plan, &halfway, interrupt).await.unwrap_err();
+
+        // Between two statements.
+        let (teller, told) = Teller::new();
+        let error = apply(&database.target, &plan, &Halfway(teller), told).await.unwrap_err();
+        assert!(matches!(error, UnlogError::Interrupted), "{error}");
+        assert_eq!(database.everything().await, before);
+
+        // In one that waits.
+        let plan = UnlogPlan { lock_timeout: Duration::from_hours(1), ..plan };
+        let other = database.target.clone().with_application_name("the other").connect().await.unwrap();
+        other.client.batch_execute("BEGIN; LOCK TABLE ring_b").await.unwrap();
+        let (teller, told) = Teller::new();
+        let error = apply(&database.target, &plan, &Waiting(teller), told).await.unwrap_err();
         assert!(matches!(error, UnlogError::Interrupted), "{error}");
         other.client.batch_execute("ROLLBACK").await.unwrap();
-        other.close().await;
-        let mut after = database.everything().await;
-        // nextval is not rolled back.
-        let mut before = before;
-        for everything in [&mut before, &mut after] {
-            everything.retain(|what, _| !what.starts_with("sequence "));
-        }
-        assert_eq!(after, before);
+        assert_eq!(database.everything().await, before);
     });
 }
 
-/// Interrupts when the first table was changed.
-struct Halfway(std::sync::Mutex<Option<tokio::sync::oneshot::Sender<()>>>);
+/// Interrupts once.
+struct Teller(Mutex<Option<tokio::sync::oneshot::Sender<()>>>);
+
+impl Teller {
+    fn new() -> (Self, impl Future<Output = ()>) {
+        let (tell, told) = tokio::sync::oneshot::channel();
+        (Self(Mutex::new(Some(tell))), async { told.await.unwrap() })
+    }
+
+    fn tell(&self) {
+        if let Some(tell) = self.0.lock().unwrap().take() {
+            tell.send(()).unwrap();
+        }
+    }
+}
+
+/// When the first table was changed.
+struct Halfway(Teller);
 
 impl Observer for Halfway {
     fn done(&self, step: &Step) {
-        if step.changes(Direction::Unlogged).is_some()
-            && let Some(tell) = self.0.lock().unwrap().take()
-        {
-            tell.send(()).unwrap();
+        if step.changes(Direction::Unlogged).is_some() {
+            self.0.tell();
         }
+    }
+}
+
+/// When somebody else holds a lock.
+struct Waiting(Teller);
+
+impl Observer for Waiting {
+    fn waiting_for_lock(&self, holder: &str) {
+        assert!(holder.contains("the other"), "{holder}");
+        self.0.tell();
     }
 }
 

@@ -31,7 +31,7 @@ SELECT format('constraint %s of %s', k.conname, k.conrelid::regclass),
               k.convalidated, k.confrelid::regclass, k.conindid::regclass, k.coninhcount, k.conislocal)
   FROM pg_constraint k JOIN class c ON c.oid = k.conrelid
 UNION ALL
-SELECT format('trigger %s of %s', t.tgname, c.shown), pg_get_triggerdef(t.oid) || t.tgenabled
+SELECT format('trigger %s of %s', t.tgname, c.shown), pg_get_triggerdef(t.oid) || t.tgenabled::text
   FROM pg_trigger t JOIN class c ON c.oid = t.tgrelid
  WHERE NOT t.tgisinternal
 UNION ALL
@@ -47,7 +47,7 @@ SELECT format('comment on %s', pg_describe_object(classoid, objoid, objsubid)), 
   FROM pg_description
  WHERE objoid >= 16384
 UNION ALL
-SELECT 'inherits ' || inhrelid::regclass, inhparent::regclass::text || inhseqno FROM pg_inherits
+SELECT 'inherits ' || inhrelid::regclass, format('%s %s', inhparent::regclass, inhseqno) FROM pg_inherits
 UNION ALL
 SELECT 'sequence ' || seqrelid::regclass,
        format('%s %s %s %s %s', s.seqstart, s.seqincrement, s.seqmax, s.seqcycle, p.last_value)

@@ -94,7 +94,7 @@ async fn measure(
         Err(error) if error.is_interrupt() => Status::Interrupted,
         Err(_) => Status::Failed,
     };
-    run.notes.extend(result.iter().err().map(|error| Note { text: error.to_string() }));
+    run.notes.extend(result.as_ref().err().map(|error| Note { text: error.to_string() }));
     let saved = file.finish(&run).and(unsaved.map_or(Ok(()), Err));
     // What is there is told, however it ended.
     if let Some(results) = results.filter(|_| !run.trials.is_empty()) {

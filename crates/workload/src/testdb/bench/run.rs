@@ -154,8 +154,6 @@ pub struct Failure {
 pub trait BenchObserver {
     /// What is done before the trials.
     fn stage(&mut self, text: &str);
-    /// What people should know, and does not stop anything.
-    fn warn(&mut self, text: &str);
     /// What will be measured.
     fn planned(&mut self, plan: &BenchPlan);
     /// A trial begins: its number from 1, of so many.

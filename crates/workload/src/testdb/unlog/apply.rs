@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::error::UnlogError;
@@ -13,7 +14,7 @@ use crate::fill::session::{Session, Sessions};
 const OUT_OF_MEMORY: &str = "53200";
 /// Between two looks at who holds a lock that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two requests to cancel: between two statements there is nothing to cancel.
+/// Between two requests to cancel: the first may come before the statement that it is for.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Is told how a plan is carried out.
@@ -63,16 +64,20 @@ pub async fn apply(
     let pid = session.pid().await?;
     // Now: a request to cancel that comes late must not hit it.
     let durability = durability(&session).await?;
+    let stop = AtomicBool::new(false);
     let result = {
-        let mut work = pin!(transaction(&session, plan, observer));
+        let mut work = pin!(transaction(&session, plan, observer, &stop));
         tokio::select! {
             result = &mut work => result,
             never = watch(target, pid, observer) => match never {},
-            () = interrupt => tokio::select! {
-                // What was committed before the request came is done.
-                result = &mut work => result.map_err(interrupted),
-                never = cancel(&sessions) => match never {},
-            },
+            () = interrupt => {
+                stop.store(true, Ordering::Relaxed);
+                tokio::select! {
+                    // If it was committing already, it is done.
+                    result = &mut work => result.map_err(interrupted),
+                    never = cancel(&sessions) => match never {},
+                }
+            }
         }
     };
     let took = result?;
@@ -90,6 +95,7 @@ async fn transaction(
     session: &Session,
     plan: &UnlogPlan,
     observer: &dyn Observer,
+    stop: &AtomicBool,
 ) -> Result<Duration, UnlogError> {
     let began = Instant::now();
     for statement in plan.opening() {
@@ -97,12 +103,17 @@ async fn transaction(
     }
     for step in &plan.steps {
         observer.begun(step);
-        if let Err(error) = session.run(&step.sql()).await {
+        let ran = session.run(&step.sql()).await;
+        let stopped = stop.load(Ordering::Relaxed);
+        if ran.is_err() || stopped {
             // If the connection is gone, so is the transaction.
             let _ = session.run("ROLLBACK").await;
-            return Err(failed(session, step, error).await);
         }
-        observer.done(step);
+        match ran {
+            Err(error) => return Err(failed(session, step, error).await),
+            Ok(()) if stopped => return Err(UnlogError::Interrupted),
+            Ok(()) => observer.done(step),
+        }
     }
     match session.run("COMMIT").await {
         Ok(()) => Ok(began.elapsed()),

@@ -3,7 +3,7 @@
 //! The server's one rule (tablecmds.c, ATPrepChangePersistence) is that no logged table references an unlogged one,
 //! at any moment. Tables are numbers here: oids.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 
 /// A foreign key between two tables that both change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,8 @@ pub(crate) struct Edge {
     pub(crate) cost: u64,
 }
 
-/// The candidates that have to stay because of what does not change, each with the table that is the reason. In
-/// `holds`, the second of a pair must stay if the first does.
+/// The candidates that have to stay because of what does not change, each with the table that is the reason: the first
+/// of `fixed` that is, or a candidate that stays. In `holds`, the second of a pair must stay if the first does.
 pub(crate) fn held(
     candidates: &BTreeSet<u32>,
     fixed: impl IntoIterator<Item = u32>,
@@ -30,12 +30,12 @@ pub(crate) fn held(
         by_holder.entry(*holder).or_default().push(*held);
     }
     let mut held = BTreeMap::new();
-    let mut open: Vec<u32> = fixed.into_iter().collect();
-    while let Some(holder) = open.pop() {
+    let mut open: VecDeque<u32> = fixed.into_iter().collect();
+    while let Some(holder) = open.pop_front() {
         for table in by_holder.get(&holder).into_iter().flatten() {
             if candidates.contains(table) && !held.contains_key(table) {
                 held.insert(*table, holder);
-                open.push(*table);
+                open.push_back(*table);
             }
         }
     }
