@@ -105,6 +105,14 @@ impl Keeper {
         Ok(Self { opening: Arc::new(opening), hands: Arc::new(hands), version: ground.version, book, first })
     }
 
+    /// What SHOW says of durability.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub async fn settings(&self) -> Result<Vec<(String, String)>, LendError> {
+        Ok(self.hands.settings().await?)
+    }
+
     /// Answers requests until nothing is left to do, until `stop`, or until another keeper takes over.
     ///
     /// # Errors

@@ -220,7 +220,8 @@ impl Work<'_> {
         let mut doors = vec![Door::Own(fresh_socket(&socket)?)];
         doors.extend(door);
         if let Some(url) = &url {
-            self.tell_ready(url, &socket, printer).await?;
+            printer.say(list_text::settings(&keeper.settings().await?));
+            self.tell_ready(url)?;
         }
         let interrupted = Arc::new(Notify::new());
         let noticed = Arc::clone(&interrupted);
@@ -243,8 +244,7 @@ impl Work<'_> {
     }
 
     /// On standard output, and in a file that is there at once as a whole.
-    async fn tell_ready(&self, url: &str, socket: &Path, printer: &Printer) -> anyhow::Result<()> {
-        let _ = (socket, printer);
+    fn tell_ready(&self, url: &str) -> anyhow::Result<()> {
         if let Some(file) = self.public.as_ref().and_then(|public| public.ready_file.as_ref()) {
             let partial = file.with_extension("partial");
             let written = fs::write(&partial, format!("{url}\n")).and_then(|()| fs::rename(&partial, file));
