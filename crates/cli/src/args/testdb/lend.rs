@@ -65,7 +65,7 @@ pub(crate) struct KeeperArgs {
     pub(crate) pool: u16,
 
     /// Drop templates that nobody has asked for in this time
-    #[arg(long, value_name = "TIME", default_value = "7 days")]
+    #[arg(long, value_name = "TIME", default_value = "168h")]
     pub(crate) template_age: Length,
 }
 

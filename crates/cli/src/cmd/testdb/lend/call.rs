@@ -22,7 +22,6 @@ pub(super) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 /// Calls the keeper of one server.
 pub(super) struct Caller<'a> {
     place: Place,
-    server: &'a ServerChoice,
     keeper: Option<&'a KeeperArgs>,
     idle: Duration,
     printer: &'a Printer,
@@ -32,13 +31,13 @@ pub(super) struct Caller<'a> {
 impl<'a> Caller<'a> {
     /// `idle` is for how long a keeper stays that has to be started.
     pub(super) fn new(
-        server: &'a ServerChoice,
+        server: &ServerChoice,
         keeper: Option<&'a KeeperArgs>,
         idle: Duration,
         printer: &'a Printer,
     ) -> anyhow::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place: Place::of(server)?, server, keeper, idle, printer, runtime })
+        Ok(Self { place: Place::of(server)?, keeper, idle, printer, runtime })
     }
 
     /// Asks the keeper; another one, if it goes meanwhile.
@@ -102,11 +101,17 @@ impl<'a> Caller<'a> {
             command.args(["--pool", &pool.to_string()]);
             command.args(["--template-age", &format!("{}s", template_age.0.as_secs().max(1))]);
         }
-        command.args(server_arguments(self.server)?);
-        match &self.server.dbname {
+        command.args(server_arguments(&self.place.server)?);
+        match &self.place.server.dbname {
             Some(dbname) => command.env(DBNAME_VARIABLE, dbname),
             None => command.env_remove(DBNAME_VARIABLE),
         };
+        if self.place.server.embedded.any() {
+            // They would name another server.
+            for name in ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"] {
+                command.env_remove(name);
+            }
+        }
         // Whoever reads what the caller writes must not have to wait for the keeper's end.
         command.stdin(Stdio::null()).stdout(open()?).stderr(open()?).current_dir("/");
         let child = command.spawn().context("cannot start the keeper")?;
@@ -118,7 +123,7 @@ impl<'a> Caller<'a> {
 struct Starting {
     child: Child,
     log: File,
-    /// What it said after its last whole line.
+    /// What it said and is not told yet.
     news: Vec<u8>,
 }
 
@@ -127,11 +132,12 @@ impl Starting {
     fn look(&mut self, printer: &Printer) -> anyhow::Result<Option<ExitStatus>> {
         let ended = self.child.try_wait()?;
         self.log.read_to_end(&mut self.news)?;
-        if ended.is_none()
-            && let Some(end) = self.news.iter().rposition(|byte| *byte == b'\n')
+        // An error is for whoever asked, who is told it once.
+        while let Some(end) = self.news.iter().position(|byte| *byte == b'\n')
+            && !self.news.starts_with(b"error:")
         {
-            let whole: Vec<u8> = self.news.drain(..=end).collect();
-            printer.say(String::from_utf8_lossy(&whole).trim_end());
+            let line: Vec<u8> = self.news.drain(..=end).collect();
+            printer.say(String::from_utf8_lossy(&line).trim_end());
         }
         Ok(ended)
     }

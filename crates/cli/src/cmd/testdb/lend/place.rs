@@ -5,17 +5,19 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use pgserver::Home;
+use pgserver::{Home, Instance};
 use workload::connect::resolve;
 use workload::testdb::lend::KeeperId;
 
-use crate::args::ServerChoice;
+use crate::args::{EmbeddedArgs, ServerChoice};
 use crate::target::{Meant, meant, options};
 
 /// `PGRIG_HOME/testdb/<keeper>/`: the keeper's own socket, its log, and the lock that it holds as long as it runs.
 pub(super) struct Place {
     pub(super) keeper: KeeperId,
     pub(super) home: Home,
+    /// The server; pgrig's own by its name, in whatever way it was named.
+    pub(super) server: ServerChoice,
     directory: PathBuf,
 }
 
@@ -24,16 +26,24 @@ impl Place {
     /// the other one has.
     pub(super) fn of(choice: &ServerChoice) -> anyhow::Result<Self> {
         let home = Home::locate()?;
-        let server = match meant(choice)? {
-            Meant::Own => format!("own {}", choice.embedded.instance.as_deref().unwrap_or("default")),
-            Meant::Named => {
-                let target = resolve(&options(choice), &|name| std::env::var(name).ok())?;
-                target.with_database("").to_string()
+        let mut server = choice.clone();
+        let mut named = None;
+        if meant(choice)? == Meant::Named {
+            let target = resolve(&options(choice), &|name| std::env::var(name).ok())?.with_database("");
+            match own_instance(&home, &target.host_list(), &target.port_list()) {
+                // The environment of a database that was lent names the server.
+                Some(name) => {
+                    let embedded = EmbeddedArgs { instance: Some(name), ..EmbeddedArgs::default() };
+                    server = ServerChoice { embedded, ..ServerChoice::default() };
+                }
+                None => named = Some(target.to_string()),
             }
-        };
-        let keeper = KeeperId::of(&[&machine(), &home.root().to_string_lossy(), &server]);
+        }
+        let own = || format!("own {}", server.embedded.instance.as_deref().unwrap_or("default"));
+        let spelt = named.unwrap_or_else(own);
+        let keeper = KeeperId::of(&[&machine(), &home.root().to_string_lossy(), &spelt]);
         let directory = home.root().join("testdb").join(keeper.to_string());
-        Ok(Self { keeper, home, directory })
+        Ok(Self { keeper, home, server, directory })
     }
 
     /// Makes the directory, for its owner alone.
@@ -56,6 +66,16 @@ impl Place {
         let file = File::options().create(true).truncate(false).write(true).open(&path);
         file.with_context(|| format!("cannot open {}", path.display()))
     }
+}
+
+/// The instance of pgrig's own whose socket is there.
+fn own_instance(home: &Home, host: &str, port: &str) -> Option<String> {
+    let instances = Instance::list(home).unwrap_or_default();
+    let found = instances.iter().find(|instance| {
+        let there = instance.connection().or_else(|_| instance.resting_connection());
+        there.is_ok_and(|there| there.socket_dir == Path::new(host) && there.port.to_string() == port)
+    });
+    found.map(|instance| instance.name().to_owned())
 }
 
 /// What tells machines that share a server apart.

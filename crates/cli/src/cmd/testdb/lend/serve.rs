@@ -48,7 +48,7 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyho
         Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the keeper's place"),
     }
     let rules = Rules { idle: Some(idle), ..rules(arguments) };
-    let work = Work { place, server: &server, rules, offers: Vec::new(), public: None };
+    let work = Work { place, rules, offers: Vec::new(), public: None };
     work.run(printer).map(drop)
 }
 
@@ -65,7 +65,7 @@ fn foreground(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
         printer.say(EMPTIED);
     }
     let rules = Rules { idle: None, ..rules(arguments) };
-    let work = Work { place, server: &arguments.server, rules, offers, public: Some(public) };
+    let work = Work { place, rules, offers, public: Some(public) };
     if work.run(printer)? { Err(Unhappy::Ended.into()) } else { Ok(()) }
 }
 
@@ -176,19 +176,18 @@ fn fresh_socket(path: &Path) -> anyhow::Result<UnixListener> {
 }
 
 /// A keeper's process from its server's start to its end, with the lock held.
-struct Work<'a> {
+struct Work {
     place: Place,
-    server: &'a ServerChoice,
     rules: Rules,
     offers: Vec<Offer>,
     public: Option<Public>,
 }
 
-impl Work<'_> {
+impl Work {
     /// Whether it was interrupted.
     fn run(self, printer: &Printer) -> anyhow::Result<bool> {
         // The server first, outside the runtime: starting it blocks.
-        let chosen = target::choose(self.server, &self.place.home, printer)?;
+        let chosen = target::choose(&self.place.server, &self.place.home, printer)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let result = runtime.block_on(self.keep(&chosen, printer));
         // What still runs is given up with its sessions, before the server is stopped.

@@ -53,7 +53,7 @@ impl Book {
                         || terms.until.is_none_or(|until| until > now)
                             && terms.owner.as_ref().is_none_or(&is_alive) =>
                 {
-                    self.watch(terms.owner.as_ref());
+                    self.watch(&terms);
                     self.lent.insert(name, Lent { template: tag.template, since: tag.created, terms });
                 }
                 _ => self.drops.add(name),

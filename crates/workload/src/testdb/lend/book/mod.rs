@@ -391,12 +391,13 @@ impl Book {
     /// Somebody dropped the template: it is made again if it is wanted.
     fn lost(&mut self, name: &str) {
         let Some(template) = self.templates.get_mut(name) else { return };
-        if template.waiting.is_empty() && template.copying == 0 {
-            let spares = std::mem::take(&mut template.spares);
-            self.templates.remove(name);
-            spares.into_iter().for_each(|spare| self.drops.add(spare));
-        } else if template.stage == Stage::Ready {
-            template.stage = Stage::Absent;
+        if template.recipe.is_some() {
+            // While it is being made again, a copy of before may fail as well.
+            if template.stage == Stage::Ready {
+                template.stage = Stage::Absent;
+            }
+        } else if let Some(template) = self.templates.remove(name) {
+            template.spares.into_iter().for_each(|spare| self.drops.add(spare));
         }
     }
 
@@ -407,13 +408,14 @@ impl Book {
         {
             let until = wanted.length.map(|length| now.after(length));
             let terms = Terms { owner: wanted.owner.clone(), until, kept: wanted.keep };
-            self.watch(terms.owner.as_ref());
+            self.watch(&terms);
             self.lent.insert(spare.clone(), Lent { template: name.to_owned(), since: now, terms });
             self.mark(spare, Change::Lend(ticket, wanted));
         }
     }
 
-    fn watch(&mut self, owner: Option<&Owner>) {
+    fn watch(&mut self, terms: &Terms) {
+        let owner = terms.owner.as_ref().filter(|_| !terms.kept);
         if let Some(owner) = owner.filter(|owner| !self.watched.contains(owner)) {
             self.watched.push(owner.clone());
             self.actions.push(Action::Watch(owner.clone()));
