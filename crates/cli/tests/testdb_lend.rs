@@ -362,8 +362,8 @@ fn two_servers_have_a_keeper_each() {
     let other: Value = serde_json::from_str(&other.stdout).unwrap();
     let client = rig.connect(url.trim());
     let there = |name: &str| {
-        let query = client.query_one("SELECT count(*) FROM pg_database WHERE datname = $1", &[&name]);
-        rig.block_on(query).unwrap().get::<_, i64>(0)
+        let query = "SELECT count(*) FROM pg_database WHERE datname = $1";
+        rig.block_on(client.query_one(query, &[&name])).unwrap().get::<_, i64>(0)
     };
     assert_eq!((there(&name(&one)), there(&name(&other))), (0, 1));
     rig.done("testdb drop --all --instance other");
