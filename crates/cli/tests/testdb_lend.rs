@@ -41,7 +41,8 @@ impl<'a> Lending<'a> {
     fn new_database(&self, arguments: &str) -> Value {
         let from = self.schema.display();
         let owner = std::process::id();
-        let ran = self.rig.done(&format!("testdb new --from {from} --owner {owner} --format json {arguments}"));
+        let ran =
+            self.rig.done(&format!("testdb new --from {from} --owner {owner} --format json {arguments}"));
         serde_json::from_str(&ran.stdout).unwrap()
     }
 
@@ -122,7 +123,8 @@ fn a_shell_gets_a_database_that_goes_with_it() {
                 "eval $({substitution}); echo \"$PGDATABASE $DATABASE_URL $PGHOST $PGPORT $PGUSER\"; read line"
             );
             let mut command = rig.command("");
-            let envs: Vec<_> = command.get_envs().map(|(k, v)| (k.to_owned(), v.map(ToOwned::to_owned))).collect();
+            let envs: Vec<_> =
+                command.get_envs().map(|(k, v)| (k.to_owned(), v.map(ToOwned::to_owned))).collect();
             command = Command::new(shell);
             for (key, value) in envs {
                 match value {
@@ -176,10 +178,20 @@ fn a_database_of_the_server_is_copied_and_copied_anew_when_it_changes() {
     let lending = Lending::new(&rig, "18");
     lending.server.execute("CREATE DATABASE app");
     let app = lending.url("app");
-    let sql = |sql: &str| rig.block_on(rig.connect(&app).batch_execute(sql)).unwrap();
+    // A session that lingers would be in the way.
+    let sql = |sql: &str| {
+        rig.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&app, tokio_postgres::NoTls).await.unwrap();
+            let session = tokio::spawn(connection);
+            client.batch_execute(sql).await.unwrap();
+            drop(client);
+            session.await.unwrap().unwrap();
+        });
+    };
     sql("CREATE TABLE item (id int)");
     let copy = || {
-        let ran = rig.done(&format!("testdb new --template app --owner {} --format json", std::process::id()));
+        let ran =
+            rig.done(&format!("testdb new --template app --owner {} --format json", std::process::id()));
         serde_json::from_str::<Value>(&ran.stdout).unwrap()
     };
     let first = copy();
@@ -233,7 +245,8 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         let dead = rig.done(&format!("testdb new --from {from} --owner {} --format json", owner.id()));
         let dead: Value = serde_json::from_str(&dead.stdout).unwrap();
         let kept = lending.new_database("--keep");
-        let spares = until("the pool is full", || Some(lending.list("spare")).filter(|spares| spares.len() == 4));
+        let spares =
+            until("the pool is full", || Some(lending.list("spare")).filter(|spares| spares.len() == 4));
         lending.kill_keeper();
         owner.kill().unwrap();
         owner.wait().unwrap();
@@ -342,9 +355,16 @@ fn a_role_that_may_not_make_databases_is_told_so_and_createdb_is_enough() {
     let made: Value = serde_json::from_str(&made.stdout).unwrap();
     assert_eq!(made["user"], "maker");
     assert_eq!(lending.items(&made), 2);
-    assert_eq!(lending.server.row(&format!(
-        "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = '{}'", name(&made)
-    )).get::<_, String>(0), "maker");
+    assert_eq!(
+        lending
+            .server
+            .row(&format!(
+                "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = '{}'",
+                name(&made)
+            ))
+            .get::<_, String>(0),
+        "maker"
+    );
     rig.done(&format!("testdb drop --all {server} -U maker"));
     assert!(lending.there().is_empty());
 }
@@ -377,7 +397,10 @@ fn a_server_that_runs_for_the_keeper_alone_outlives_its_loans_no_longer() {
     let schema = rig.home.path().join("schema.sql");
     std::fs::write(&schema, SCHEMA).unwrap();
     let owner = std::process::id();
-    let new = format!("testdb new --set shared_buffers=64MB --from {} --owner {owner} --format url", schema.display());
+    let new = format!(
+        "testdb new --set shared_buffers=64MB --from {} --owner {owner} --format url",
+        schema.display()
+    );
     let url = rig.done(&new).stdout;
     let client = rig.connect(url.trim());
     let row = rig.block_on(client.query_one("SELECT count(*) FROM item", &[])).unwrap();
@@ -432,7 +455,8 @@ fn serve_lends_keeps_renews_and_takes_back() {
 
     let status = http.get("/status").json();
     assert_eq!((&status["kept"], &status["templates"]), (&1.into(), &1.into()), "{status:#}");
-    let shown: Vec<&str> = status["settings"].as_array().unwrap().iter().map(|it| it[0].as_str().unwrap()).collect();
+    let shown: Vec<&str> =
+        status["settings"].as_array().unwrap().iter().map(|it| it[0].as_str().unwrap()).collect();
     for setting in ["fsync", "synchronous_commit", "full_page_writes", "wal_level"] {
         assert!(shown.contains(&setting), "{status:#}");
     }
@@ -499,7 +523,11 @@ fn suites_of_other_languages_run_in_parallel() {
     let clients = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/testdb_clients");
     let service = Service::start(&rig, &format!("--from {}", lending.schema.display()));
     let suites: [(&str, &[&str], &str); 2] = [
-        ("python3", &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_items.py"], "apt-get install python3-pytest"),
+        (
+            "python3",
+            &["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_items.py"],
+            "apt-get install python3-pytest",
+        ),
         ("node", &["--test", "items.test.mjs"], "apt-get install nodejs (18 or later)"),
     ];
     for (program, arguments, remedy) in suites {
@@ -590,8 +618,9 @@ impl Http {
         let host = if headers.iter().any(|(name, _)| *name == "Host") { "" } else { "Host: localhost\r\n" };
         let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
         let length = body.len();
-        let request =
-            format!("{method} {path} HTTP/1.1\r\n{host}{more}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{host}{more}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+        );
         let mut answer = String::new();
         match self {
             Self::Tcp(at) => exchange(TcpStream::connect(at).unwrap(), &request, &mut answer),

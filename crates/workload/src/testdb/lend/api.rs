@@ -84,9 +84,9 @@ impl Loan {
             Format::Json => serde_json::to_string(self).expect("plain fields"),
             Format::Url => self.url.clone(),
             // One line: without double quotes around it, eval joins lines with blanks.
-            Format::Shell => variables.iter().fold("export".to_owned(), |text, (name, value)| {
-                format!("{text} {name}={}", quoted(value))
-            }),
+            Format::Shell => variables
+                .iter()
+                .fold("export".to_owned(), |text, (name, value)| format!("{text} {name}={}", quoted(value))),
             Format::Env => {
                 let lines = variables.iter().map(|(name, value)| format!("{name}={value}"));
                 lines.collect::<Vec<_>>().join("\n")
@@ -326,7 +326,10 @@ mod tests {
 
     #[test]
     fn urls_name_any_host() {
-        assert_eq!(url("db.example", "5432", "a@b", Some("p:w"), "x"), "postgresql://a%40b:p%3Aw@db.example:5432/x");
+        assert_eq!(
+            url("db.example", "5432", "a@b", Some("p:w"), "x"),
+            "postgresql://a%40b:p%3Aw@db.example:5432/x"
+        );
         assert_eq!(url("::1", "1", "u", None, "x"), "postgresql://u@[::1]:1/x");
         assert_eq!(url("a,b", "1,2", "u", None, "x"), "postgresql://u@/x?host=a%2Cb&port=1%2C2");
     }

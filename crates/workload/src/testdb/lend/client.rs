@@ -27,7 +27,9 @@ pub enum CallError {
     #[error("the keeper went away: {0}")]
     Gone(String),
     /// It answered something else.
-    #[error("the keeper answered something that this pgrig does not understand: {0}; is it of another version?")]
+    #[error(
+        "the keeper answered something that this pgrig does not understand: {0}; is it of another version?"
+    )]
     Answer(String),
 }
 

@@ -19,13 +19,17 @@ pub enum LendError {
     #[error("this server is a standby, or recovering: no database can be made here; name its primary")]
     Standby,
     /// It is too old.
-    #[error("this server is PostgreSQL {0}: databases are lent from 13 on, where DROP DATABASE can end sessions")]
+    #[error(
+        "this server is PostgreSQL {0}: databases are lent from 13 on, where DROP DATABASE can end sessions"
+    )]
     TooOld(String),
     /// The role may not make databases.
     #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = identifier(.0))]
     NoRight(String),
     /// The connection ended while databases were lent.
-    #[error("the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb")]
+    #[error(
+        "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
+    )]
     ServerGone(ConnectError),
     /// A socket failed.
     #[error("cannot listen: {0}")]

@@ -138,7 +138,8 @@ impl Hands {
         clone(session, origin, making, Strategy::Default).await.map_err(refused)?;
         let target = self.target.clone().with_database(making);
         if let Origin::File(path) = &recipe.from {
-            let unreadable = |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
+            let unreadable =
+                |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
             let source = Source::file(path).map_err(unreadable)?;
             load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(&error))?;
         }

@@ -53,7 +53,11 @@ pub(super) struct Hall {
 
 impl Hall {
     pub(super) fn new(office: Office) -> Self {
-        Self { office: Arc::new(office), closing: watch::Sender::new(false), doors: std::sync::Mutex::default() }
+        Self {
+            office: Arc::new(office),
+            closing: watch::Sender::new(false),
+            doors: std::sync::Mutex::default(),
+        }
     }
 
     /// Lets requests in.
@@ -173,7 +177,8 @@ async fn read(
     if guest == Guest::Anybody {
         refuse_browsers(&parts.headers)?;
     }
-    let unreadable = |error| Refusal::new(413, format!("cannot read the request: {error}"), "send a small JSON object");
+    let unreadable =
+        |error| Refusal::new(413, format!("cannot read the request: {error}"), "send a small JSON object");
     let body = Limited::new(body, LONGEST).collect().await.map_err(unreadable)?;
     Ok((parts, body.to_bytes()))
 }
@@ -181,7 +186,8 @@ async fn read(
 /// Any web page can have a browser send requests to this machine, under a name of its own choice. Browsers say so:
 /// they always send one of these with what they do not type themselves, or a foreign Host.
 fn refuse_browsers(headers: &HeaderMap) -> Result<(), Refusal> {
-    let from_page = headers.contains_key(ORIGIN) || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"));
+    let from_page =
+        headers.contains_key(ORIGIN) || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"));
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     if from_page || !host.is_some_and(is_here) {
         return Err(Refusal::new(
@@ -217,7 +223,9 @@ mod tests {
         for host in ["localhost", "127.0.0.1:7432", "[::1]:80", "[::1]"] {
             assert!(refuse_browsers(&headers(&[("host", host)])).is_ok(), "{host}");
         }
-        for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost:80.evil.example", ""] {
+        for host in
+            ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost:80.evil.example", ""]
+        {
             assert!(refuse_browsers(&headers(&[("host", host)])).is_err(), "{host}");
         }
         assert!(refuse_browsers(&headers(&[])).is_err());

@@ -130,8 +130,7 @@ impl Keeper {
         for door in doors {
             hall.open(door);
         }
-        let mut work =
-            Work { opening, hands: Arc::clone(&hands), events, asked: HashMap::new(), tickets: 0 };
+        let mut work = Work { opening, hands: Arc::clone(&hands), events, asked: HashMap::new(), tickets: 0 };
         let mut finished = work.all(first);
         let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
@@ -261,13 +260,15 @@ impl Work {
     /// All that is known stands in the server, so that another keeper can go on with it at any time.
     fn may_retire(&self, book: &Book) -> Result<(), Refusal> {
         if let Some(serves) = &self.opening.serves {
-            let error = format!("pgrig testdb serve runs already, process {}, at {serves}", std::process::id());
+            let error =
+                format!("pgrig testdb serve runs already, process {}, at {serves}", std::process::id());
             return Err(Refusal::new(409, error, "use that one, or end it"));
         }
         let counts = book.counts();
         if self.opening.owns_server && counts.lent > 0 {
             let (lent, pid) = (counts.lent, std::process::id());
-            let error = format!("{lent} databases are lent by keeper process {pid}, whose server would end with it");
+            let error =
+                format!("{lent} databases are lent by keeper process {pid}, whose server would end with it");
             return Err(Refusal::new(
                 409,
                 error,
@@ -336,7 +337,8 @@ impl Office {
             }
             Which::All => {
                 if let Some(serves) = &self.opening.serves {
-                    let error = format!("pgrig testdb serve runs, process {}, at {serves}", std::process::id());
+                    let error =
+                        format!("pgrig testdb serve runs, process {}, at {serves}", std::process::id());
                     return Err(Refusal::new(409, error, "end it first"));
                 }
                 let strays = self.strays(|_| true).await?;

@@ -27,7 +27,8 @@ mod tag;
 mod time;
 
 pub use api::{
-    Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status, Which,
+    Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status,
+    Which,
 };
 pub use book::Rules;
 pub use client::{CallError, Client};

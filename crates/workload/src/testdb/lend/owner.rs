@@ -72,7 +72,10 @@ impl Owner {
     }
 }
 
-#[expect(deprecated, reason = "what replaces it is unsafe, for types that let go of their descriptor; this one does not")]
+#[expect(
+    deprecated,
+    reason = "what replaces it is unsafe, for types that let go of their descriptor; this one does not"
+)]
 fn watch(process: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(process, Interest::READABLE)
 }

@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::api::{
-    Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status, Which,
-    url,
+    Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status,
+    Which, url,
 };
 use super::book::{Answer, Fact, Found, Origin, Recipe, Wanted};
 use super::http::{Guest, respond};
@@ -44,7 +44,9 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Of
             trusted(guest)?;
             dropped(office.drop_many(which(query)?).await?)
         }
-        (&Method::DELETE, ["databases", name]) => give_back(name, parameter(query, "wait").is_some(), guest, office).await,
+        (&Method::DELETE, ["databases", name]) => {
+            give_back(name, parameter(query, "wait").is_some(), guest, office).await
+        }
         (&Method::POST, ["databases", name, "keep"]) => {
             let name = (*name).to_owned();
             changed(office.ask(|ticket| Fact::Keep { ticket, name }).await?, guest, office)
@@ -98,7 +100,9 @@ fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe
             Some(Offer::File(path, as_unlogged)) => {
                 Recipe { from: Origin::File(path.clone()), unlogged: *unlogged || *as_unlogged }
             }
-            Some(Offer::Database(name)) => Recipe { from: Origin::Database(name.clone()), unlogged: *unlogged },
+            Some(Offer::Database(name)) => {
+                Recipe { from: Origin::Database(name.clone()), unlogged: *unlogged }
+            }
             None => Recipe { from: Origin::Nothing, unlogged: false },
         },
     };
@@ -111,8 +115,11 @@ fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe
         Origin::File(_) | Origin::Database(_) if guest == Guest::Anybody && !offers.iter().any(offered) => {
             Err(Refusal::new(
                 403,
-                format!("{} is not offered here: over TCP, which anybody on this machine can reach, only what pgrig testdb \
-                 serve was started with is", recipe.source()),
+                format!(
+                    "{} is not offered here: over TCP, which anybody on this machine can reach, only what pgrig testdb \
+                 serve was started with is",
+                    recipe.source()
+                ),
                 "start it with --from or --template, or listen on a Unix socket: --listen unix:PATH",
             ))
         }
@@ -214,16 +221,20 @@ async fn list(office: &Office) -> Result<List, Refusal> {
     let names: Vec<String> = found.iter().map(|found| found.name.clone()).collect();
     let asked = names.clone();
     // What was given back is nothing any more, though it may take a moment to go.
-    let going = office.look(move |book| asked.iter().map(|name| book.drops(name)).collect::<Vec<_>>()).await?;
+    let going =
+        office.look(move |book| asked.iter().map(|name| book.drops(name)).collect::<Vec<_>>()).await?;
     let sizes = office.hands.sizes(&names).await.map_err(Refusal::failed)?;
     let there = found.into_iter().zip(sizes).zip(going);
-    let sources: Vec<(String, String)> = there.clone().filter_map(|((found, _), _)| {
-        let tag = found.tag?;
-        match tag.state {
-            State::Template(content) => Some((found.name, content.source)),
-            _ => None,
-        }
-    }).collect();
+    let sources: Vec<(String, String)> = there
+        .clone()
+        .filter_map(|((found, _), _)| {
+            let tag = found.tag?;
+            match tag.state {
+                State::Template(content) => Some((found.name, content.source)),
+                _ => None,
+            }
+        })
+        .collect();
     let mut databases: Vec<Listed> = there
         .filter(|((_, size), going)| size.is_some() && !going)
         .filter_map(|((found, size), _)| listed(found, size, &sources, office))
@@ -245,7 +256,16 @@ fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office
         let own = making?;
         let state = ListedState::Making;
         let created = Time::now().unix_seconds();
-        return Some(Listed { name, state, source: String::new(), own, owner: None, created, bytes, expires: None });
+        return Some(Listed {
+            name,
+            state,
+            source: String::new(),
+            own,
+            owner: None,
+            created,
+            bytes,
+            expires: None,
+        });
     };
     let source = sources.iter().find(|(template, _)| *template == tag.template);
     let source = source.map_or_else(String::new, |(_, source)| source.clone());
@@ -254,7 +274,11 @@ fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office
         State::Spare => (ListedState::Spare, None, None),
         State::Lent(terms) => {
             let owner = terms.owner.map(|owner| ListedOwner { pid: owner.pid, command: owner.command() });
-            if terms.kept { (ListedState::Kept, owner, None) } else { (ListedState::Lent, owner, terms.until) }
+            if terms.kept {
+                (ListedState::Kept, owner, None)
+            } else {
+                (ListedState::Lent, owner, terms.until)
+            }
         }
     };
     let (created, expires) = (tag.created.unix_seconds(), expires.map(Time::unix_seconds));
@@ -293,7 +317,11 @@ fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
     serde_json::from_slice(body).map_err(|error| {
         let error = format!("the body is not the JSON that is asked for: {error}");
-        Refusal::new(400, error, "{\"from\": \"/absolute/path\", \"for\": seconds, \"owner\": pid, …}: see the README")
+        Refusal::new(
+            400,
+            error,
+            "{\"from\": \"/absolute/path\", \"for\": seconds, \"owner\": pid, …}: see the README",
+        )
     })
 }
 
@@ -304,7 +332,11 @@ fn asked(query: &str) -> Result<(LendRequest, Format), Refusal> {
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let bad = || {
             let error = format!("{name}={value} means nothing");
-            Refusal::new(400, error, "parameters are from, template, unlogged, owner, for (seconds), keep, format")
+            Refusal::new(
+                400,
+                error,
+                "parameters are from, template, unlogged, owner, for (seconds), keep, format",
+            )
         };
         let flag = || match value.as_ref() {
             "" | "true" | "1" | "yes" => Ok(true),

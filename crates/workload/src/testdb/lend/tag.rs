@@ -62,13 +62,7 @@ pub(super) struct Terms {
 }
 
 impl Tag {
-    pub(super) fn new(
-        keeper: &KeeperId,
-        template: &str,
-        epoch: &str,
-        created: Time,
-        state: State,
-    ) -> Self {
+    pub(super) fn new(keeper: &KeeperId, template: &str, epoch: &str, created: Time, state: State) -> Self {
         let (keeper, template, epoch) = (keeper.clone(), template.to_owned(), epoch.to_owned());
         Self { format: FORMAT, keeper, template, created, epoch, state }
     }
@@ -93,7 +87,9 @@ mod tests {
         let owner = Some(Owner { pid: 7, start: 9, machine: "m".to_owned() });
         let terms = Terms { owner, until: Some(Time::now()), kept: true };
         let content = Content { source: "a.sql".to_owned(), unlogged: true, used: Time::now() };
-        for state in [State::Spare, State::Lent(terms), State::Lent(Terms::default()), State::Template(content)] {
+        for state in
+            [State::Spare, State::Lent(terms), State::Lent(Terms::default()), State::Template(content)]
+        {
             let tag = Tag::new(&keeper, "t", "e", Time::now(), state);
             assert_eq!(Tag::read(&tag.write()), Some(tag));
         }

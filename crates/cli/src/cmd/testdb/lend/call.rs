@@ -149,7 +149,8 @@ impl Starting {
         }
         let text = String::from_utf8_lossy(&self.news);
         let said = text.trim().trim_start_matches("error:").trim().to_owned();
-        let said = if said.is_empty() { format!("the keeper ended before it answered: {ended}") } else { said };
+        let said =
+            if said.is_empty() { format!("the keeper ended before it answered: {ended}") } else { said };
         match ended.code() {
             Some(2) => Err(Usage(said).into()),
             _ => Err(anyhow::anyhow!(said)),

@@ -118,7 +118,10 @@ impl From<LoanFormat> for Format {
 /// The keeper works in another directory.
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
     if path.as_os_str() == "-" {
-        return Err(Usage("--from: a template is made from a file that can be read again: give its name".to_owned()).into());
+        return Err(Usage(
+            "--from: a template is made from a file that can be read again: give its name".to_owned(),
+        )
+        .into());
     }
     std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
 }

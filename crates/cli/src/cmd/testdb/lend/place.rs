@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use pgserver::{Home, Instance};
-use workload::connect::resolve;
+use workload::connect::{Target, resolve};
 use workload::testdb::lend::KeeperId;
 
 use crate::args::{EmbeddedArgs, ServerChoice};
@@ -30,7 +30,7 @@ impl Place {
         let mut named = None;
         if meant(choice)? == Meant::Named {
             let target = resolve(&options(choice), &|name| std::env::var(name).ok())?.with_database("");
-            match own_instance(&home, &target.host_list(), &target.port_list()) {
+            match own_instance(&home, &target) {
                 // The environment of a database that was lent names the server.
                 Some(name) => {
                     let embedded = EmbeddedArgs { instance: Some(name), ..EmbeddedArgs::default() };
@@ -68,12 +68,17 @@ impl Place {
     }
 }
 
-/// The instance of pgrig's own whose socket is there.
-fn own_instance(home: &Home, host: &str, port: &str) -> Option<String> {
+/// The instance of pgrig's own whose socket and role these are.
+fn own_instance(home: &Home, target: &Target) -> Option<String> {
+    let (host, port) = (target.host_list(), target.port_list());
     let instances = Instance::list(home).unwrap_or_default();
     let found = instances.iter().find(|instance| {
         let there = instance.connection().or_else(|_| instance.resting_connection());
-        there.is_ok_and(|there| there.socket_dir == Path::new(host) && there.port.to_string() == port)
+        there.is_ok_and(|there| {
+            there.socket_dir == Path::new(&host)
+                && there.port.to_string() == port
+                && there.user == target.user()
+        })
     });
     found.map(|instance| instance.name().to_owned())
 }

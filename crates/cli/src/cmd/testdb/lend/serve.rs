@@ -134,11 +134,16 @@ impl Public {
     async fn open(&self) -> anyhow::Result<(Door, String)> {
         match &self.address {
             Address::Tcp(text) => {
-                let shape = || Usage(format!("--listen {text}: give ADDRESS:PORT, for example 127.0.0.1:0, or unix:PATH"));
+                let shape = || {
+                    Usage(format!(
+                        "--listen {text}: give ADDRESS:PORT, for example 127.0.0.1:0, or unix:PATH"
+                    ))
+                };
                 let (host, port) = text.rsplit_once(':').ok_or_else(shape)?;
                 let port: u16 = port.parse().map_err(|_| shape())?;
                 let host = host.trim_start_matches('[').trim_end_matches(']');
-                let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await.map_err(|_| shape())?.collect();
+                let addresses: Vec<_> =
+                    tokio::net::lookup_host((host, port)).await.map_err(|_| shape())?.collect();
                 if addresses.iter().any(|address| !address.ip().is_loopback()) {
                     let other = format!(
                         "--listen {text} can be reached from other machines, and anybody there could drop databases: \
@@ -147,7 +152,8 @@ impl Public {
                     return Err(Usage(other).into());
                 }
                 let listener = TcpListener::bind(addresses.as_slice()).await;
-                let listener = listener.with_context(|| format!("cannot listen on {text}; is the port taken?"))?;
+                let listener =
+                    listener.with_context(|| format!("cannot listen on {text}; is the port taken?"))?;
                 let url = format!("http://{}", listener.local_addr()?);
                 Ok((Door::Open(listener), url))
             }

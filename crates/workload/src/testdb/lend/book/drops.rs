@@ -75,13 +75,7 @@ impl Drops {
         }
     }
 
-    fn finished(
-        &mut self,
-        name: &str,
-        dropped: &Result<(), Refusal>,
-        now: Time,
-        actions: &mut Vec<Action>,
-    ) {
+    fn finished(&mut self, name: &str, dropped: &Result<(), Refusal>, now: Time, actions: &mut Vec<Action>) {
         self.running = false;
         if dropped.is_err() {
             self.stuck.insert(name.to_owned(), now.after(AGAIN));
@@ -139,11 +133,16 @@ impl Book {
         })
     }
 
-    pub(super) fn drop_templates(&mut self, ticket: Ticket, now: Time) {
-        self.last_request = now;
-        // An answer is due for those that are about to go already, too.
-        let names = self.forget_templates(|template| template.stage != Stage::Making);
-        self.drops.order(ticket, names, &mut self.actions);
+    /// For those who want that: once copies for the pool are done. A template that somebody waits for stays.
+    pub(super) fn drop_templates(&mut self) {
+        let is_copied = |template: &super::Template| template.copying > 0 && template.waiting.is_empty();
+        if self.doomed.is_empty() || self.templates.values().any(is_copied) {
+            return;
+        }
+        let names = self.forget_templates(|_| true);
+        for ticket in std::mem::take(&mut self.doomed) {
+            self.drops.order(ticket, names.clone(), &mut self.actions);
+        }
     }
 
     /// All that is left, once nothing more is being made.

@@ -217,6 +217,8 @@ pub(super) struct Book {
     ending: bool,
     /// All is to go, these strays too.
     clearing: Option<(Ticket, Vec<String>)>,
+    /// Those who want the templates gone.
+    doomed: Vec<Ticket>,
     finished: bool,
     random: fastrand::Rng,
     actions: Vec<Action>,
@@ -251,6 +253,7 @@ impl Book {
             last_request: now,
             ending: false,
             clearing: None,
+            doomed: Vec::new(),
             finished: false,
             random,
             actions: Vec::new(),
@@ -260,7 +263,9 @@ impl Book {
     /// Takes note of a fact, and says what to do.
     pub(super) fn learn(&mut self, fact: Fact, now: Time) -> Vec<Action> {
         match fact {
-            Fact::Lend { ticket, template, recipe, wanted } => self.lend(ticket, template, recipe, wanted, now),
+            Fact::Lend { ticket, template, recipe, wanted } => {
+                self.lend(ticket, template, recipe, wanted, now)
+            }
             Fact::Made { template, made } => self.made(&template, made),
             Fact::Copied { template, name, strategy, copied } => {
                 self.copied(&template, name, strategy, copied, now);
@@ -273,7 +278,10 @@ impl Book {
                 self.change(ticket, &name, now, |terms| terms.until = Some(now.after(length)));
             }
             Fact::Dropped { name, dropped } => self.dropped(&name, dropped, now),
-            Fact::DropTemplates { ticket } => self.drop_templates(ticket, now),
+            Fact::DropTemplates { ticket } => {
+                self.last_request = now;
+                self.doomed.push(ticket);
+            }
             Fact::DropStrays { ticket, names } => self.drops.order(ticket, names, &mut self.actions),
             Fact::DropAll { ticket, strays } => {
                 self.clearing = Some((ticket, strays));
@@ -552,6 +560,7 @@ impl Book {
 
     /// Everything that follows from what is known.
     fn go_on(&mut self, now: Time) -> Vec<Action> {
+        self.drop_templates();
         if self.ending {
             let spares = self.templates.values_mut().flat_map(|template| template.spares.drain(..));
             spares.for_each(|spare| self.drops.add(spare));
@@ -565,7 +574,10 @@ impl Book {
         let at_work = self.marking > 0
             || self.clearing.is_some()
             || self.drops.at_work()
-            || self.templates.values().any(|template| template.copying > 0 || template.stage == Stage::Making);
+            || self
+                .templates
+                .values()
+                .any(|template| template.copying > 0 || template.stage == Stage::Making);
         if self.ending && !at_work && !self.finished {
             self.finished = true;
             self.actions.push(Action::Finish);
@@ -599,12 +611,15 @@ impl Book {
     fn copy(&mut self, now: Time) {
         while self.templates.values().map(|template| template.copying).sum::<usize>() < self.rules.makers {
             let waited = self.templates.iter_mut().filter(|(_, template)| template.lacks() > 0);
-            let waited = waited.min_by_key(|(_, template)| template.waiting.front().map(|(ticket, _)| *ticket));
+            let waited =
+                waited.min_by_key(|(_, template)| template.waiting.front().map(|(ticket, _)| *ticket));
             let (name, template, in_haste) = match waited {
                 Some((name, template)) => (name, template, true),
                 None => {
                     let Rules { warm, pool, .. } = self.rules;
                     let mut templates = self.templates.iter_mut();
+                    // Templates that are to go must not be copied for ever.
+                    let pool = if self.doomed.is_empty() { pool } else { 0 };
                     let thin = templates.find(|(_, template)| template.is_thin(pool, warm, now));
                     let Some((name, template)) = thin else { return };
                     (name, template, false)

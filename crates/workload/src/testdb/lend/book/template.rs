@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::speeds::Speeds;
-use super::{Recipe, Ticket, TOUCH, Wanted};
+use super::{Recipe, TOUCH, Ticket, Wanted};
 use crate::testdb::clone::Strategy;
 use crate::testdb::lend::time::Time;
 

@@ -360,6 +360,23 @@ fn dropping_all_waits_for_what_is_being_made() {
 }
 
 #[test]
+fn dropping_templates_waits_for_copies_and_leaves_what_is_lent() {
+    let mut desk = Desk::new(Rules::default());
+    let name = desk.lend(Wanted::default());
+    desk.lend(Wanted::default());
+    desk.learn(Fact::Return { ticket: 999, name: name.clone(), wait: false });
+    let next = desk.ask(TEMPLATE, Wanted::default());
+    assert!(desk.todo.iter().any(|action| matches!(action, Action::Copy { .. })), "for the pool");
+    desk.learn(Fact::DropTemplates { ticket: 1000 });
+    desk.settle();
+    let done = desk.answers.iter().find(|(ticket, _)| *ticket == 1000);
+    assert!(matches!(done, Some((_, Ok(Answer::Dropped(done)))) if done.dropped.len() > 4), "{done:?}");
+    desk.lent(next);
+    assert!(desk.has("template").is_empty() && desk.has("spare").is_empty());
+    assert_eq!(desk.has("lent").len(), 2);
+}
+
+#[test]
 fn ending_leaves_templates_and_what_is_kept() {
     let mut desk = Desk::new(Rules::default());
     desk.lend(owned(1));
@@ -380,7 +397,10 @@ fn what_cannot_be_dropped_is_tried_again() {
     desk.todo.clear();
     desk.learn(Fact::Dropped { name: name.clone(), dropped: Err(Refusal::failed("in use")) });
     let answer = desk.answers.last();
-    assert!(matches!(answer, Some((1000, Ok(Answer::Dropped(done)))) if done.failed.len() == 1), "{answer:?}");
+    assert!(
+        matches!(answer, Some((1000, Ok(Answer::Dropped(done)))) if done.failed.len() == 1),
+        "{answer:?}"
+    );
     desk.pass(AGAIN);
     assert!(!desk.there.contains_key(&name));
 }
