@@ -22,7 +22,8 @@ pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
 pub(crate) use testdb::{
-    BenchArgs, DropArgs, KeepArgs, KeeperArgs, INSTANCE, ListArgs, LoanFormat, NewArgs, ServeArgs, TestdbAction, TestdbArgs, UnlogArgs,
+    BenchArgs, DropArgs, INSTANCE, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,
+    TestdbAction, TestdbArgs, UnlogArgs,
 };
 pub(crate) use tps::TpsArgs;
 

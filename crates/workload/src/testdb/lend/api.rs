@@ -78,6 +78,9 @@ pub enum Format {
 
 impl Loan {
     /// The text, without a line's end.
+    ///
+    /// # Panics
+    /// Never: its fields can always be written as JSON.
     pub fn told(&self, format: Format) -> String {
         let variables = self.variables();
         match format {

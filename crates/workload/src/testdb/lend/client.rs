@@ -58,7 +58,7 @@ impl Client {
     /// # Errors
     /// [`CallError`].
     pub async fn lend(&mut self, request: &LendRequest) -> Result<Loan, CallError> {
-        let body = serde_json::to_vec(request).expect("plain fields");
+        let body = serde_json::to_vec(request).map_err(|error| CallError::Answer(error.to_string()))?;
         self.call(Method::POST, "/databases", body).await
     }
 

@@ -182,7 +182,11 @@ async fn sleep(length: Option<Duration>) {
 impl Work {
     /// Carries out actions; whether the keeper's work is done.
     fn all(&mut self, actions: Vec<Action>) -> bool {
-        actions.into_iter().fold(false, |finished, action| self.begin(action) || finished)
+        let mut finished = false;
+        for action in actions {
+            finished |= self.begin(action);
+        }
+        finished
     }
 
     fn begin(&mut self, action: Action) -> bool {

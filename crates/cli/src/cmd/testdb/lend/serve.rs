@@ -205,7 +205,11 @@ impl Work {
     }
 
     async fn keep(&self, chosen: &Chosen, printer: &Printer) -> anyhow::Result<bool> {
-        chosen.connect(printer).await?.close().await;
+        if chosen.target.is_embedded() {
+            // Whether it runs with the settings that it was given.
+            chosen.connect(printer).await?.close().await;
+        }
+        chosen.target.warnings().iter().for_each(|warning| printer.warn(warning));
         let public = match &self.public {
             Some(public) => Some(public.open().await?),
             None => None,

@@ -29,7 +29,9 @@ impl Book {
     ) -> Vec<Action> {
         let making = |name: &str| meaning(name) == Some(Meaning::Making(self.keeper.clone()));
         let (half_made, found): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| making(&found.name));
-        half_made.into_iter().for_each(|half| self.drops.add(half.name));
+        for half in half_made {
+            self.drops.add(half.name);
+        }
         let own = found.into_iter().filter_map(|Found { name, tag }| {
             let tag = tag.filter(|tag| tag.keeper == self.keeper)?;
             Some((name, tag))

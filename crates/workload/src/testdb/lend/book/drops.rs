@@ -62,7 +62,9 @@ impl Drops {
     pub(super) fn again(&mut self, now: Time) {
         let due = self.stuck.iter().filter(|(_, when)| **when <= now);
         let due: Vec<String> = due.map(|(name, _)| name.clone()).collect();
-        due.into_iter().for_each(|name| self.add(name));
+        for name in due {
+            self.add(name);
+        }
     }
 
     /// One at a time: each is a checkpoint.
@@ -98,8 +100,8 @@ impl Drops {
 }
 
 impl Book {
-    pub(super) fn dropped(&mut self, name: &str, dropped: Result<(), Refusal>, now: Time) {
-        self.drops.finished(name, &dropped, now, &mut self.actions);
+    pub(super) fn dropped(&mut self, name: &str, dropped: &Result<(), Refusal>, now: Time) {
+        self.drops.finished(name, dropped, now, &mut self.actions);
     }
 
     /// A database that was lent, or any other by its name.
@@ -120,7 +122,9 @@ impl Book {
         if wait {
             self.drops.order(ticket, names, &mut self.actions);
         } else {
-            names.into_iter().for_each(|name| self.drops.add(name));
+            for name in names {
+                self.drops.add(name);
+            }
             self.answer(ticket, Ok(Answer::Returned));
         }
     }

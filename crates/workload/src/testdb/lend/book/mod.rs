@@ -2,19 +2,20 @@
 
 mod adopt;
 mod drops;
+mod fact;
 mod speeds;
 mod template;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 pub(super) use adopt::Found;
+pub(super) use fact::{Action, Answer, Change, Counts, Fact, Failed, Origin, Recipe, Ticket, Wanted};
 
 use super::super::clone::Strategy;
-use super::api::{Dropped, Refusal};
+use super::api::Refusal;
 use super::name::{self, KeeperId};
 use super::owner::Owner;
 use super::tag::{Content, State, Tag, Terms};
@@ -52,153 +53,6 @@ impl Default for Rules {
             idle: Some(Duration::from_mins(10)),
         }
     }
-}
-
-/// Names a request until it is answered; later ones are greater.
-pub(super) type Ticket = u64;
-
-/// What a template is made from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Recipe {
-    pub(super) from: Origin,
-    pub(super) unlogged: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// A script or an archive.
-    File(PathBuf),
-    /// A database of the server.
-    Database(String),
-    /// Nothing: a database as template0 has it.
-    Nothing,
-}
-
-impl Recipe {
-    /// For people.
-    pub(super) fn source(&self) -> String {
-        let unlogged = if self.unlogged { ", unlogged" } else { "" };
-        match &self.from {
-            Origin::File(path) => format!("{}{unlogged}", path.display()),
-            Origin::Database(name) => format!("database {name}"),
-            Origin::Nothing => "empty".to_owned(),
-        }
-    }
-}
-
-/// On what terms a database is wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
-    pub(super) owner: Option<Owner>,
-    /// From when it is handed out.
-    pub(super) length: Option<Duration>,
-    pub(super) keep: bool,
-}
-
-/// Something asked, or something that came about.
-#[derive(Debug)]
-pub(super) enum Fact {
-    /// A database of this template is wanted.
-    Lend { ticket: Ticket, template: String, recipe: Recipe, wanted: Wanted },
-    /// The template is made, or cannot be; whether it holds unlogged tables.
-    Made { template: String, made: Result<bool, Refusal> },
-    /// A copy is made, or cannot be.
-    Copied { template: String, name: String, strategy: Strategy, copied: Result<Duration, Failed> },
-    /// A comment is written, or cannot be.
-    Marked { name: String, change: Change, marked: Result<(), Failed> },
-    /// A request was answered with this database, but nobody was there any more.
-    Unclaimed { name: String },
-    /// A database is no longer needed; the answer comes at once, or when it is gone.
-    Return { ticket: Ticket, name: String, wait: bool },
-    /// It shall stay.
-    Keep { ticket: Ticket, name: String },
-    /// It is needed for so long from now.
-    Renew { ticket: Ticket, name: String, length: Duration },
-    /// A database is dropped, or cannot be.
-    Dropped { name: String, dropped: Result<(), Refusal> },
-    /// Templates that are not in use shall go.
-    DropTemplates { ticket: Ticket },
-    /// These databases shall go, which the book does not know.
-    DropStrays { ticket: Ticket, names: Vec<String> },
-    /// All shall go, these strays too, and the keeper end.
-    DropAll { ticket: Ticket, strays: Vec<String> },
-    /// A process exited.
-    OwnerGone(Owner),
-    /// Time passed.
-    Passed,
-    /// The keeper shall end.
-    End,
-}
-
-/// Why a statement about a database failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Failed {
-    /// The database, or the one to copy, is not there: somebody else dropped it.
-    Missing,
-    /// Anything else.
-    Other(Refusal),
-}
-
-impl Failed {
-    fn told(self) -> Refusal {
-        match self {
-            Self::Missing => Refusal::new(409, "the database was dropped meanwhile", "ask for another one"),
-            Self::Other(refusal) => refusal,
-        }
-    }
-}
-
-/// What a mark is for.
-#[derive(Clone, Debug)]
-pub(super) enum Change {
-    /// It is being handed out.
-    Lend(Ticket, Wanted),
-    /// Its terms change.
-    Terms(Ticket),
-}
-
-/// What to do now. What comes of it is a [`Fact`].
-#[derive(Debug)]
-pub(super) enum Action {
-    /// Make a template.
-    Make { template: String, recipe: Recipe, tag: Tag },
-    /// Copy it, and give the copy this tag and then this name.
-    Copy { template: String, name: String, strategy: Strategy, tag: Tag },
-    /// Write the tag of a database, then answer.
-    Mark { name: String, tag: Tag, change: Change },
-    /// Write the tag of a template, some time.
-    Touch { name: String, tag: Tag },
-    /// Drop a database.
-    Drop { name: String },
-    /// Tell when this process exits.
-    Watch(Owner),
-    /// Answer a request.
-    Answer { ticket: Ticket, answer: Result<Answer, Refusal> },
-    /// The keeper's work is done.
-    Finish,
-}
-
-/// What a request is answered.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// A database is lent, until then.
-    Lent { name: String, until: Option<Time> },
-    /// The terms of one are others now.
-    Changed { name: String, until: Option<Time> },
-    /// It was taken back.
-    Returned,
-    /// These are gone.
-    Dropped(Dropped),
-}
-
-/// How many there are of each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) lent: usize,
-    pub(super) kept: usize,
-    pub(super) spare: usize,
-    pub(super) templates: usize,
-    pub(super) waiting: usize,
 }
 
 /// All there is.
@@ -264,7 +118,7 @@ impl Book {
     pub(super) fn learn(&mut self, fact: Fact, now: Time) -> Vec<Action> {
         match fact {
             Fact::Lend { ticket, template, recipe, wanted } => {
-                self.lend(ticket, template, recipe, wanted, now)
+                self.lend(ticket, &template, recipe, wanted, now);
             }
             Fact::Made { template, made } => self.made(&template, made),
             Fact::Copied { template, name, strategy, copied } => {
@@ -277,7 +131,7 @@ impl Book {
             Fact::Renew { ticket, name, length } => {
                 self.change(ticket, &name, now, |terms| terms.until = Some(now.after(length)));
             }
-            Fact::Dropped { name, dropped } => self.dropped(&name, dropped, now),
+            Fact::Dropped { name, dropped } => self.dropped(&name, &dropped, now),
             Fact::DropTemplates { ticket } => {
                 self.last_request = now;
                 self.doomed.push(ticket);
@@ -335,20 +189,21 @@ impl Book {
         self.drops.has(name)
     }
 
-    fn lend(&mut self, ticket: Ticket, name: String, recipe: Recipe, wanted: Wanted, now: Time) {
+    fn lend(&mut self, ticket: Ticket, name: &str, recipe: Recipe, wanted: Wanted, now: Time) {
         self.last_request = now;
         if self.ending {
             return self.answer(ticket, Err(Refusal::ending()));
         }
         let strategies = &self.strategies;
-        let template = self.templates.entry(name.clone()).or_insert_with(|| Template::new(strategies, now));
+        let template =
+            self.templates.entry(name.to_owned()).or_insert_with(|| Template::new(strategies, now));
         let touch = template.asked(recipe, now);
         template.waiting.push_back((ticket, wanted));
         if touch {
-            let tag = self.template_tag(&name);
-            self.actions.push(Action::Touch { name: name.clone(), tag });
+            let tag = self.template_tag(name);
+            self.actions.push(Action::Touch { name: name.to_owned(), tag });
         }
-        self.hand_out(&name, now);
+        self.hand_out(name, now);
     }
 
     fn made(&mut self, name: &str, made: Result<bool, Refusal>) {
@@ -498,7 +353,9 @@ impl Book {
     fn take_back_if(&mut self, condition: impl Fn(&Terms) -> bool) {
         let names = self.lent.iter().filter(|(_, lent)| condition(&lent.terms));
         let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
-        names.iter().for_each(|name| self.take_back(name));
+        for name in names {
+            self.take_back(&name);
+        }
     }
 
     fn passed(&mut self, now: Time) {
@@ -532,7 +389,9 @@ impl Book {
                 dropped.push(name);
             }
         }
-        dropped.iter().for_each(|name| self.drops.add(name.clone()));
+        for name in &dropped {
+            self.drops.add(name.clone());
+        }
         dropped
     }
 
@@ -543,7 +402,9 @@ impl Book {
         self.ending = true;
         let waiting = self.templates.values_mut().flat_map(|template| template.waiting.drain(..));
         let tickets: Vec<Ticket> = waiting.map(|(ticket, _)| ticket).collect();
-        tickets.into_iter().for_each(|ticket| self.answer(ticket, Err(Refusal::ending())));
+        for ticket in tickets {
+            self.answer(ticket, Err(Refusal::ending()));
+        }
         self.take_back_if(|terms| !terms.kept);
     }
 
@@ -588,7 +449,9 @@ impl Book {
     fn hand_out_all(&mut self, now: Time) {
         let waited = self.templates.iter().filter(|(_, template)| template.can_lend());
         let waited: Vec<String> = waited.map(|(name, _)| name.clone()).collect();
-        waited.iter().for_each(|name| self.hand_out(name, now));
+        for name in waited {
+            self.hand_out(&name, now);
+        }
     }
 
     /// Those that are asked for and not there. An earlier one of the same name must have gone first.
@@ -613,17 +476,16 @@ impl Book {
             let waited = self.templates.iter_mut().filter(|(_, template)| template.lacks() > 0);
             let waited =
                 waited.min_by_key(|(_, template)| template.waiting.front().map(|(ticket, _)| *ticket));
-            let (name, template, in_haste) = match waited {
-                Some((name, template)) => (name, template, true),
-                None => {
-                    let Rules { warm, pool, .. } = self.rules;
-                    let mut templates = self.templates.iter_mut();
-                    // Templates that are to go must not be copied for ever.
-                    let pool = if self.doomed.is_empty() { pool } else { 0 };
-                    let thin = templates.find(|(_, template)| template.is_thin(pool, warm, now));
-                    let Some((name, template)) = thin else { return };
-                    (name, template, false)
-                }
+            let (name, template, in_haste) = if let Some((name, template)) = waited {
+                (name, template, true)
+            } else {
+                let Rules { warm, pool, .. } = self.rules;
+                // Templates that are to go must not be copied for ever.
+                let pool = if self.doomed.is_empty() { pool } else { 0 };
+                let mut templates = self.templates.iter_mut();
+                let thin = templates.find(|(_, template)| template.is_thin(pool, warm, now));
+                let Some((name, template)) = thin else { return };
+                (name, template, false)
             };
             template.copying += 1;
             let strategy = template.speeds.choose(in_haste);
