@@ -52,7 +52,7 @@ impl<'a> Lending<'a> {
         let list: Value = serde_json::from_str(&ran.stdout).unwrap();
         let databases = list["databases"].as_array().unwrap().iter();
         let those = databases.filter(|database| database["state"] == state && database["own"] == true);
-        those.map(|database| name(database)).collect()
+        those.map(name).collect()
     }
 
     /// Databases that the server has of pgrig's.
@@ -616,7 +616,8 @@ impl Http {
 
     fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let host = if headers.iter().any(|(name, _)| *name == "Host") { "" } else { "Host: localhost\r\n" };
-        let more: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let more: String =
+            headers.iter().fold(String::new(), |text, (name, value)| text + &format!("{name}: {value}\r\n"));
         let length = body.len();
         let request = format!(
             "{method} {path} HTTP/1.1\r\n{host}{more}Connection: close\r\nContent-Length: {length}\r\n\r\n{body}"

@@ -43,7 +43,7 @@ impl<'a> Caller<'a> {
     /// Asks the keeper; another one, if it goes meanwhile.
     pub(super) fn call<T>(
         &self,
-        ask: impl AsyncFn(&mut Client) -> Result<T, CallError>,
+        ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
     ) -> anyhow::Result<T> {
         loop {
             let answer = self.runtime.block_on(async {

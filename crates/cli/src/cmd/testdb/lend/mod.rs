@@ -38,7 +38,7 @@ pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> 
         keep: arguments.keep,
     };
     let caller = Caller::new(&arguments.server, Some(&arguments.keeper), LENDS, printer)?;
-    let loan = caller.call(async |client| client.lend(&request).await)?;
+    let loan = caller.call(&async |client| client.lend(&request).await)?;
     if arguments.unlogged {
         printer.say(EMPTIED);
     }
@@ -59,7 +59,7 @@ fn owner(arguments: &NewArgs) -> anyhow::Result<Option<Owner>> {
 /// What there is.
 pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> anyhow::Result<()> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
-    let list = caller.call(async |client| client.list().await)?;
+    let list = caller.call(&async |client| client.list().await)?;
     if arguments.json {
         return Ok(Printer::json(&serde_json::to_string_pretty(&list)?)?);
     }
@@ -70,7 +70,7 @@ pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> anyhow::Result<()
 pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> anyhow::Result<()> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
-        let loan = caller.call(async |client| client.keep(name).await)?;
+        let loan = caller.call(&async |client| client.keep(name).await)?;
         printer.say(format!("kept until pgrig testdb drop {name}: {}", loan.url));
     }
     Ok(())
@@ -86,12 +86,12 @@ pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> anyhow::Result<()
     ];
     let Some((_, which)) = which.into_iter().find(|(given, _)| *given) else {
         for name in &arguments.names {
-            caller.call(async |client| client.drop(name).await)?;
+            caller.call(&async |client| client.drop(name).await)?;
             printer.say(format!("dropped {name}"));
         }
         return Ok(());
     };
-    let dropped = caller.call(async |client| client.drop_many(which).await)?;
+    let dropped = caller.call(&async |client| client.drop_many(which).await)?;
     for name in &dropped.dropped {
         printer.say(format!("dropped {name}"));
     }
