@@ -10,6 +10,7 @@ use workload::connect::ConnectError;
 use workload::fill::FillError;
 use workload::micro::MicroError;
 use workload::testdb::bench::BenchError;
+use workload::testdb::lend::{CallError, LendError};
 use workload::testdb::sink::SinkError;
 use workload::testdb::source::SourceError;
 use workload::testdb::unlog::UnlogError;
@@ -40,6 +41,9 @@ pub(crate) enum Unhappy {
     /// The user ended it.
     #[error("interrupted: what was measured until then is above")]
     Interrupted,
+    /// The user ended what runs until it is ended.
+    #[error("interrupted: what was lent is dropped; templates and kept databases stay")]
+    Ended,
 }
 
 /// Prints clap's own message: help and version are results, all else is a wrong request.
@@ -84,7 +88,7 @@ fn code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref() {
         Some(Unhappy::Missed(_)) => return MISSED,
         Some(Unhappy::Lost(_)) => return FAILED,
-        Some(Unhappy::Interrupted) => return INTERRUPTED,
+        Some(Unhappy::Interrupted | Unhappy::Ended) => return INTERRUPTED,
         None => {}
     }
     if let Some(TpsError::Interrupted) = error.downcast_ref() {
@@ -107,6 +111,8 @@ fn code(error: &anyhow::Error) -> u8 {
         || error.downcast_ref::<SourceError>().is_some_and(SourceError::is_usage)
         || error.downcast_ref::<SinkError>().is_some_and(|error| matches!(error, SinkError::Terminal))
         || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
+        || error.downcast_ref::<LendError>().is_some_and(LendError::is_usage)
+        || error.downcast_ref::<CallError>().is_some_and(CallError::is_usage)
         || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
     if wrong { WRONG_REQUEST } else { FAILED }
 }

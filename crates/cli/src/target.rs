@@ -40,25 +40,9 @@ struct Embedded {
 
 /// Finds the server, and starts the embedded one if that is meant.
 pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> anyhow::Result<Chosen> {
-    let options = ConnectOptions {
-        dbname: choice.dbname.clone(),
-        host: choice.host.clone(),
-        port: choice.port.clone(),
-        user: choice.username.clone(),
-    };
-    let env = |name: &str| std::env::var(name).ok();
-    let named = options.names_a_server(&|_| None);
-    if named && choice.embedded.any() {
-        return Err(Usage(
-            "-d, -h, -p and -U name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
-             pgrig's own: give one or the other"
-                .to_owned(),
-        )
-        .into());
-    }
-    if named || !choice.embedded.any() && options.names_a_server(&env) {
-        let target = resolve(&options, &env)?;
-        return Ok(Chosen { target, kind: Kind::Named { recipe: recipe(&options, &env)? } });
+    if meant(choice)? == Meant::Named {
+        let target = resolve(&options(choice), &env)?;
+        return Ok(Chosen { target, kind: Kind::Named { recipe: recipe(&options(choice), &env)? } });
     }
     let instance = Instance::open(home, spec(&choice.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
@@ -67,6 +51,46 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> a
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
     recovery::put_back_own(home, instance.name(), &target, printer)?;
     Ok(Chosen { target, kind: Kind::Embedded(Box::new(Embedded { instance, running: Mutex::new(running) })) })
+}
+
+/// Whose server is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// pgrig's own.
+    Own,
+    /// One that an option or the environment names.
+    Named,
+}
+
+/// Decides it.
+///
+/// # Errors
+/// If both are asked for.
+pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
+    let named = options(choice).names_a_server(&|_| None);
+    if named && choice.embedded.any() {
+        return Err(Usage(
+            "-d, -h, -p and -U name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
+             pgrig's own: give one or the other"
+                .to_owned(),
+        ));
+    }
+    let named = named || !choice.embedded.any() && options(choice).names_a_server(&env);
+    Ok(if named { Meant::Named } else { Meant::Own })
+}
+
+/// The connection options among the arguments.
+pub(crate) fn options(choice: &ServerChoice) -> ConnectOptions {
+    ConnectOptions {
+        dbname: choice.dbname.clone(),
+        host: choice.host.clone(),
+        port: choice.port.clone(),
+        user: choice.username.clone(),
+    }
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// What the arguments ask of an instance.

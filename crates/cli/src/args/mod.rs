@@ -22,7 +22,8 @@ pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
 pub(crate) use testdb::{
-    BenchArgs, Compress, DropArgs, ListArgs, NewArgs, ServeArgs, TestdbAction, TestdbArgs, UnlogArgs,
+    BenchArgs, Compress, DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,
+    TestdbAction, TestdbArgs, UnlogArgs,
 };
 pub(crate) use tps::TpsArgs;
 

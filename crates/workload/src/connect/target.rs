@@ -152,6 +152,30 @@ impl Target {
         self
     }
 
+    /// Without the settings that [`Self::with_setting`], PGOPTIONS and the like gave it.
+    #[must_use]
+    pub fn without_settings(mut self) -> Self {
+        self.options = None;
+        self
+    }
+
+    /// The hosts, or the directories of their sockets, separated by commas: as PGHOST has them.
+    pub fn host_list(&self) -> String {
+        let hosts: Vec<String> = self.hosts.iter().map(|host| host.address.to_string()).collect();
+        hosts.join(",")
+    }
+
+    /// Their ports, separated by commas: as PGPORT has them.
+    pub fn port_list(&self) -> String {
+        let ports: Vec<String> = self.hosts.iter().map(|host| host.port.to_string()).collect();
+        ports.join(",")
+    }
+
+    /// The password that is sent to the first host, if one is known. To be shown to nobody who does not own it.
+    pub fn password(&self) -> Option<String> {
+        self.hosts.first().and_then(|host| self.password_for(host)).map(|secret| secret.value)
+    }
+
     /// The application_name.
     pub fn application_name(&self) -> &str {
         &self.application_name

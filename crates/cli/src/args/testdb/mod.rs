@@ -7,7 +7,7 @@ mod unlog;
 use clap::{Args, Subcommand};
 
 pub(crate) use bench::BenchArgs;
-pub(crate) use lend::{DropArgs, ListArgs, NewArgs, ServeArgs};
+pub(crate) use lend::{DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs};
 pub(crate) use unlog::{Compress, UnlogArgs};
 
 /// Databases for integration tests: make them fast, prove it, and have a fresh one in milliseconds.
@@ -23,6 +23,8 @@ impl TestdbArgs {
         match &self.action {
             TestdbAction::Bench(bench) => bench.json.as_deref() == Some("-"),
             TestdbAction::Unlog(unlog) => !unlog.is_live(),
+            TestdbAction::New(_) | TestdbAction::Serve(_) => true,
+            TestdbAction::List(list) => list.json,
             _ => false,
         }
     }
@@ -38,6 +40,8 @@ pub(crate) enum TestdbAction {
     New(Box<NewArgs>),
     /// The databases that are lent out or kept, and the templates
     List(Box<ListArgs>),
+    /// Keep databases beyond their owners, of failed tests for example
+    Keep(Box<KeepArgs>),
     /// Drop databases, templates, or all that is left
     Drop(Box<DropArgs>),
     /// Lend databases over HTTP, for suites that run in parallel

@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> anyhow::Result<(
         TestdbAction::Bench(arguments) => bench::run(arguments, printer),
         TestdbAction::New(arguments) => lend::new(arguments, printer),
         TestdbAction::List(arguments) => lend::list(arguments, printer),
+        TestdbAction::Keep(arguments) => lend::keep(arguments, printer),
         TestdbAction::Drop(arguments) => lend::drop(arguments, printer),
         TestdbAction::Serve(arguments) => lend::serve(arguments, printer),
     }

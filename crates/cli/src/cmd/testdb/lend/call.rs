@@ -1,0 +1,180 @@
+//! From a verb to the keeper, which is started if it does not run.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Runtime};
+use workload::testdb::lend::{CallError, Client};
+
+use super::place::Place;
+use crate::args::{KeeperArgs, ServerChoice};
+use crate::exit::Usage;
+use crate::printer::Printer;
+
+/// Between two looks whether the keeper is there.
+const EVERY: Duration = Duration::from_millis(3);
+/// What `-d` says goes to the keeper by this variable: an argument, with a password in it maybe, all could read.
+pub(super) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
+
+/// Calls the keeper of one server.
+pub(super) struct Caller<'a> {
+    place: Place,
+    keeper: Option<&'a KeeperArgs>,
+    idle: Duration,
+    printer: &'a Printer,
+    runtime: Runtime,
+}
+
+impl<'a> Caller<'a> {
+    /// `idle` is for how long a keeper stays that has to be started.
+    pub(super) fn new(
+        server: &ServerChoice,
+        keeper: Option<&'a KeeperArgs>,
+        idle: Duration,
+        printer: &'a Printer,
+    ) -> anyhow::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { place: Place::of(server)?, keeper, idle, printer, runtime })
+    }
+
+    /// Asks the keeper; another one, if it goes meanwhile.
+    pub(super) fn call<T>(
+        &self,
+        ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
+    ) -> anyhow::Result<T> {
+        loop {
+            let answer = self.runtime.block_on(async {
+                match Client::connect(&self.place.socket()).await {
+                    Ok(mut client) => Some(ask(&mut client).await),
+                    Err(_) => None,
+                }
+            });
+            match answer {
+                Some(Err(CallError::Gone(_))) | None => self.start()?,
+                Some(answer) => return Ok(answer?),
+            }
+        }
+    }
+
+    /// Returns when a keeper answers, maybe one that somebody else started.
+    fn start(&self) -> anyhow::Result<()> {
+        self.place.prepare()?;
+        let mut starting: Option<Starting> = None;
+        loop {
+            if self.runtime.block_on(Client::connect(&self.place.socket())).is_ok() {
+                return Ok(());
+            }
+            if let Some(started) = &mut starting {
+                if let Some(ended) = started.look(self.printer)? {
+                    started.must_be_well(ended)?;
+                    starting = None;
+                }
+            } else if self.is_free()? {
+                starting = Some(self.spawn()?);
+            }
+            std::thread::sleep(EVERY);
+        }
+    }
+
+    /// Whether no keeper runs, nor one that is ending.
+    fn is_free(&self) -> anyhow::Result<bool> {
+        match self.place.lock()?.try_lock_shared() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error).context("cannot look at the keeper's lock"),
+        }
+    }
+
+    /// This program again, on its own.
+    fn spawn(&self) -> anyhow::Result<Starting> {
+        let path = self.place.log();
+        let open = || File::options().create(true).append(true).read(true).open(&path);
+        let mut log = open().with_context(|| format!("cannot write to {}", path.display()))?;
+        log.seek(SeekFrom::End(0))?;
+        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let mut command = Command::new(program);
+        command.args(["testdb", "serve", "--background", &format!("{}s", self.idle.as_secs())]);
+        if let Some(KeeperArgs { pool, template_age }) = self.keeper {
+            command.args(["--pool", &pool.to_string()]);
+            command.args(["--template-age", &format!("{}s", template_age.0.as_secs().max(1))]);
+        }
+        command.args(server_arguments(&self.place.server)?);
+        match &self.place.server.dbname {
+            Some(dbname) => command.env(DBNAME_VARIABLE, dbname),
+            None => command.env_remove(DBNAME_VARIABLE),
+        };
+        if self.place.server.embedded.any() {
+            // They would name another server.
+            for name in ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"] {
+                command.env_remove(name);
+            }
+        }
+        // Whoever reads what the caller writes must not have to wait for the keeper's end.
+        command.stdin(Stdio::null()).stdout(open()?).stderr(open()?).current_dir("/");
+        let child = command.spawn().context("cannot start the keeper")?;
+        Ok(Starting { child, log, news: Vec::new() })
+    }
+}
+
+/// A keeper that does not answer yet.
+struct Starting {
+    child: Child,
+    log: File,
+    /// What it said and is not told yet.
+    news: Vec<u8>,
+}
+
+impl Starting {
+    /// Tells what it tells; how it ended, if it did.
+    fn look(&mut self, printer: &Printer) -> anyhow::Result<Option<ExitStatus>> {
+        let ended = self.child.try_wait()?;
+        self.log.read_to_end(&mut self.news)?;
+        // An error is for whoever asked, who is told it once.
+        while let Some(end) = self.news.iter().position(|byte| *byte == b'\n')
+            && !self.news.starts_with(b"error:")
+        {
+            let line: Vec<u8> = self.news.drain(..=end).collect();
+            printer.say(String::from_utf8_lossy(&line).trim_end());
+        }
+        Ok(ended)
+    }
+
+    /// It ends well if another one was there before.
+    fn must_be_well(&self, ended: ExitStatus) -> anyhow::Result<()> {
+        if ended.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&self.news);
+        let said = text.trim().trim_start_matches("error:").trim().to_owned();
+        let said =
+            if said.is_empty() { format!("the keeper ended before it answered: {ended}") } else { said };
+        match ended.code() {
+            Some(2) => Err(Usage(said).into()),
+            _ => Err(anyhow::anyhow!(said)),
+        }
+    }
+}
+
+/// The server's arguments once more; `-d` goes another way.
+fn server_arguments(choice: &ServerChoice) -> anyhow::Result<Vec<String>> {
+    let ServerChoice { dbname: _, host, port, username, embedded } = choice;
+    let mut arguments = Vec::new();
+    let mut give = |option: &str, value: Option<String>| {
+        arguments.extend(value.map(|value| format!("{option}={value}")));
+    };
+    give("--host", host.clone());
+    give("--port", port.clone());
+    give("--username", username.clone());
+    give("--instance", embedded.instance.clone());
+    give("--pg-version", embedded.pg_version.map(|version| version.number().to_string()));
+    let pg_bin = embedded.pg_bin.as_ref().map(std::path::absolute).transpose()?;
+    give("--pg-bin", pg_bin.map(|path| path.to_string_lossy().into_owned()));
+    give("--profile", embedded.profile.map(|profile| profile.to_string()));
+    for (name, value) in &embedded.set {
+        give("--set", Some(format!("{name}={value}")));
+    }
+    Ok(arguments)
+}

@@ -1,0 +1,70 @@
+//! `pgrig testdb list` for people.
+
+use jiff::{SignedDuration, Timestamp};
+use measure::human::bytes;
+use workload::testdb::lend::{List, Listed, ListedOwner};
+
+use crate::printer::Printer;
+use crate::table::{align_right, new_table};
+
+/// Longer command lines are cut.
+const COMMAND: usize = 40;
+
+/// Prints the databases and what SHOW says.
+pub(super) fn print(list: &List, printer: &Printer) -> anyhow::Result<()> {
+    if list.databases.is_empty() {
+        printer.result("no databases of pgrig testdb")?;
+    } else {
+        let now = Timestamp::now();
+        let mut table = new_table(&["name", "state", "source", "owner", "age", "size", "expires in"]);
+        align_right(&mut table, 4..7);
+        for database in &list.databases {
+            table.add_row(row(database, now));
+        }
+        for line in table.lines() {
+            printer.result(line.trim())?;
+        }
+    }
+    printer.result(settings(&list.settings))?;
+    Ok(())
+}
+
+/// What SHOW says, on one line.
+pub(super) fn settings(settings: &[(String, String)]) -> String {
+    let shown: Vec<String> = settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    format!("server: {}", shown.join(", "))
+}
+
+fn row(database: &Listed, now: Timestamp) -> [String; 7] {
+    let Listed { name, state, source, own, owner, created, bytes: size, expires } = database;
+    let state = if *own { state.to_string() } else { format!("{state}, of another keeper") };
+    [
+        name.clone(),
+        state,
+        source.clone(),
+        owner.as_ref().map_or_else(String::new, owned),
+        length(now, *created, 1),
+        size.map_or_else(String::new, bytes),
+        expires.map_or_else(String::new, |expires| length(now, expires, -1)),
+    ]
+}
+
+fn owned(owner: &ListedOwner) -> String {
+    let Some(command) = &owner.command else { return format!("{}, not running here", owner.pid) };
+    let cut: String = command.chars().take(COMMAND).collect();
+    let ellipsis = if cut.len() < command.len() { "…" } else { "" };
+    format!("{} {cut}{ellipsis}", owner.pid)
+}
+
+/// From that time to now, or the other way round; nothing if it is the wrong way.
+fn length(now: Timestamp, unix_seconds: u64, sign: i32) -> String {
+    let then = i64::try_from(unix_seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    let length = then.map_or(SignedDuration::ZERO, |then| now.duration_since(then) * sign);
+    let seconds = length.as_secs().max(0);
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86400),
+    }
+}

@@ -1,0 +1,127 @@
+//! `pgrig testdb new`, `list`, `keep`, `drop` and `serve`.
+
+mod call;
+mod list_text;
+mod place;
+mod serve;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use workload::testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
+
+use crate::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
+use crate::exit::Usage;
+use crate::printer::Printer;
+use call::Caller;
+
+pub(crate) use serve::run as serve;
+
+/// What a crash does to unlogged tables.
+const EMPTIED: &str = "unlogged: a crash of the server empties these tables";
+
+/// Without work, a keeper that was started to lend ends after this.
+const LENDS: Duration = Duration::from_mins(10);
+/// And one that was started to look or to tidy up.
+const LOOKS: Duration = Duration::from_secs(5);
+
+/// A fresh database.
+pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
+    let request = LendRequest {
+        from: arguments.from.as_deref().map(absolute).transpose()?,
+        template: arguments.template.clone(),
+        unlogged: arguments.unlogged,
+        owner: owner(arguments)?.map(OwnerName::Exactly),
+        // A fraction of a second is no reason to drop it earlier.
+        seconds: arguments.time.map(|time| time.0.as_secs() + u64::from(time.0.subsec_nanos() > 0)),
+        keep: arguments.keep,
+    };
+    let caller = Caller::new(&arguments.server, Some(&arguments.keeper), LENDS, printer)?;
+    let loan = caller.call(&async |client| client.lend(&request).await)?;
+    if arguments.unlogged {
+        printer.say(EMPTIED);
+    }
+    Ok(Printer::json(&loan.told(arguments.format.into()))?)
+}
+
+fn owner(arguments: &NewArgs) -> anyhow::Result<Option<Owner>> {
+    match arguments.owner {
+        Some(pid) => {
+            let owner = Owner::of(pid);
+            Ok(Some(owner.ok_or_else(|| Usage(format!("--owner: there is no process {pid}")))?))
+        }
+        None if arguments.keep => Ok(None),
+        None => Ok(Owner::caller()),
+    }
+}
+
+/// What there is.
+pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> anyhow::Result<()> {
+    let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
+    let list = caller.call(&async |client| client.list().await)?;
+    if arguments.json {
+        return Ok(Printer::json(&serde_json::to_string_pretty(&list)?)?);
+    }
+    list_text::print(&list, printer)
+}
+
+/// Keeps databases.
+pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> anyhow::Result<()> {
+    let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
+    for name in &arguments.names {
+        let loan = caller.call(&async |client| client.keep(name).await)?;
+        printer.say(format!("kept until pgrig testdb drop {name}: {}", loan.url));
+    }
+    Ok(())
+}
+
+/// Drops what is named.
+pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> anyhow::Result<()> {
+    let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
+    let which = [
+        (arguments.all, Which::All),
+        (arguments.templates, Which::Templates),
+        (arguments.orphans, Which::Orphans),
+    ];
+    let Some((_, which)) = which.into_iter().find(|(given, _)| *given) else {
+        for name in &arguments.names {
+            caller.call(&async |client| client.drop(name).await)?;
+            printer.say(format!("dropped {name}"));
+        }
+        return Ok(());
+    };
+    let dropped = caller.call(&async |client| client.drop_many(which).await)?;
+    for name in &dropped.dropped {
+        printer.say(format!("dropped {name}"));
+    }
+    if dropped.dropped.is_empty() && dropped.failed.is_empty() {
+        printer.say("there was nothing to drop");
+    }
+    match dropped.failed.as_slice() {
+        [] => Ok(()),
+        [(_, error), ..] => anyhow::bail!("{} of them could not be dropped: {error}", dropped.failed.len()),
+    }
+}
+
+impl From<LoanFormat> for Format {
+    fn from(format: LoanFormat) -> Self {
+        match format {
+            LoanFormat::Shell => Self::Shell,
+            LoanFormat::Json => Self::Json,
+            LoanFormat::Url => Self::Url,
+            LoanFormat::Env => Self::Env,
+        }
+    }
+}
+
+/// The keeper works in another directory.
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    if path.as_os_str() == "-" {
+        return Err(Usage(
+            "--from: a template is made from a file that can be read again: give its name".to_owned(),
+        )
+        .into());
+    }
+    std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
+}

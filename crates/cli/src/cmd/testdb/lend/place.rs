@@ -1,0 +1,91 @@
+//! Which keeper it is, and where it is to be found.
+
+use std::fs::{self, DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use pgserver::{Home, Instance};
+use workload::connect::{Target, resolve};
+use workload::testdb::lend::KeeperId;
+
+use crate::args::{EmbeddedArgs, ServerChoice};
+use crate::target::{Meant, meant, options};
+
+/// `PGRIG_HOME/testdb/<keeper>/`: the keeper's own socket, its log, and the lock that it holds as long as it runs.
+pub(super) struct Place {
+    pub(super) keeper: KeeperId,
+    pub(super) home: Home,
+    /// The server; pgrig's own by its name, in whatever way it was named.
+    pub(super) server: ServerChoice,
+    directory: PathBuf,
+}
+
+impl Place {
+    /// Of the keeper of this server. A server that is named in another way has another keeper; they do not touch what
+    /// the other one has.
+    pub(super) fn of(choice: &ServerChoice) -> anyhow::Result<Self> {
+        let home = Home::locate()?;
+        let mut server = choice.clone();
+        let mut named = None;
+        if meant(choice)? == Meant::Named {
+            let target = resolve(&options(choice), &|name| std::env::var(name).ok())?.with_database("");
+            match own_instance(&home, &target) {
+                // The environment of a database that was lent names the server.
+                Some(name) => {
+                    let embedded = EmbeddedArgs { instance: Some(name), ..EmbeddedArgs::default() };
+                    server = ServerChoice { embedded, ..ServerChoice::default() };
+                }
+                None => named = Some(target.to_string()),
+            }
+        }
+        let own = || format!("own {}", server.embedded.instance.as_deref().unwrap_or("default"));
+        let spelt = named.unwrap_or_else(own);
+        let keeper = KeeperId::of(&[&machine(), &home.root().to_string_lossy(), &spelt]);
+        let directory = home.root().join("testdb").join(keeper.to_string());
+        Ok(Self { keeper, home, server, directory })
+    }
+
+    /// Makes the directory, for its owner alone.
+    pub(super) fn prepare(&self) -> anyhow::Result<()> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
+        made.with_context(|| format!("cannot make {}", self.directory.display()))
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.directory.join("socket")
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.directory.join("log")
+    }
+
+    /// The lock's file; see [`File::try_lock`].
+    pub(super) fn lock(&self) -> anyhow::Result<File> {
+        let path = self.directory.join("lock");
+        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        file.with_context(|| format!("cannot open {}", path.display()))
+    }
+}
+
+/// The instance of pgrig's own whose socket and role these are.
+fn own_instance(home: &Home, target: &Target) -> Option<String> {
+    let (host, port) = (target.host_list(), target.port_list());
+    let instances = Instance::list(home).unwrap_or_default();
+    let found = instances.iter().find(|instance| {
+        let there = instance.connection().or_else(|_| instance.resting_connection());
+        there.is_ok_and(|there| {
+            there.socket_dir == Path::new(&host)
+                && there.port.to_string() == port
+                && there.user == target.user()
+        })
+    });
+    found.map(|instance| instance.name().to_owned())
+}
+
+/// What tells machines that share a server apart.
+fn machine() -> String {
+    let read = |path| fs::read_to_string(Path::new(path)).ok().map(|text| text.trim().to_owned());
+    let id = read("/etc/machine-id").filter(|id| !id.is_empty());
+    id.or_else(|| read("/proc/sys/kernel/hostname")).unwrap_or_default()
+}

@@ -1,0 +1,270 @@
+//! The keeper's process: in the foreground for `serve`, in the background for the other verbs.
+
+use std::fs::{self, File, Permissions, TryLockError};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::runtime::Builder;
+use tokio::sync::Notify;
+use workload::testdb::lend::{CallError, Client, Door, Ended, Keeper, Offer, Opening, Rules, listen};
+
+use super::call::DBNAME_VARIABLE;
+use super::place::Place;
+use super::{EMPTIED, absolute, list_text};
+use crate::args::{ServeArgs, ServerChoice};
+use crate::exit::{Unhappy, Usage};
+use crate::interrupt::interrupted_telling;
+use crate::printer::Printer;
+use crate::target::{self, Chosen};
+
+/// Between two looks whether another keeper has ended.
+const EVERY: Duration = Duration::from_millis(10);
+
+/// Runs a keeper until it is done or interrupted.
+pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
+    match arguments.background {
+        Some(idle) => background(arguments, idle.0, printer),
+        None => foreground(arguments, printer),
+    }
+}
+
+/// On its own, for whoever calls.
+fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyhow::Result<()> {
+    leave_the_caller();
+    let dbname = std::env::var(DBNAME_VARIABLE).ok();
+    let server = ServerChoice { dbname, ..arguments.server.clone() };
+    let place = Place::of(&server)?;
+    place.prepare()?;
+    let lock = place.lock()?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        // Another one was faster: it serves the caller as well.
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the keeper's place"),
+    }
+    let rules = Rules { idle: Some(idle), ..rules(arguments) };
+    let work = Work { place, rules, offers: Vec::new(), public: None };
+    work.run(printer).map(drop)
+}
+
+/// With a door for others.
+fn foreground(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
+    let public = Public::parse(&arguments.listen, arguments.ready_file.clone())?;
+    let place = Place::of(&arguments.server)?;
+    place.prepare()?;
+    let _lock = take_over(&place)?;
+    let files = arguments.from.iter().map(|path| Ok(Offer::File(absolute(path)?, arguments.unlogged)));
+    let mut offers = files.collect::<anyhow::Result<Vec<_>>>()?;
+    offers.extend(arguments.template.iter().cloned().map(Offer::Database));
+    if arguments.unlogged {
+        printer.say(EMPTIED);
+    }
+    let rules = Rules { idle: None, ..rules(arguments) };
+    let work = Work { place, rules, offers, public: Some(public) };
+    if work.run(printer)? { Err(Unhappy::Ended.into()) } else { Ok(()) }
+}
+
+fn rules(arguments: &ServeArgs) -> Rules {
+    let (pool, template_age) = (arguments.keeper.pool.into(), arguments.keeper.template_age.0);
+    Rules { pool, template_age, ..Rules::default() }
+}
+
+/// Not in the caller's session, and with none of its pipes: who reads those waits for all that hold them.
+fn leave_the_caller() {
+    // It fails for a session's leader, who has one of its own.
+    let _ = nix::unistd::setsid();
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<i32> = open.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for descriptor in open.into_iter().filter(|descriptor| *descriptor > 2) {
+        // Nothing is open yet that this program opened, but the directory just read.
+        let _ = nix::unistd::close(descriptor);
+    }
+}
+
+/// The lock; a keeper in the background makes room.
+fn take_over(place: &Place) -> anyhow::Result<File> {
+    let lock = place.lock()?;
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the keeper's place"),
+        }
+        let retired = runtime.block_on(async {
+            match Client::connect(&place.socket()).await {
+                Ok(mut client) => client.retire().await,
+                // It is starting or ending.
+                Err(_) => Ok(()),
+            }
+        });
+        match retired {
+            Ok(()) | Err(CallError::Gone(_)) => std::thread::sleep(EVERY),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Where others find the keeper.
+struct Public {
+    address: Address,
+    ready_file: Option<PathBuf>,
+}
+
+enum Address {
+    Tcp(String),
+    Unix(PathBuf),
+}
+
+impl Public {
+    fn parse(text: &str, ready_file: Option<PathBuf>) -> anyhow::Result<Self> {
+        let address = match text.strip_prefix("unix:") {
+            Some("") => return Err(Usage("--listen unix:PATH needs a path".to_owned()).into()),
+            Some(path) => Address::Unix(std::path::absolute(path)?),
+            None => Address::Tcp(text.to_owned()),
+        };
+        Ok(Self { address, ready_file })
+    }
+
+    async fn open(&self) -> anyhow::Result<(Door, String)> {
+        match &self.address {
+            Address::Tcp(text) => {
+                let shape = || {
+                    Usage(format!(
+                        "--listen {text}: give ADDRESS:PORT, for example 127.0.0.1:0, or unix:PATH"
+                    ))
+                };
+                let (host, port) = text.rsplit_once(':').ok_or_else(shape)?;
+                let port: u16 = port.parse().map_err(|_| shape())?;
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                let addresses: Vec<_> =
+                    tokio::net::lookup_host((host, port)).await.map_err(|_| shape())?.collect();
+                if addresses.iter().any(|address| !address.ip().is_loopback()) {
+                    let other = format!(
+                        "--listen {text} can be reached from other machines, and anybody there could drop databases: \
+                         use 127.0.0.1, and let others come through ssh -L"
+                    );
+                    return Err(Usage(other).into());
+                }
+                let listener = TcpListener::bind(addresses.as_slice()).await;
+                let listener =
+                    listener.with_context(|| format!("cannot listen on {text}; is the port taken?"))?;
+                let url = format!("http://{}", listener.local_addr()?);
+                Ok((Door::Open(listener), url))
+            }
+            Address::Unix(path) => {
+                let listener = fresh_socket(path)?;
+                fs::set_permissions(path, Permissions::from_mode(0o600))?;
+                Ok((Door::Own(listener), format!("unix:{}", path.display())))
+            }
+        }
+    }
+}
+
+/// A socket where there may be one of a process that is gone.
+fn fresh_socket(path: &Path) -> anyhow::Result<UnixListener> {
+    if std::os::unix::net::UnixStream::connect(path).is_ok() {
+        return Err(Usage(format!("somebody listens on {} already", path.display())).into());
+    }
+    let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| {
+        use std::os::unix::fs::FileTypeExt;
+        meta.file_type().is_socket()
+    });
+    if is_socket {
+        fs::remove_file(path).with_context(|| format!("cannot delete {}", path.display()))?;
+    }
+    listen(path).with_context(|| format!("cannot listen on {}", path.display()))
+}
+
+/// A keeper's process from its server's start to its end, with the lock held.
+struct Work {
+    place: Place,
+    rules: Rules,
+    offers: Vec<Offer>,
+    public: Option<Public>,
+}
+
+impl Work {
+    /// Whether it was interrupted.
+    fn run(self, printer: &Printer) -> anyhow::Result<bool> {
+        // The server first, outside the runtime: starting it blocks.
+        let chosen = target::choose(&self.place.server, &self.place.home, printer)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let result = runtime.block_on(self.keep(&chosen, printer));
+        // What still runs is given up with its sessions, before the server is stopped.
+        drop(runtime);
+        let released = chosen.release(printer);
+        let interrupted = result?;
+        released?;
+        Ok(interrupted)
+    }
+
+    async fn keep(&self, chosen: &Chosen, printer: &Printer) -> anyhow::Result<bool> {
+        if chosen.target.is_embedded() {
+            // Whether it runs with the settings that it was given.
+            chosen.connect(printer).await?.close().await;
+        }
+        chosen.target.warnings().iter().for_each(|warning| printer.warn(warning));
+        let public = match &self.public {
+            Some(public) => Some(public.open().await?),
+            None => None,
+        };
+        let (door, url) = public.unzip();
+        let opening = Opening {
+            target: chosen.target.clone(),
+            keeper: self.place.keeper.clone(),
+            rules: self.rules.clone(),
+            owns_server: chosen.stopped_instance().is_some(),
+            serves: url.clone(),
+            offers: self.offers.clone(),
+            log: Arc::new(log),
+        };
+        let keeper = Keeper::open(opening).await?;
+        let socket = self.place.socket();
+        let mut doors = vec![Door::Own(fresh_socket(&socket)?)];
+        doors.extend(door);
+        if let Some(url) = &url {
+            printer.say(list_text::settings(&keeper.settings().await?));
+            self.tell_ready(url)?;
+        }
+        let interrupted = Arc::new(Notify::new());
+        let noticed = Arc::clone(&interrupted);
+        let stop = async move {
+            interrupted_telling(|_| log("told to end: dropping what is lent")).await;
+            noticed.notify_one();
+        };
+        let ended = keeper.run(doors, stop).await;
+        // Before the lock goes: the next keeper makes its own.
+        let _ = fs::remove_file(&socket);
+        if let Some(Public { address: Address::Unix(path), .. }) = &self.public {
+            let _ = fs::remove_file(path);
+        }
+        let told = tokio::time::timeout(Duration::ZERO, interrupted.notified()).await.is_ok();
+        log(match ended? {
+            Ended::Done => "ended",
+            Ended::Retired => "ended: another keeper takes over",
+        });
+        Ok(told)
+    }
+
+    /// On standard output, and in a file that is there at once as a whole.
+    fn tell_ready(&self, url: &str) -> anyhow::Result<()> {
+        if let Some(file) = self.public.as_ref().and_then(|public| public.ready_file.as_ref()) {
+            let partial = file.with_extension("partial");
+            let written = fs::write(&partial, format!("{url}\n")).and_then(|()| fs::rename(&partial, file));
+            written.with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        Ok(Printer::json(url)?)
+    }
+}
+
+/// A line with its time.
+fn log(text: &str) {
+    let now = Timestamp::now();
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{now:.0} {text}\n").as_bytes());
+}

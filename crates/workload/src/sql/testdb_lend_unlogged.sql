@@ -1,0 +1,2 @@
+-- Whether a crash would empty anything.
+SELECT EXISTS (SELECT FROM pg_class WHERE relpersistence = 'u') AS unlogged

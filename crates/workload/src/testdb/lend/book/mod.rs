@@ -1,0 +1,498 @@
+//! What the keeper knows, and decides: facts and requests in, actions out. No database, no clock, no I/O.
+
+mod adopt;
+mod drops;
+mod fact;
+mod speeds;
+mod template;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub(super) use adopt::Found;
+pub(super) use fact::{Action, Answer, Change, Counts, Fact, Failed, Origin, Recipe, Ticket, Wanted};
+
+use super::super::clone::Strategy;
+use super::api::Refusal;
+use super::name::{self, KeeperId};
+use super::owner::Owner;
+use super::tag::{Content, State, Tag, Terms};
+use super::time::Time;
+use drops::Drops;
+use template::{Stage, Template};
+
+/// How exactly it is written down when a template was last used.
+pub(super) const TOUCH: Duration = Duration::from_mins(10);
+/// Before a database that could not be dropped is tried again.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// What the keeper was told to do.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Spare databases of each template that is in use.
+    pub pool: usize,
+    /// Databases that are copied at the same time: the tests shall have the rest of the machine.
+    pub makers: usize,
+    /// For how long after it was last asked for a template has spares.
+    pub warm: Duration,
+    /// For how long after that it is there at all.
+    pub template_age: Duration,
+    /// The keeper ends if nothing is lent and nobody asked for so long; none: it does not.
+    pub idle: Option<Duration>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            pool: 4,
+            makers: 2,
+            warm: Duration::from_mins(10),
+            template_age: Duration::from_hours(7 * 24),
+            idle: Some(Duration::from_mins(10)),
+        }
+    }
+}
+
+/// All there is.
+pub(super) struct Book {
+    keeper: KeeperId,
+    epoch: String,
+    rules: Rules,
+    strategies: Vec<Strategy>,
+    templates: BTreeMap<String, Template>,
+    lent: BTreeMap<String, Lent>,
+    drops: Drops,
+    watched: Vec<Owner>,
+    /// Marks under way.
+    marking: usize,
+    last_request: Time,
+    ending: bool,
+    /// All is to go, these strays too.
+    clearing: Option<(Ticket, Vec<String>)>,
+    /// Those who want the templates gone.
+    doomed: Vec<Ticket>,
+    finished: bool,
+    random: fastrand::Rng,
+    actions: Vec<Action>,
+}
+
+struct Lent {
+    template: String,
+    since: Time,
+    terms: Terms,
+}
+
+impl Book {
+    /// An empty one.
+    pub(super) fn new(
+        keeper: KeeperId,
+        epoch: String,
+        rules: Rules,
+        strategies: Vec<Strategy>,
+        random: fastrand::Rng,
+        now: Time,
+    ) -> Self {
+        Self {
+            keeper,
+            epoch,
+            rules,
+            strategies,
+            templates: BTreeMap::new(),
+            lent: BTreeMap::new(),
+            drops: Drops::default(),
+            watched: Vec::new(),
+            marking: 0,
+            last_request: now,
+            ending: false,
+            clearing: None,
+            doomed: Vec::new(),
+            finished: false,
+            random,
+            actions: Vec::new(),
+        }
+    }
+
+    /// Takes note of a fact, and says what to do.
+    pub(super) fn learn(&mut self, fact: Fact, now: Time) -> Vec<Action> {
+        match fact {
+            Fact::Lend { ticket, template, recipe, wanted } => {
+                self.lend(ticket, &template, recipe, wanted, now);
+            }
+            Fact::Made { template, made } => self.made(&template, made),
+            Fact::Copied { template, name, strategy, copied } => {
+                self.copied(&template, name, strategy, copied, now);
+            }
+            Fact::Marked { name, change, marked } => self.marked(name, change, marked),
+            Fact::Unclaimed { name } => self.take_back(&name),
+            Fact::Return { ticket, name, wait } => self.returned(ticket, &name, wait, now),
+            Fact::Keep { ticket, name } => self.change(ticket, &name, now, |terms| terms.kept = true),
+            Fact::Renew { ticket, name, length } => {
+                self.change(ticket, &name, now, |terms| terms.until = Some(now.after(length)));
+            }
+            Fact::Dropped { name, dropped } => self.dropped(&name, &dropped, now),
+            Fact::DropTemplates { ticket } => {
+                self.last_request = now;
+                self.doomed.push(ticket);
+            }
+            Fact::DropStrays { ticket, names } => self.drops.order(ticket, names, &mut self.actions),
+            Fact::DropAll { ticket, strays } => {
+                self.clearing = Some((ticket, strays));
+                self.end();
+            }
+            Fact::OwnerGone(owner) => self.owner_gone(&owner),
+            Fact::Passed => self.passed(now),
+            Fact::End => self.end(),
+        }
+        self.go_on(now)
+    }
+
+    /// When [`Fact::Passed`] will next change anything.
+    pub(super) fn next(&self) -> Option<Time> {
+        let ends = self.lent.values().filter(|lent| !lent.terms.kept).filter_map(|lent| lent.terms.until);
+        let cools = self.templates.values().filter(|template| !template.spares.is_empty());
+        let cools = cools.map(|template| template.used.after(self.rules.warm));
+        let ages = self.templates.values().filter(|template| !template.is_busy());
+        let ages = ages.map(|template| template.used.after(self.rules.template_age));
+        let idle = self.rules.idle.filter(|_| self.is_idle()).map(|idle| self.last_request.after(idle));
+        ends.chain(cools).chain(ages).chain(self.drops.next()).chain(idle).min()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let kept = self.lent.values().filter(|lent| lent.terms.kept).count();
+        Counts {
+            lent: self.lent.len() - kept,
+            kept,
+            spare: self.templates.values().map(|template| template.spares.len()).sum(),
+            templates: self.templates.values().filter(|template| template.stage == Stage::Ready).count(),
+            waiting: self.templates.values().map(|template| template.waiting.len()).sum(),
+        }
+    }
+
+    /// By which way copies are made now, by template's source.
+    pub(super) fn strategies(&self) -> Vec<(String, Strategy)> {
+        let known = self.templates.values();
+        known.filter_map(|template| Some((template.source.clone(), template.speeds.best()?))).collect()
+    }
+
+    /// Whether it is here, in whatever state.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.lent.contains_key(name)
+            || self.drops.has(name)
+            || self.templates.contains_key(name)
+            || self.templates.values().any(|template| template.spares.iter().any(|spare| spare == name))
+    }
+
+    /// Whether it is about to go, and is no longer anything.
+    pub(super) fn drops(&self, name: &str) -> bool {
+        self.drops.has(name)
+    }
+
+    fn lend(&mut self, ticket: Ticket, name: &str, recipe: Recipe, wanted: Wanted, now: Time) {
+        self.last_request = now;
+        if self.ending {
+            return self.answer(ticket, Err(Refusal::ending()));
+        }
+        let strategies = &self.strategies;
+        let template =
+            self.templates.entry(name.to_owned()).or_insert_with(|| Template::new(strategies, now));
+        let touch = template.asked(recipe, now);
+        template.waiting.push_back((ticket, wanted));
+        if touch {
+            let tag = self.template_tag(name);
+            self.actions.push(Action::Touch { name: name.to_owned(), tag });
+        }
+        self.hand_out(name, now);
+    }
+
+    fn made(&mut self, name: &str, made: Result<bool, Refusal>) {
+        let Some(template) = self.templates.get_mut(name) else { return };
+        match made {
+            Ok(unlogged) => {
+                template.stage = Stage::Ready;
+                template.unlogged = unlogged;
+            }
+            Err(refusal) => {
+                let waiting = std::mem::take(&mut template.waiting);
+                self.templates.remove(name);
+                for (ticket, _) in waiting {
+                    self.answer(ticket, Err(refusal.clone()));
+                }
+            }
+        }
+    }
+
+    fn copied(
+        &mut self,
+        name: &str,
+        copy: String,
+        strategy: Strategy,
+        copied: Result<Duration, Failed>,
+        now: Time,
+    ) {
+        let Some(template) = self.templates.get_mut(name) else { return self.drops.add(copy) };
+        template.copying -= 1;
+        match copied {
+            Ok(took) => {
+                template.speeds.took(strategy, took);
+                template.spares.push_back(copy);
+                self.hand_out(name, now);
+            }
+            Err(Failed::Missing) => self.lost(name),
+            // A file system may not be able to clone.
+            Err(Failed::Other(_)) if template.speeds.without(strategy) => {}
+            Err(failed) => {
+                template.paused = true;
+                if let Some((ticket, _)) = template.waiting.pop_front() {
+                    self.answer(ticket, Err(failed.told()));
+                }
+            }
+        }
+    }
+
+    /// Somebody dropped the template: it is made again if it is wanted.
+    fn lost(&mut self, name: &str) {
+        let Some(template) = self.templates.get_mut(name) else { return };
+        if template.recipe.is_some() {
+            // While it is being made again, a copy of before may fail as well.
+            if template.stage == Stage::Ready {
+                template.stage = Stage::Absent;
+            }
+        } else if let Some(template) = self.templates.remove(name) {
+            template.spares.into_iter().for_each(|spare| self.drops.add(spare));
+        }
+    }
+
+    /// Spares to those who wait, first come, first served.
+    fn hand_out(&mut self, name: &str, now: Time) {
+        while let Some(template) = self.templates.get_mut(name)
+            && let Some((spare, ticket, wanted)) = template.next_loan()
+        {
+            let until = wanted.length.map(|length| now.after(length));
+            let terms = Terms { owner: wanted.owner.clone(), until, kept: wanted.keep };
+            self.watch(&terms);
+            self.lent.insert(spare.clone(), Lent { template: name.to_owned(), since: now, terms });
+            self.mark(spare, Change::Lend(ticket, wanted));
+        }
+    }
+
+    fn watch(&mut self, terms: &Terms) {
+        let owner = terms.owner.as_ref().filter(|_| !terms.kept);
+        if let Some(owner) = owner.filter(|owner| !self.watched.contains(owner)) {
+            self.watched.push(owner.clone());
+            self.actions.push(Action::Watch(owner.clone()));
+        }
+    }
+
+    fn mark(&mut self, name: String, change: Change) {
+        let lent = &self.lent[&name];
+        let state = State::Lent(lent.terms.clone());
+        let tag = Tag::new(&self.keeper, &lent.template, &self.epoch, lent.since, state);
+        self.marking += 1;
+        self.actions.push(Action::Mark { name, tag, change });
+    }
+
+    fn marked(&mut self, name: String, change: Change, marked: Result<(), Failed>) {
+        self.marking -= 1;
+        let lent = self.lent.get(&name).map(|lent| (lent.template.clone(), lent.terms.until));
+        match (marked, lent, change) {
+            (Ok(()), Some((_, until)), Change::Lend(ticket, _)) => {
+                self.answer(ticket, Ok(Answer::Lent { name, until }));
+            }
+            (Ok(()), Some((_, until)), Change::Terms(ticket)) => {
+                self.answer(ticket, Ok(Answer::Changed { name, until }));
+            }
+            // Somebody dropped the spare: the next one.
+            (Err(Failed::Missing), Some((template, _)), Change::Lend(ticket, wanted)) if !self.ending => {
+                self.lent.remove(&name);
+                match self.templates.get_mut(&template) {
+                    Some(template) => template.waiting.push_front((ticket, wanted)),
+                    None => self.answer(ticket, Err(Failed::Missing.told())),
+                }
+            }
+            (Err(failed), Some(_), Change::Lend(ticket, _)) => {
+                self.take_back(&name);
+                self.answer(ticket, Err(failed.told()));
+            }
+            (Err(failed), Some(_), Change::Terms(ticket)) => {
+                if failed == Failed::Missing {
+                    self.lent.remove(&name);
+                }
+                self.answer(ticket, Err(failed.told()));
+            }
+            // Its owner exited, or its time was over, meanwhile.
+            (_, None, Change::Lend(ticket, _) | Change::Terms(ticket)) => {
+                self.answer(ticket, Err(Failed::Missing.told()));
+            }
+        }
+    }
+
+    fn change(&mut self, ticket: Ticket, name: &str, now: Time, change: impl FnOnce(&mut Terms)) {
+        self.last_request = now;
+        match self.lent.get_mut(name) {
+            Some(lent) => {
+                change(&mut lent.terms);
+                self.mark(name.to_owned(), Change::Terms(ticket));
+            }
+            None => self.answer(ticket, Err(Refusal::unknown(name))),
+        }
+    }
+
+    fn take_back(&mut self, name: &str) {
+        if self.lent.remove(name).is_some() {
+            self.drops.add(name.to_owned());
+        }
+    }
+
+    fn owner_gone(&mut self, owner: &Owner) {
+        self.watched.retain(|watched| watched != owner);
+        self.take_back_if(|terms| !terms.kept && terms.owner.as_ref() == Some(owner));
+    }
+
+    fn take_back_if(&mut self, condition: impl Fn(&Terms) -> bool) {
+        let names = self.lent.iter().filter(|(_, lent)| condition(&lent.terms));
+        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            self.take_back(&name);
+        }
+    }
+
+    fn passed(&mut self, now: Time) {
+        self.take_back_if(|terms| !terms.kept && terms.until.is_some_and(|until| until <= now));
+        self.drops.again(now);
+        for template in self.templates.values_mut() {
+            if template.used.after(self.rules.warm) <= now && template.waiting.is_empty() {
+                template.spares.drain(..).for_each(|spare| self.drops.add(spare));
+            }
+        }
+        let age = self.rules.template_age;
+        self.forget_templates(|template| template.used.after(age) <= now);
+        let idle = self.rules.idle.filter(|_| self.is_idle());
+        if idle.is_some_and(|idle| self.last_request.after(idle) <= now) {
+            self.end();
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.lent.values().all(|lent| lent.terms.kept) && !self.templates.values().any(Template::is_busy)
+    }
+
+    /// Drops those templates that are not being made, copied or waited for. Their names.
+    fn forget_templates(&mut self, condition: impl Fn(&Template) -> bool) -> Vec<String> {
+        let doomed = self.templates.iter().filter(|(_, template)| !template.is_busy() && condition(template));
+        let doomed: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+        let mut dropped = Vec::new();
+        for name in doomed {
+            if let Some(template) = self.templates.remove(&name) {
+                dropped.extend(template.spares);
+                dropped.push(name);
+            }
+        }
+        for name in &dropped {
+            self.drops.add(name.clone());
+        }
+        dropped
+    }
+
+    fn end(&mut self) {
+        if self.ending {
+            return;
+        }
+        self.ending = true;
+        let waiting = self.templates.values_mut().flat_map(|template| template.waiting.drain(..));
+        let tickets: Vec<Ticket> = waiting.map(|(ticket, _)| ticket).collect();
+        for ticket in tickets {
+            self.answer(ticket, Err(Refusal::ending()));
+        }
+        self.take_back_if(|terms| !terms.kept);
+    }
+
+    fn answer(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
+        self.actions.push(Action::Answer { ticket, answer });
+    }
+
+    fn template_tag(&self, name: &str) -> Tag {
+        let template = &self.templates[name];
+        let Template { source, unlogged, used, created, .. } = template;
+        let content = Content { source: source.clone(), unlogged: *unlogged, used: *used };
+        Tag::new(&self.keeper, name, &self.epoch, *created, State::Template(content))
+    }
+
+    /// Everything that follows from what is known.
+    fn go_on(&mut self, now: Time) -> Vec<Action> {
+        self.drop_templates();
+        if self.ending {
+            let spares = self.templates.values_mut().flat_map(|template| template.spares.drain(..));
+            spares.for_each(|spare| self.drops.add(spare));
+            self.clear();
+        } else {
+            self.make_templates();
+            self.hand_out_all(now);
+            self.copy(now);
+        }
+        self.drops.start(&mut self.actions);
+        let at_work = self.marking > 0
+            || self.clearing.is_some()
+            || self.drops.at_work()
+            || self
+                .templates
+                .values()
+                .any(|template| template.copying > 0 || template.stage == Stage::Making);
+        if self.ending && !at_work && !self.finished {
+            self.finished = true;
+            self.actions.push(Action::Finish);
+        }
+        std::mem::take(&mut self.actions)
+    }
+
+    fn hand_out_all(&mut self, now: Time) {
+        let waited = self.templates.iter().filter(|(_, template)| template.can_lend());
+        let waited: Vec<String> = waited.map(|(name, _)| name.clone()).collect();
+        for name in waited {
+            self.hand_out(&name, now);
+        }
+    }
+
+    /// Those that are asked for and not there. An earlier one of the same name must have gone first.
+    fn make_templates(&mut self) {
+        let wanted = self.templates.iter_mut().filter_map(|(name, template)| {
+            let recipe = template.recipe.clone()?;
+            let wanted = template.stage == Stage::Absent && !template.waiting.is_empty();
+            (wanted && !self.drops.has(name)).then(|| {
+                template.stage = Stage::Making;
+                (name.clone(), recipe)
+            })
+        });
+        for (template, recipe) in wanted.collect::<Vec<_>>() {
+            let tag = self.template_tag(&template);
+            self.actions.push(Action::Make { template, recipe, tag });
+        }
+    }
+
+    /// First for those who wait, the longest waiting first, then for the pool.
+    fn copy(&mut self, now: Time) {
+        while self.templates.values().map(|template| template.copying).sum::<usize>() < self.rules.makers {
+            let waited = self.templates.iter_mut().filter(|(_, template)| template.lacks() > 0);
+            let waited =
+                waited.min_by_key(|(_, template)| template.waiting.front().map(|(ticket, _)| *ticket));
+            let (name, template, in_haste) = if let Some((name, template)) = waited {
+                (name, template, true)
+            } else {
+                let Rules { warm, pool, .. } = self.rules;
+                // Templates that are to go must not be copied for ever.
+                let pool = if self.doomed.is_empty() { pool } else { 0 };
+                let mut templates = self.templates.iter_mut();
+                let thin = templates.find(|(_, template)| template.is_thin(pool, warm, now));
+                let Some((name, template)) = thin else { return };
+                (name, template, false)
+            };
+            template.copying += 1;
+            let strategy = template.speeds.choose(in_haste);
+            let copy = name::loan(name, self.random.u32(..));
+            let tag = Tag::new(&self.keeper, name, &self.epoch, now, State::Spare);
+            let template = name.clone();
+            self.actions.push(Action::Copy { template, name: copy, strategy, tag });
+        }
+    }
+}

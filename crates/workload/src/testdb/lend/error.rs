@@ -1,0 +1,49 @@
+//! Why there is no keeper.
+
+use std::io;
+
+use super::super::clone::CloneError;
+use crate::connect::ConnectError;
+use crate::quote::identifier;
+
+/// Why databases cannot be lent, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum LendError {
+    /// The server cannot be reached, or failed.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// It cannot tell how it copies databases.
+    #[error(transparent)]
+    Clone(#[from] CloneError),
+    /// It is a standby.
+    #[error("this server is a standby, or recovering: no database can be made here; name its primary")]
+    Standby,
+    /// It is too old.
+    #[error(
+        "this server is PostgreSQL {0}: databases are lent from 13 on, where DROP DATABASE can end sessions"
+    )]
+    TooOld(String),
+    /// The role may not make databases.
+    #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = identifier(.0))]
+    NoRight(String),
+    /// The connection ended while databases were lent.
+    #[error(
+        "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
+    )]
+    ServerGone(ConnectError),
+    /// A socket failed.
+    #[error("cannot listen: {0}")]
+    Listen(#[from] io::Error),
+}
+
+impl LendError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Clone(error) => error.is_usage(),
+            Self::Standby | Self::TooOld(_) | Self::NoRight(_) => true,
+            Self::ServerGone(_) | Self::Listen(_) => false,
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What the keeper does to the server: it makes, copies, marks and drops databases.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::super::clone::{CloneError, Strategy, clone, drop_database};
+use super::super::load::{LoadError, load};
+use super::super::source::Source;
+use super::api::Refusal;
+use super::book::{Failed, Found, Origin, Recipe};
+use super::error::LendError;
+use super::name::{self, KeeperId};
+use super::tag::{State, Tag};
+use crate::connect::{ConnectError, Target};
+use crate::fill::session::{Session, Sessions};
+use crate::quote::{identifier, literal};
+
+/// Connections to one server, all to a database that is none of pgrig's.
+pub(super) struct Hands {
+    target: Target,
+    keeper: KeeperId,
+    /// For what must not wait: marks.
+    desk: Session,
+    /// For what takes its time; opened when needed.
+    idle: Mutex<Vec<Session>>,
+}
+
+/// What the server is, to a keeper.
+pub(super) struct Ground {
+    /// For instance `18.6`.
+    pub(super) version: String,
+    /// Which stretch of the server's life, from one crash to the next, this is.
+    pub(super) epoch: String,
+    pub(super) strategies: Vec<Strategy>,
+}
+
+impl Hands {
+    /// Connects, and asks whether databases can be lent here.
+    pub(super) async fn connect(target: &Target, keeper: &KeeperId) -> Result<(Self, Ground), LendError> {
+        // A lost mark is no harm where it can be lost: a crash of the server ends what is lent with it, and spares
+        // of before are not lent any more.
+        let target = target
+            .clone()
+            .with_application_name(&keeper.application_name())
+            .with_setting("synchronous_commit", "off");
+        let (target, desk) = somewhere(target).await?;
+        let row = desk.row(include_str!("../../sql/testdb_lend_ground.sql"), &[]).await?;
+        let version: String = row.get("version");
+        if row.get("in_recovery") {
+            return Err(LendError::Standby);
+        }
+        if row.get::<_, i32>("version_num") < 130_000 {
+            return Err(LendError::TooOld(version));
+        }
+        if !row.get::<_, bool>("may_create") {
+            return Err(LendError::NoRight(row.get("role")));
+        }
+        let strategies = Strategy::available(&desk).await?;
+        let ground = Ground { version, epoch: row.get("epoch"), strategies };
+        Ok((Self { target, keeper: keeper.clone(), desk, idle: Mutex::default() }, ground))
+    }
+
+    /// Resolves when the server is gone.
+    pub(super) async fn lost(&self) -> ConnectError {
+        self.desk.connection.ending().await
+    }
+
+    /// This role's databases with names of pgrig's.
+    pub(super) async fn find(&self) -> Result<Vec<Found>, ConnectError> {
+        let rows = self.desk.rows(include_str!("../../sql/testdb_lend_found.sql"), &[&name::PREFIX]).await?;
+        let found = rows.iter().map(|row| {
+            let comment: Option<String> = row.get("comment");
+            Found { name: row.get("name"), tag: comment.as_deref().and_then(Tag::read) }
+        });
+        Ok(found.filter(|found| name::meaning(&found.name).is_some()).collect())
+    }
+
+    /// Whether the keeper of this id has a session here.
+    pub(super) async fn living(&self) -> Result<impl Fn(&KeeperId) -> bool + use<>, ConnectError> {
+        let rows = self.desk.rows(include_str!("../../sql/testdb_lend_keepers.sql"), &[]).await?;
+        let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
+        Ok(move |keeper: &KeeperId| names.contains(&keeper.application_name()))
+    }
+
+    /// What SHOW says of durability.
+    pub(super) async fn settings(&self) -> Result<Vec<(String, String)>, ConnectError> {
+        // The keeper's own sessions do not wait for commits; others do as the server says.
+        let session = Sessions::new(&self.target.clone().without_settings()).open().await?;
+        let rows = session.rows(include_str!("../../sql/testdb_durability.sql"), &[]).await?;
+        Ok(rows.iter().map(|row| (row.get("name"), row.get("shown"))).collect())
+    }
+
+    /// What databases take on disk; none of those that are gone.
+    pub(super) async fn sizes(&self, names: &[String]) -> Result<Vec<Option<u64>>, ConnectError> {
+        let session = self.session().await?;
+        let mut sizes = Vec::with_capacity(names.len());
+        for name in names {
+            let size = session.row("SELECT pg_database_size($1::text::name)", &[name]).await;
+            let bytes = size.ok().and_then(|row| row.get::<_, Option<i64>>(0));
+            sizes.push(bytes.and_then(|bytes| u64::try_from(bytes).ok()));
+        }
+        self.put_back(session);
+        Ok(sizes)
+    }
+
+    /// Something that changes when the database does; none if there is none of this name.
+    pub(super) async fn fingerprint(&self, database: &str) -> Result<Option<String>, ConnectError> {
+        let query = include_str!("../../sql/testdb_lend_fingerprint.sql");
+        let rows = self.desk.rows(query, &[&database]).await?;
+        Ok(rows.first().map(|row| row.get("fingerprint")))
+    }
+
+    /// Makes a template; whether there are unlogged tables in it. It has another name until it is whole.
+    pub(super) async fn make(&self, template: &str, recipe: &Recipe, tag: Tag) -> Result<bool, Refusal> {
+        let session = self.session().await.map_err(Refusal::failed)?;
+        let making = name::making(&self.keeper, fastrand::u32(..));
+        let made = self.make_as(&session, &making, template, recipe, tag).await;
+        if made.is_err() {
+            // What cannot be dropped now, the next keeper will.
+            let _ = drop_database(&session, &making).await;
+        }
+        self.put_back(session);
+        made
+    }
+
+    async fn make_as(
+        &self,
+        session: &Session,
+        making: &str,
+        template: &str,
+        recipe: &Recipe,
+        mut tag: Tag,
+    ) -> Result<bool, Refusal> {
+        let origin = match &recipe.from {
+            Origin::Database(name) => name,
+            Origin::File(_) | Origin::Nothing => "template0",
+        };
+        clone(session, origin, making, Strategy::Default).await.map_err(refused)?;
+        let target = self.target.clone().with_database(making);
+        if let Origin::File(path) = &recipe.from {
+            let unreadable =
+                |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
+            let source = Source::file(path).map_err(unreadable)?;
+            load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(&error))?;
+        }
+        let unlogged = settle(&target).await.map_err(Refusal::failed)?;
+        if let State::Template(content) = &mut tag.state {
+            content.unlogged = unlogged;
+        }
+        // Nobody shall connect to it: a template that is in use cannot be copied.
+        let close = format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", identifier(making));
+        session.run(&close).await.map_err(Refusal::failed)?;
+        finish(session, making, template, &tag).await.map_err(Refusal::failed)?;
+        Ok(unlogged)
+    }
+
+    /// Copies a template. The copy has another name until it has its tag.
+    pub(super) async fn copy(
+        &self,
+        template: &str,
+        name: &str,
+        strategy: Strategy,
+        tag: &Tag,
+    ) -> Result<Duration, Failed> {
+        let session = self.session().await.map_err(failed)?;
+        let making = name::making(&self.keeper, fastrand::u32(..));
+        let copied = match clone(&session, template, &making, strategy).await {
+            Ok(took) => finish(&session, &making, name, tag).await.map(|()| took).map_err(failed),
+            Err(CloneError::Missing { .. }) => Err(Failed::Missing),
+            Err(error) => Err(Failed::Other(refused(error))),
+        };
+        if copied.is_err() {
+            let _ = drop_database(&session, &making).await;
+        }
+        self.put_back(session);
+        copied
+    }
+
+    /// Writes a tag, at once.
+    pub(super) async fn mark(&self, name: &str, tag: &Tag) -> Result<(), Failed> {
+        self.desk.run(&comment(name, tag)).await.map_err(failed)
+    }
+
+    /// Writes a tag when the database is not being copied.
+    pub(super) async fn touch(&self, name: &str, tag: &Tag) -> Result<(), ConnectError> {
+        let session = self.session().await?;
+        session.run(&comment(name, tag)).await?;
+        self.put_back(session);
+        Ok(())
+    }
+
+    /// Drops a database, and ends what is connected to it.
+    pub(super) async fn drop_database(&self, name: &str) -> Result<(), Refusal> {
+        let session = self.session().await.map_err(Refusal::failed)?;
+        let dropped = drop_database(&session, name).await;
+        self.put_back(session);
+        dropped.map_err(|error| Refusal::failed(format!("cannot drop database {name}: {error}")))
+    }
+
+    async fn session(&self) -> Result<Session, ConnectError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(session) if !session.connection.client.is_closed() => Ok(session),
+            _ => Sessions::new(&self.target).open().await,
+        }
+    }
+
+    fn put_back(&self, session: Session) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    }
+}
+
+/// To `postgres`, which nobody copies, or where that is not possible to the database that was named.
+async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
+    let named = target.dbname().to_owned();
+    let target = target.with_database("postgres");
+    match Sessions::new(&target).open().await {
+        Ok(session) => Ok((target, session)),
+        Err(error) if matches!(error.sqlstate(), Some("3D000" | "42501" | "28000")) => {
+            let target = target.with_database(&named);
+            let session = Sessions::new(&target).open().await?;
+            Ok((target, session))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Tag first, then the name: what has a final name has a tag.
+async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Result<(), ConnectError> {
+    session.run(&comment(making, tag)).await?;
+    session.run(&format!("ALTER DATABASE {} RENAME TO {}", identifier(making), identifier(name))).await
+}
+
+/// What every copy would otherwise have to do for itself. Whether there are unlogged tables.
+async fn settle(target: &Target) -> Result<bool, ConnectError> {
+    let session = Sessions::new(target).open().await?;
+    session.run("VACUUM (ANALYZE)").await?;
+    let row = session.row(include_str!("../../sql/testdb_lend_unlogged.sql"), &[]).await?;
+    session.connection.close().await;
+    Ok(row.get("unlogged"))
+}
+
+fn comment(name: &str, tag: &Tag) -> String {
+    format!("COMMENT ON DATABASE {} IS {}", identifier(name), literal(&tag.write()))
+}
+
+fn failed(error: ConnectError) -> Failed {
+    match error.sqlstate() {
+        Some("3D000") => Failed::Missing,
+        _ => Failed::Other(Refusal::failed(error)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what an error is turned into")]
+fn refused(error: CloneError) -> Refusal {
+    let status = match &error {
+        CloneError::InUse { .. } => 409,
+        error if error.is_usage() => 422,
+        _ => 500,
+    };
+    Refusal { status, error: error.to_string(), remedy: None }
+}
+
+fn not_loaded(error: &LoadError) -> Refusal {
+    let status = if matches!(error, LoadError::Connect(_)) { 500 } else { 422 };
+    Refusal { status, error: error.to_string(), remedy: None }
+}

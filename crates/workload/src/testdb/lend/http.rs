@@ -1,0 +1,236 @@
+//! The keeper's doors, and HTTP through them.
+
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::api::Refusal;
+use super::keeper::Office;
+use super::routes;
+
+/// The longest body of a request; they are names and numbers.
+const LONGEST: usize = 64 << 10;
+/// For answers to go out when the keeper ends.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Where requests come from.
+pub enum Door {
+    /// A Unix socket, which only those can reach who may do all that the keeper may.
+    Own(UnixListener),
+    /// An address of this machine, which anybody on it can reach.
+    Open(TcpListener),
+}
+
+/// Whom a request comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guest {
+    /// May name any file, and is told passwords.
+    Trusted,
+    /// May have what `serve` was told to offer.
+    Anybody,
+}
+
+/// Doors and those who came in.
+pub(super) struct Hall {
+    office: Arc<Office>,
+    closing: watch::Sender<bool>,
+    doors: std::sync::Mutex<JoinSet<()>>,
+}
+
+impl Hall {
+    pub(super) fn new(office: Office) -> Self {
+        Self {
+            office: Arc::new(office),
+            closing: watch::Sender::new(false),
+            doors: std::sync::Mutex::default(),
+        }
+    }
+
+    /// Lets requests in.
+    pub(super) fn open(&self, door: Door) {
+        let (office, closing) = (Arc::clone(&self.office), self.closing.subscribe());
+        let mut doors = self.doors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match door {
+            Door::Own(listener) => doors.spawn(admit(listener, Guest::Trusted, office, closing)),
+            Door::Open(listener) => doors.spawn(admit(listener, Guest::Anybody, office, closing)),
+        };
+    }
+
+    /// Shuts the doors, and waits for answers to go out.
+    pub(super) async fn close(self) {
+        self.closing.send_replace(true);
+        let mut doors = self.doors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let all = async { while doors.join_next().await.is_some() {} };
+        // Those who never read theirs do not keep the keeper.
+        let _ = tokio::time::timeout(FAREWELL, all).await;
+    }
+}
+
+/// Something that connections come from.
+trait Listener: Send + Sync + 'static {
+    type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    fn next(&self) -> impl Future<Output = io::Result<Self::Stream>> + Send;
+}
+
+impl Listener for UnixListener {
+    type Stream = UnixStream;
+
+    async fn next(&self) -> io::Result<UnixStream> {
+        Ok(self.accept().await?.0)
+    }
+}
+
+impl Listener for TcpListener {
+    type Stream = TcpStream;
+
+    async fn next(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.accept().await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// Lets in whoever comes, until the door closes.
+async fn admit(
+    listener: impl Listener,
+    guest: Guest,
+    office: Arc<Office>,
+    mut closing: watch::Receiver<bool>,
+) {
+    let mut inside = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.next() => match accepted {
+                Ok(stream) => {
+                    inside.spawn(attend(stream, guest, Arc::clone(&office), closing.clone()));
+                }
+                // Descriptors are used up: those inside must leave first.
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            },
+            Some(_) = inside.join_next(), if !inside.is_empty() => {}
+            _ = closing.changed() => break,
+        }
+    }
+    while inside.join_next().await.is_some() {}
+}
+
+/// One connection's requests.
+async fn attend<S>(stream: S, guest: Guest, office: Arc<Office>, mut closing: watch::Receiver<bool>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(|request| {
+        let office = Arc::clone(&office);
+        async move { Ok::<_, Infallible>(answer(request, guest, &office).await) }
+    });
+    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => Some(ended),
+        _ = closing.changed() => None,
+    };
+    if ended.is_none() {
+        connection.as_mut().graceful_shutdown();
+        // How it ends is the client's affair.
+        let _ = connection.await;
+    }
+}
+
+async fn answer(request: Request<Incoming>, guest: Guest, office: &Office) -> Response<Full<Bytes>> {
+    let answered = match read(request, guest).await {
+        Ok((parts, body)) => routes::answer(&parts, &body, guest, office).await,
+        Err(refusal) => Err(refusal),
+    };
+    answered.unwrap_or_else(|refusal| {
+        let body = serde_json::to_string(&refusal).expect("plain fields");
+        let status = StatusCode::from_u16(refusal.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        respond(status, "application/json", body)
+    })
+}
+
+/// A response.
+pub(super) fn respond(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let response = Response::builder().status(status).header(CONTENT_TYPE, kind);
+    response.body(Full::new(body.into())).expect("a valid header")
+}
+
+async fn read(
+    request: Request<Incoming>,
+    guest: Guest,
+) -> Result<(hyper::http::request::Parts, Bytes), Refusal> {
+    let (parts, body) = request.into_parts();
+    if guest == Guest::Anybody {
+        refuse_browsers(&parts.headers)?;
+    }
+    let unreadable =
+        |error| Refusal::new(413, format!("cannot read the request: {error}"), "send a small JSON object");
+    let body = Limited::new(body, LONGEST).collect().await.map_err(unreadable)?;
+    Ok((parts, body.to_bytes()))
+}
+
+/// Any web page can have a browser send requests to this machine, under a name of its own choice. Browsers say so:
+/// they always send one of these with what they do not type themselves, or a foreign Host.
+fn refuse_browsers(headers: &HeaderMap) -> Result<(), Refusal> {
+    let from_page =
+        headers.contains_key(ORIGIN) || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"));
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    if from_page || !host.is_some_and(is_here) {
+        return Err(Refusal::new(
+            403,
+            "requests from web pages are not answered",
+            "send Host: localhost or 127.0.0.1, and no Origin or Sec-Fetch-* header",
+        ));
+    }
+    Ok(())
+}
+
+fn is_here(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    ["localhost", "127.0.0.1", "[::1]"].contains(&name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_s_names_are_answered_and_no_browser() {
+        let headers = |pairs: &[(&'static str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.insert(*name, value.parse().unwrap());
+            }
+            headers
+        };
+        for host in ["localhost", "127.0.0.1:7432", "[::1]:80", "[::1]"] {
+            assert!(refuse_browsers(&headers(&[("host", host)])).is_ok(), "{host}");
+        }
+        for host in
+            ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost:80.evil.example", ""]
+        {
+            assert!(refuse_browsers(&headers(&[("host", host)])).is_err(), "{host}");
+        }
+        assert!(refuse_browsers(&headers(&[])).is_err());
+        for (name, value) in [("origin", "http://localhost"), ("sec-fetch-site", "cross-site")] {
+            assert!(refuse_browsers(&headers(&[("host", "localhost"), (name, value)])).is_err(), "{name}");
+        }
+    }
+}

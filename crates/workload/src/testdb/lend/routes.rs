@@ -1,0 +1,399 @@
+//! What each request is for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::http::request::Parts;
+use hyper::{Method, Response, StatusCode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::api::{
+    Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status,
+    Which, url,
+};
+use super::book::{Answer, Fact, Found, Origin, Recipe, Wanted};
+use super::http::{Guest, respond};
+use super::keeper::{Offer, Office};
+use super::name::{self, Meaning, meaning};
+use super::owner::Owner;
+use super::tag::State;
+use super::time::Time;
+
+/// How long a database is lent that has no owner.
+const WITHOUT_OWNER: Duration = Duration::from_hours(1);
+const JSON: &str = "application/json";
+
+type Answered = Result<Response<Full<Bytes>>, Refusal>;
+
+/// Answers a request.
+pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Office) -> Answered {
+    let path: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
+    let query = parts.uri.query().unwrap_or_default();
+    match (&parts.method, path.as_slice()) {
+        (&Method::POST, ["databases"]) => lend(json(body)?, Format::Json, guest, office).await,
+        (&Method::GET, ["database"]) => {
+            let (request, format) = asked(query)?;
+            lend(request, format, guest, office).await
+        }
+        (&Method::GET, ["databases"]) => tell(StatusCode::OK, &list(office).await?),
+        (&Method::DELETE, ["databases"]) => {
+            trusted(guest)?;
+            dropped(office.drop_many(which(query)?).await?)
+        }
+        (&Method::DELETE, ["databases", name]) => {
+            give_back(name, parameter(query, "wait").is_some(), guest, office).await
+        }
+        (&Method::POST, ["databases", name, "keep"]) => {
+            let name = (*name).to_owned();
+            changed(office.ask(|ticket| Fact::Keep { ticket, name }).await?, guest, office)
+        }
+        (&Method::POST, ["databases", name, "renew"]) => {
+            let LendRequest { seconds, .. } = json(body)?;
+            let (name, length) = ((*name).to_owned(), seconds.map_or(WITHOUT_OWNER, Duration::from_secs));
+            changed(office.ask(move |ticket| Fact::Renew { ticket, name, length }).await?, guest, office)
+        }
+        (&Method::GET, ["status"]) => tell(StatusCode::OK, &status(office).await?),
+        (&Method::POST, ["retire"]) => {
+            trusted(guest)?;
+            office.retire().await?;
+            Ok(nothing())
+        }
+        (_, ["databases" | "database" | "status" | "retire", ..]) => {
+            let error = format!("{} {} is no request", parts.method, parts.uri.path());
+            Err(Refusal::new(405, error, REQUESTS))
+        }
+        _ => Err(Refusal::new(404, format!("there is nothing at {}", parts.uri.path()), REQUESTS)),
+    }
+}
+
+const REQUESTS: &str = "there are: POST /databases, GET /database, GET /databases, DELETE /databases/NAME, POST \
+                        /databases/NAME/keep, POST /databases/NAME/renew, GET /status";
+
+async fn lend(request: LendRequest, format: Format, guest: Guest, office: &Office) -> Answered {
+    let recipe = recipe(&request, guest, office)?;
+    let owner = request.owner.map(owner).transpose()?;
+    let length = request.seconds.map(Duration::from_secs).or(owner.is_none().then_some(WITHOUT_OWNER));
+    let wanted = Wanted { owner, length, keep: request.keep };
+    let template = template(&recipe, office).await?;
+    let answer = office.ask(|ticket| Fact::Lend { ticket, template, recipe, wanted }).await?;
+    let Answer::Lent { name, until } = answer else { return Ok(nothing()) };
+    let kind = if format == Format::Json { JSON } else { "text/plain; charset=utf-8" };
+    let loan = loan(name, until.filter(|_| !request.keep), guest, office);
+    Ok(respond(StatusCode::CREATED, kind, loan.told(format) + "\n"))
+}
+
+/// What the database is to be made from.
+fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe, Refusal> {
+    let offers = &office.opening.offers;
+    let LendRequest { from, template, unlogged, .. } = request;
+    let recipe = match (from, template) {
+        (Some(_), Some(_)) => {
+            return Err(Refusal::new(422, "from and template are two different sources", "give one of them"));
+        }
+        (Some(path), None) => Recipe { from: Origin::File(path.clone()), unlogged: *unlogged },
+        (None, Some(database)) => Recipe { from: Origin::Database(database.clone()), unlogged: *unlogged },
+        (None, None) => match offers.first() {
+            Some(Offer::File(path, as_unlogged)) => {
+                Recipe { from: Origin::File(path.clone()), unlogged: *unlogged || *as_unlogged }
+            }
+            Some(Offer::Database(name)) => {
+                Recipe { from: Origin::Database(name.clone()), unlogged: *unlogged }
+            }
+            None => Recipe { from: Origin::Nothing, unlogged: false },
+        },
+    };
+    let offered = |offer: &Offer| match (offer, &recipe.from) {
+        (Offer::File(path, _), Origin::File(asked)) => path == asked,
+        (Offer::Database(name), Origin::Database(asked)) => name == asked,
+        _ => false,
+    };
+    match &recipe.from {
+        Origin::File(_) | Origin::Database(_) if guest == Guest::Anybody && !offers.iter().any(offered) => {
+            Err(Refusal::new(
+                403,
+                format!(
+                    "{} is not offered here: over TCP, which anybody on this machine can reach, only what pgrig testdb \
+                 serve was started with is",
+                    recipe.source()
+                ),
+                "start it with --from or --template, or listen on a Unix socket: --listen unix:PATH",
+            ))
+        }
+        Origin::File(path) if !path.is_absolute() => {
+            let error = format!("{} is relative, and the keeper is somewhere else", path.display());
+            Err(Refusal::new(422, error, "give an absolute path"))
+        }
+        Origin::Database(name) if recipe.unlogged => Err(Refusal::new(
+            422,
+            format!("database {name} is copied as it is"),
+            format!("make its tables unlogged first: pgrig testdb unlog -d {name}"),
+        )),
+        _ => Ok(recipe),
+    }
+}
+
+/// The name of the template that has this content.
+async fn template(recipe: &Recipe, office: &Office) -> Result<String, Refusal> {
+    let keeper = &office.opening.keeper;
+    match &recipe.from {
+        Origin::Nothing => Ok(name::template(keeper, &["nothing"])),
+        Origin::File(path) => {
+            let hash = match office.hashes.known(path) {
+                Some(hash) => hash,
+                None => hash(path.clone(), office).await?,
+            };
+            let how = if recipe.unlogged { "unlogged" } else { "as it is" };
+            Ok(name::template(keeper, &["file", &hash, how]))
+        }
+        Origin::Database(database) => {
+            let missing = || {
+                let error = format!("there is no database {database} on this server");
+                Refusal::new(422, error, "create it, or name another one")
+            };
+            let found = office.hands.fingerprint(database).await.map_err(Refusal::failed)?;
+            Ok(name::template(keeper, &["database", &found.ok_or_else(missing)?]))
+        }
+    }
+}
+
+async fn hash(path: PathBuf, office: &Office) -> Result<String, Refusal> {
+    let hashes = Arc::clone(&office.hashes);
+    let read = tokio::task::spawn_blocking(move || hashes.read(&path)).await.map_err(Refusal::failed)?;
+    read.map_err(|error| Refusal { status: 422, error: error.to_string(), remedy: None })
+}
+
+fn owner(named: OwnerName) -> Result<Owner, Refusal> {
+    let gone = |pid| {
+        let error = format!("there is no process {pid} that could own a database");
+        Refusal::new(422, error, "name one that runs, or give a time instead: for")
+    };
+    match named {
+        OwnerName::Pid(pid) => Owner::of(pid).ok_or_else(|| gone(pid)),
+        OwnerName::Exactly(owner) if owner.is_alive() => Ok(owner),
+        OwnerName::Exactly(owner) => Err(gone(owner.pid)),
+    }
+}
+
+fn loan(name: String, until: Option<Time>, guest: Guest, office: &Office) -> Loan {
+    let target = &office.opening.target;
+    let (host, port, user) = (target.host_list(), target.port_list(), target.user().to_owned());
+    let password = target.password().filter(|_| guest == Guest::Trusted);
+    let url = url(&host, &port, &user, password.as_deref(), &name);
+    Loan { name, url, host, port, user, password, expires: until.map(Time::unix_seconds) }
+}
+
+fn changed(answer: Answer, guest: Guest, office: &Office) -> Answered {
+    let Answer::Changed { name, until } = answer else { return Ok(nothing()) };
+    tell(StatusCode::OK, &loan(name, until, guest, office))
+}
+
+async fn give_back(name: &str, wait: bool, guest: Guest, office: &Office) -> Answered {
+    let name = name.to_owned();
+    let asked = name.clone();
+    let known = office.look(move |book| book.knows(&asked)).await?;
+    let answer = if known || guest == Guest::Anybody || !office.stray(&name).await? {
+        office.ask(move |ticket| Fact::Return { ticket, name, wait }).await?
+    } else {
+        office.ask(move |ticket| Fact::DropStrays { ticket, names: vec![name] }).await?
+    };
+    match answer {
+        Answer::Dropped(Dropped { failed, .. }) if !failed.is_empty() => {
+            let errors: Vec<String> = failed.into_iter().map(|(_, error)| error).collect();
+            Err(Refusal::failed(errors.join("; ")))
+        }
+        _ => Ok(nothing()),
+    }
+}
+
+fn dropped(answer: Answer) -> Answered {
+    match answer {
+        Answer::Dropped(dropped) => tell(StatusCode::OK, &dropped),
+        _ => Ok(nothing()),
+    }
+}
+
+async fn list(office: &Office) -> Result<List, Refusal> {
+    let found = office.hands.find().await.map_err(Refusal::failed)?;
+    let names: Vec<String> = found.iter().map(|found| found.name.clone()).collect();
+    let asked = names.clone();
+    // What was given back is nothing any more, though it may take a moment to go.
+    let going =
+        office.look(move |book| asked.iter().map(|name| book.drops(name)).collect::<Vec<_>>()).await?;
+    let sizes = office.hands.sizes(&names).await.map_err(Refusal::failed)?;
+    let there = found.into_iter().zip(sizes).zip(going);
+    let sources: Vec<(String, String)> = there
+        .clone()
+        .filter_map(|((found, _), _)| {
+            let tag = found.tag?;
+            match tag.state {
+                State::Template(content) => Some((found.name, content.source)),
+                _ => None,
+            }
+        })
+        .collect();
+    let mut databases: Vec<Listed> = there
+        .filter(|((_, size), going)| size.is_some() && !going)
+        .filter_map(|((found, size), _)| listed(found, size, &sources, office))
+        .collect();
+    databases.sort_by(|a, b| (a.state, a.created, &a.name).cmp(&(b.state, b.created, &b.name)));
+    let settings = office.hands.settings().await.map_err(Refusal::failed)?;
+    Ok(List { databases, settings })
+}
+
+fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office: &Office) -> Option<Listed> {
+    let Found { name, tag } = found;
+    let own = &office.opening.keeper;
+    let making = match meaning(&name) {
+        Some(Meaning::Making(keeper)) => Some(keeper == *own),
+        _ => None,
+    };
+    let Some(tag) = tag.filter(|_| making.is_none()) else {
+        // Without a tag it is pgrig's only if its name says that it is not finished.
+        let own = making?;
+        let state = ListedState::Making;
+        let created = Time::now().unix_seconds();
+        return Some(Listed {
+            name,
+            state,
+            source: String::new(),
+            own,
+            owner: None,
+            created,
+            bytes,
+            expires: None,
+        });
+    };
+    let source = sources.iter().find(|(template, _)| *template == tag.template);
+    let source = source.map_or_else(String::new, |(_, source)| source.clone());
+    let (state, owner, expires) = match tag.state {
+        State::Template(_) => (ListedState::Template, None, None),
+        State::Spare => (ListedState::Spare, None, None),
+        State::Lent(terms) => {
+            let owner = terms.owner.map(|owner| ListedOwner { pid: owner.pid, command: owner.command() });
+            if terms.kept {
+                (ListedState::Kept, owner, None)
+            } else {
+                (ListedState::Lent, owner, terms.until)
+            }
+        }
+    };
+    let (created, expires) = (tag.created.unix_seconds(), expires.map(Time::unix_seconds));
+    Some(Listed { name, state, source, own: tag.keeper == *own, owner, created, bytes, expires })
+}
+
+async fn status(office: &Office) -> Result<Status, Refusal> {
+    let (counts, strategies) = office.look(|book| (book.counts(), book.strategies())).await?;
+    Ok(Status {
+        pid: std::process::id(),
+        serves: office.opening.serves.clone(),
+        owns_server: office.opening.owns_server,
+        server_version: office.version.clone(),
+        settings: office.hands.settings().await.map_err(Refusal::failed)?,
+        lent: counts.lent,
+        kept: counts.kept,
+        spare: counts.spare,
+        templates: counts.templates,
+        waiting: counts.waiting,
+        strategies: strategies.into_iter().map(|(source, best)| (source, best.name().to_owned())).collect(),
+    })
+}
+
+fn trusted(guest: Guest) -> Result<(), Refusal> {
+    match guest {
+        Guest::Trusted => Ok(()),
+        Guest::Anybody => Err(Refusal::new(
+            403,
+            "not over TCP, which anybody on this machine can reach",
+            "use pgrig testdb drop, or listen on a Unix socket: --listen unix:PATH",
+        )),
+    }
+}
+
+fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
+    serde_json::from_slice(body).map_err(|error| {
+        let error = format!("the body is not the JSON that is asked for: {error}");
+        Refusal::new(
+            400,
+            error,
+            "{\"from\": \"/absolute/path\", \"for\": seconds, \"owner\": pid, …}: see the README",
+        )
+    })
+}
+
+/// `GET /database?…`: the fields of the JSON as parameters, and `format`.
+fn asked(query: &str) -> Result<(LendRequest, Format), Refusal> {
+    let mut request = LendRequest::default();
+    let mut format = Format::Json;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let bad = || {
+            let error = format!("{name}={value} means nothing");
+            Refusal::new(
+                400,
+                error,
+                "parameters are from, template, unlogged, owner, for (seconds), keep, format",
+            )
+        };
+        let flag = || match value.as_ref() {
+            "" | "true" | "1" | "yes" => Ok(true),
+            "false" | "0" | "no" => Ok(false),
+            _ => Err(bad()),
+        };
+        match name.as_ref() {
+            "from" => request.from = Some(PathBuf::from(value.as_ref())),
+            "template" => request.template = Some(value.to_string()),
+            "unlogged" => request.unlogged = flag()?,
+            "owner" => request.owner = Some(OwnerName::Pid(value.parse().map_err(|_| bad())?)),
+            "for" => request.seconds = Some(value.parse().map_err(|_| bad())?),
+            "keep" => request.keep = flag()?,
+            "format" => format = serde_json::from_value(value.as_ref().into()).map_err(|_| bad())?,
+            _ => return Err(bad()),
+        }
+    }
+    Ok((request, format))
+}
+
+fn which(query: &str) -> Result<Which, Refusal> {
+    let which = parameter(query, "which").and_then(|which| serde_json::from_value(which.into()).ok());
+    which.ok_or_else(|| Refusal::new(400, "which databases?", "give which=all, templates or orphans"))
+}
+
+fn parameter(query: &str, name: &str) -> Option<String> {
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(found, _)| found == name).map(|(_, value)| value.into_owned())
+}
+
+fn tell(status: StatusCode, body: &impl Serialize) -> Answered {
+    Ok(respond(status, JSON, serde_json::to_string(body).map_err(Refusal::failed)? + "\n"))
+}
+
+fn nothing() -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_stand_for_fields() {
+        let (request, format) = asked("from=%2Fa+b.sql&unlogged&for=60&owner=7&keep=no&format=url").unwrap();
+        let expected = LendRequest {
+            from: Some("/a b.sql".into()),
+            unlogged: true,
+            seconds: Some(60),
+            owner: Some(OwnerName::Pid(7)),
+            ..LendRequest::default()
+        };
+        assert_eq!((request, format), (expected, Format::Url));
+        for query in ["form=x", "for=soon", "owner=me", "keep=perhaps", "format=xml"] {
+            assert_eq!(asked(query).unwrap_err().status, 400, "{query}");
+        }
+    }
+}

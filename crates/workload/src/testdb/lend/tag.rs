@@ -1,0 +1,106 @@
+//! What a database's comment says of it. All that a keeper knows stands there, so that the next one knows it too.
+
+use serde::{Deserialize, Serialize};
+
+use super::name::KeeperId;
+use super::owner::Owner;
+use super::time::Time;
+
+/// Goes up when an older pgrig would misread it.
+const FORMAT: u32 = 1;
+
+/// The comment of a database of pgrig's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tag {
+    #[serde(rename = "pgrig testdb")]
+    format: u32,
+    pub(super) keeper: KeeperId,
+    /// The template's database: its own name, if it is one.
+    pub(super) template: String,
+    pub(super) created: Time,
+    /// Which stretch of the server's life it was made in: see [`super::hands::Ground`].
+    pub(super) epoch: String,
+    #[serde(flatten)]
+    pub(super) state: State,
+}
+
+/// What a database is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "lowercase")]
+pub(super) enum State {
+    /// To be copied.
+    Template(Content),
+    /// A copy that nobody has had.
+    Spare,
+    /// A copy that somebody has.
+    Lent(Terms),
+}
+
+/// What is in a template.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Content {
+    /// For people.
+    pub(super) source: String,
+    /// Whether there are unlogged tables in it: a crash of the server would empty them.
+    pub(super) unlogged: bool,
+    /// When it was last asked for, to within [`super::book::TOUCH`].
+    pub(super) used: Time,
+}
+
+/// Until when a database is lent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Terms {
+    /// It is dropped when this process exits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<Owner>,
+    /// It is dropped at this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) until: Option<Time>,
+    /// Neither counts: it stays until somebody drops it.
+    #[serde(default)]
+    pub(super) kept: bool,
+}
+
+impl Tag {
+    pub(super) fn new(keeper: &KeeperId, template: &str, epoch: &str, created: Time, state: State) -> Self {
+        let (keeper, template, epoch) = (keeper.clone(), template.to_owned(), epoch.to_owned());
+        Self { format: FORMAT, keeper, template, created, epoch, state }
+    }
+
+    /// None if it is not pgrig's comment, or of a later pgrig, which knows better what to do with it.
+    pub(super) fn read(comment: &str) -> Option<Self> {
+        serde_json::from_str(comment).ok().filter(|tag: &Self| tag.format == FORMAT)
+    }
+
+    pub(super) fn write(&self) -> String {
+        serde_json::to_string(self).expect("plain fields")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_are_read_as_they_are_written() {
+        let keeper = KeeperId::of(&["one"]);
+        let owner = Some(Owner { pid: 7, start: 9, machine: "m".to_owned() });
+        let terms = Terms { owner, until: Some(Time::now()), kept: true };
+        let content = Content { source: "a.sql".to_owned(), unlogged: true, used: Time::now() };
+        for state in
+            [State::Spare, State::Lent(terms), State::Lent(Terms::default()), State::Template(content)]
+        {
+            let tag = Tag::new(&keeper, "t", "e", Time::now(), state);
+            assert_eq!(Tag::read(&tag.write()), Some(tag));
+        }
+    }
+
+    #[test]
+    fn other_comments_are_none() {
+        for comment in ["", "my database", "{}", "{\"pgrig testdb\": 1}"] {
+            assert_eq!(Tag::read(comment), None, "{comment}");
+        }
+        let tag = Tag::new(&KeeperId::of(&[]), "t", "e", Time::now(), State::Spare).write();
+        assert_eq!(Tag::read(&tag.replace("testdb\":1", "testdb\":2")), None, "of a later pgrig");
+    }
+}

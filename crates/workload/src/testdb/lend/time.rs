@@ -1,0 +1,34 @@
+//! Points in time that outlive a process.
+
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+/// Milliseconds since 1970, as the machine's clock has them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Time(u64);
+
+impl Time {
+    /// This moment.
+    pub(super) fn now() -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self::default().after(since)
+    }
+
+    /// So much later.
+    #[must_use]
+    pub(super) fn after(self, length: Duration) -> Self {
+        Self(self.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
+    }
+
+    /// How long ago `earlier` was; nothing if it is yet to come.
+    pub(super) fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+
+    /// Whole seconds since 1970.
+    pub(super) fn unix_seconds(self) -> u64 {
+        self.0 / 1000
+    }
+}
