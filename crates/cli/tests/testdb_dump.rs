@@ -252,6 +252,9 @@ fn archives_give_what_their_sql_gives() {
         if format == "-Fd" {
             continue;
         }
+        assert!(common::does("gzip", &["-k", archive.to_str().unwrap()]));
+        let ran = dumped.unlog(&[&format!("{}.gz", archive.to_str().unwrap())]);
+        assert_eq!(without_restrict(&ran.stdout), expected, "{name} within gzip");
         let file = std::fs::File::open(&archive).unwrap();
         let ran = Ran::from(rig.command("testdb unlog").stdin(file).output().unwrap());
         assert_eq!(without_restrict(&ran.stdout), expected, "{name} as standard input: {}", ran.stderr);
