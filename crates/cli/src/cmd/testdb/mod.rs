@@ -4,8 +4,8 @@ mod bench;
 mod lend;
 mod unlog;
 mod unlog_dump;
+mod unlog_dump_progress;
 mod unlog_live;
-mod unlog_progress;
 
 use crate::args::{TestdbAction, TestdbArgs};
 use crate::printer::Printer;
