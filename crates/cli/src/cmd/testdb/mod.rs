@@ -7,10 +7,10 @@ mod bench_text;
 mod lend;
 mod unlog;
 mod unlog_dump;
+mod unlog_dump_progress;
 mod unlog_live;
 mod unlog_live_progress;
 mod unlog_live_text;
-mod unlog_progress;
 
 use crate::args::{TestdbAction, TestdbArgs};
 use crate::printer::Printer;

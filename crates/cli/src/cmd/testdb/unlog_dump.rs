@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 use workload::testdb::sink::{Compression, Sink, SinkError};
 use workload::testdb::source::{Form, Source};
 
-use super::unlog_progress::Watched;
+use super::unlog_dump_progress::Watched;
 use crate::args::{Compress, UnlogArgs};
 use crate::exit::Usage;
 use crate::interrupt;
