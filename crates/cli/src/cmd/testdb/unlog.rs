@@ -13,7 +13,10 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
             ("--output", arguments.output.is_some()),
             ("--compress", arguments.compress.is_some()),
         ];
-        refuse(&for_dumps, "for a dump, and a server is named, whose tables are changed in place: leave out one of both")?;
+        refuse(
+            &for_dumps,
+            "for a dump, and a server is named, whose tables are changed in place: leave out one of both",
+        )?;
         unlog_live::run(arguments, printer)
     } else {
         let for_databases = [
