@@ -100,11 +100,9 @@ pub(crate) enum Verb {
     Micro(Box<MicroArgs>),
     /// Transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
-    /// Databases for integration tests: make them fast, prove it, have a fresh one in milliseconds
     Testdb(TestdbArgs),
     /// A verdict between two saved runs
     Compare(CompareArgs),
-    /// The PostgreSQL of pgrig's own: start, stop, look at it
     Server(ServerArgs),
 }
 
@@ -206,7 +204,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The PostgreSQL of pgrig's own.
+/// The PostgreSQL of pgrig's own: start, stop, look at it.
 ///
 /// Verbs that are given no server start it, use it, and stop it again; what they load stays. Start
 /// it here to keep it running, or to reach it with other programs. It lives under PGRIG_HOME

@@ -23,11 +23,10 @@ use crate::exit::Usage;
 /// they are; one word with blanks in it is a script for sh -c.
 #[derive(Debug, Args)]
 #[command(after_help = "Ways, joined by +:\n  \
-    normal      what you have: nothing is done about speed; all others are compared with it\n  \
+    normal      what you have; all others are compared with it\n  \
     unlogged    the tables are unlogged: a crash of the server empties them\n  \
-    dangerous   fsync, full_page_writes and synchronous_commit are off: a crash of the machine may cost\n              \
-    the whole cluster\n  \
-    template    the database is a copy of a template, made in the fastest way that the server has\n  \
+    dangerous   no fsync, full_page_writes, synchronous_commit: a crash may cost the cluster\n  \
+    template    the database is a copy of a template, made in the server's fastest way\n  \
     tmpfs       the server's data are in memory: they end with the machine\n\n\
     Examples:\n  \
     pgrig testdb bench --schema-file schema.sql -- pytest -q\n  \

@@ -32,18 +32,11 @@ impl TestdbArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TestdbAction {
-    /// Make tables unlogged: in a live database, or in a dump on its way
     Unlog(Box<UnlogArgs>),
-    /// Which way of preparing the database makes your test command faster, measured
     Bench(Box<BenchArgs>),
-    /// A fresh database in milliseconds, for eval in a shell
     New(Box<NewArgs>),
-    /// The databases that are lent out or kept, and the templates
     List(Box<ListArgs>),
-    /// Keep databases beyond their owners, of failed tests for example
     Keep(Box<KeepArgs>),
-    /// Drop databases, templates, or all that is left
     Drop(Box<DropArgs>),
-    /// Lend databases over HTTP, for suites that run in parallel
     Serve(Box<ServeArgs>),
 }

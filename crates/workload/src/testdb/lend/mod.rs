@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A **keeper** has the templates of one server, keeps spare copies of those that are in use, lends them, and drops
-//! them. All it knows stands in the comments of its databases ([`tag`]), so that nothing is lost when it is killed:
-//! the next one reads them. What has no comment yet has a name that says whose unfinished work it is ([`name`]).
+//! them. All it knows stands in the comments of its databases (`tag`), so that nothing is lost when it is killed:
+//! the next one reads them. What has no comment yet has a name that says whose unfinished work it is (`name`).
 
 mod api;
 mod book;
