@@ -241,6 +241,7 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         let lending = Lending::new(&rig, version);
         let mut owner = Command::new("sleep").arg("1000").spawn().unwrap();
         let living = lending.new_database("");
+        let half_dropped = lending.new_database("");
         let from = lending.schema.display();
         let dead = rig.done(&format!("testdb new --from {from} --owner {} --format json", owner.id()));
         let dead: Value = serde_json::from_str(&dead.stdout).unwrap();
@@ -255,6 +256,11 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         let half = format!("pgrig_testdb_making_{keeper}_00000001");
         let foreign = "pgrig_testdb_making_000000000000_00000001";
         lending.server.execute(&format!("CREATE DATABASE {half}"));
+        // And one that is killed while it drops something, as servers since 2023 leave it.
+        lending.server.execute(&format!(
+            "UPDATE pg_database SET datconnlimit = -2 WHERE datname = '{}'",
+            name(&half_dropped)
+        ));
         lending.server.execute(&format!("CREATE DATABASE {foreign}"));
 
         assert_eq!(lending.list("lent"), BTreeSet::from([name(&living)]));
@@ -262,6 +268,7 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         assert_eq!(lending.list("spare"), spares, "they are adopted");
         assert_eq!(lending.list("template").len(), 1);
         lending.gone(&half);
+        lending.gone(&name(&half_dropped));
         lending.gone(&name(&dead));
         assert!(lending.is_there(foreign));
         let next = lending.new_database("");
@@ -410,6 +417,56 @@ fn a_server_that_runs_for_the_keeper_alone_outlives_its_loans_no_longer() {
     assert!(refused.stderr.contains("are lent by keeper process"), "{refused:#?}");
     rig.done("testdb drop --all");
     until("the server stops with its keeper", || (rig.status()["state"] == "stopped").then_some(()));
+}
+
+#[test]
+fn a_keeper_s_server_is_not_taken_for_another() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.new_database("--pg-version 18");
+    for (other, said) in
+        [("--pg-version 13", "18"), ("--profile dangerous", "profile"), ("--set work_mem=1MB", "work_mem")]
+    {
+        let ran = rig.run(&format!("testdb new {other}"));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{ran:?}");
+        assert_eq!(ran.stdout, "");
+    }
+}
+
+#[test]
+fn a_go_between_owns_nothing() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let (pgrig, schema) = (env!("CARGO_BIN_EXE_pgrig"), lending.schema.display().to_string());
+    let new = format!("{pgrig} testdb new --from {schema} --format url");
+    for command in [new.clone(), format!("timeout 60 {new}"), format!("{new}; true")] {
+        // As Python's shell=True and node's execSync do.
+        let mut shell = Command::new("sh");
+        for (name, value) in rig.command("").get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        let told = shell.args(["-c", &command]).output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        let ran = rig.done("testdb list --json");
+        let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let lent = list["databases"].as_array().unwrap().iter().find(|database| database["state"] == "lent");
+        assert_eq!(lent.unwrap()["owner"]["pid"], std::process::id(), "{command}: {}", ran.stdout);
+        rig.done(&format!("testdb drop {}", name(lent.unwrap())));
+    }
+}
+
+#[test]
+fn a_failure_fails_in_eval_too() {
+    let rig = Rig::new();
+    let ran = rig.run("testdb new --from nowhere.sql");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), "false\n"), "{ran:?}");
+    let serve = rig.run("testdb serve --from nowhere.sql");
+    assert_eq!((serve.code, serve.stdout.as_str()), (Some(2), ""), "{serve:?}");
+    assert!(serve.stderr.contains("nowhere.sql"), "{serve:?}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub enum Error {
     },
     /// Another live pgrig process owns the instance.
     #[error(
-        "instance {instance} is in use by pgrig process {pid}, and stops with it; wait for it, use another instance (--instance OTHER), or share a server among commands (pgrig server start)"
+        "instance {instance} is in use by pgrig process {pid}, and stops with it; wait for it (a keeper of testdb ends with pgrig testdb drop --all), use another instance (--instance OTHER), or share a server among commands (pgrig server start)"
     )]
     InUse {
         /// The instance.

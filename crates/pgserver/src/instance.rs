@@ -146,6 +146,17 @@ impl Instance {
         status(&self.dir)
     }
 
+    /// Whether the server, if one runs, is what the spec asks for. Nothing is started.
+    ///
+    /// # Errors
+    /// [`Error::RunsDifferently`].
+    pub fn check_running(&self) -> Result<()> {
+        match Live::find(&self.dir).and_then(|live| live.record) {
+            Some(record) => self.check_same(&record.config),
+            None => Ok(()),
+        }
+    }
+
     /// How to reach its running server.
     ///
     /// # Errors

@@ -129,6 +129,9 @@ fn an_error_says_where_and_what_to_do() {
         refused(&database, "COPY missing FROM stdin;\n1\n\\.\n", &["line 1", "42P01", "missing"]).await;
         assert_eq!(database.texts("SELECT count(*)::text FROM t").await, ["0"]);
 
+        refused(&database, "BEGIN;\nCREATE TABLE begun (id int);\n", &["within a transaction", "COMMIT"])
+            .await;
+
         refused(&database, "ALTER TABLE t OWNER TO nobody_at_all;", &["role", "--no-owner"]).await;
         refused(&database, "CREATE EXTENSION no_such_extension;", &["install the extension"]).await;
         let long = format!("SELECT nothing, '{}';", "x".repeat(1000));

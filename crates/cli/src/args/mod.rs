@@ -183,8 +183,13 @@ pub(crate) struct EmbeddedArgs {
 impl EmbeddedArgs {
     /// Whether any of them was given: then the embedded server is meant.
     pub(crate) fn any(&self) -> bool {
-        let Self { instance, pg_version, pg_bin, profile, set } = self;
-        instance.is_some() || pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
+        self.instance.is_some() || self.asks_for_more_than_a_name()
+    }
+
+    /// Whether anything is asked of the server that a running one may not be.
+    pub(crate) fn asks_for_more_than_a_name(&self) -> bool {
+        let Self { instance: _, pg_version, pg_bin, profile, set } = self;
+        pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
     }
 }
 

@@ -16,6 +16,9 @@ use crate::exit::Usage;
 use crate::interrupt;
 use crate::printer::Printer;
 
+/// What to do then.
+const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or name a server whose tables are meant \
+                       (pgrig testdb unlog -d mydb)";
 /// Tables that are listed by name; of more only the number is told.
 const LISTED: usize = 20;
 
@@ -39,6 +42,13 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
     let summary = unlogger.rewrite(&mut input, &mut sink).map_err(told)?;
     let length = input.length();
     drop(input);
+    if length == 0 {
+        return Err(Usage(format!(
+            "{} is empty: {NOTHING}",
+            if arguments.file.is_none() { "standard input" } else { "the dump" }
+        ))
+        .into());
+    }
     sink.finish().map_err(|error| told(DumpError::Write(error)))?;
     warn(&summary, printer);
     let speed = speed(length, started.elapsed(), is_read_twice);
@@ -49,12 +59,9 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
 fn source(arguments: &UnlogArgs) -> anyhow::Result<Source> {
     match arguments.file.as_deref() {
         Some(file) if file != Path::new("-") => Ok(Source::file(file)?),
-        None if io::stdin().is_terminal() => Err(Usage(
-            "nothing to make unlogged: give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or name a server \
-             whose tables are meant (pgrig testdb unlog -d mydb)"
-                .to_owned(),
-        )
-        .into()),
+        None if io::stdin().is_terminal() => {
+            Err(Usage(format!("nothing to make unlogged: {NOTHING}")).into())
+        }
         _ => Ok(Source::stdin()),
     }
 }

@@ -1,5 +1,6 @@
 //! What the keeper does to the server: it makes, copies, marks and drops databases.
 
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -70,7 +71,8 @@ impl Hands {
         let rows = self.desk.rows(include_str!("../../sql/testdb_lend_found.sql"), &[&name::PREFIX]).await?;
         let found = rows.iter().map(|row| {
             let comment: Option<String> = row.get("comment");
-            Found { name: row.get("name"), tag: comment.as_deref().and_then(Tag::read) }
+            let tag = comment.as_deref().and_then(Tag::read);
+            Found { name: row.get("name"), tag, half_dropped: row.get("half_dropped") }
         });
         Ok(found.filter(|found| name::meaning(&found.name).is_some()).collect())
     }
@@ -141,7 +143,7 @@ impl Hands {
             let unreadable =
                 |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
             let source = Source::file(path).map_err(unreadable)?;
-            load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(&error))?;
+            load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(path, &error))?;
         }
         let unlogged = settle(&target).await.map_err(Refusal::failed)?;
         if let State::Template(content) = &mut tag.state {
@@ -261,7 +263,7 @@ fn refused(error: CloneError) -> Refusal {
     Refusal { status, error: error.to_string(), remedy: None }
 }
 
-fn not_loaded(error: &LoadError) -> Refusal {
+fn not_loaded(path: &Path, error: &LoadError) -> Refusal {
     let status = if matches!(error, LoadError::Connect(_)) { 500 } else { 422 };
-    Refusal { status, error: error.to_string(), remedy: None }
+    Refusal { status, error: format!("{}: {error}", path.display()), remedy: None }
 }

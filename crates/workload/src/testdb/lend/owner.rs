@@ -29,11 +29,13 @@ impl Owner {
         Some(Self { pid, start: Stat::read(pid)?.start, machine: machine().to_owned() })
     }
 
-    /// The process that started this one: of a shell's command substitution, `$(…)`, the shell itself.
+    /// The process that started this one. Of a shell's command substitution, `$(…)`, the shell itself; of a shell or
+    /// another program that was only started to run this one, for example by Python's `shell=True`, who started that.
     pub fn caller() -> Option<Self> {
+        let mut child = std::process::id();
         let mut pid = std::os::unix::process::parent_id();
-        while let Some(parent) = shell_of_substitution(pid) {
-            pid = parent;
+        while let Some(parent) = shell_of_substitution(pid).or_else(|| starter_of_go_between(pid, child)) {
+            (child, pid) = (pid, parent);
         }
         Self::of(pid)
     }
@@ -87,6 +89,21 @@ fn shell_of_substitution(pid: u32) -> Option<u32> {
     let is_copy = is_shell(&stat.name) && command_line(pid)? == command_line(stat.parent)?;
     let (own, parents) = (output(pid)?, output(stat.parent)?);
     (is_copy && own != parents && own.to_string_lossy().starts_with("pipe:")).then_some(stat.parent)
+}
+
+/// Who started this process, if it is only there to run its child: a program that runs another one, or a shell that was
+/// given a command (`sh -c`) and has its output read, which the child shares.
+fn starter_of_go_between(pid: u32, child: u32) -> Option<u32> {
+    const RUN_ANOTHER: [&str; 8] = ["env", "ionice", "nice", "nohup", "setsid", "stdbuf", "time", "timeout"];
+    let stat = Stat::read(pid)?;
+    let is_read = || {
+        let own = output(pid)?;
+        Some(own.to_string_lossy().starts_with("pipe:") && output(child)? == own)
+    };
+    let runs_command = || command_line(pid).is_some_and(|line| line.split(' ').nth(1) == Some("-c"));
+    let is_between = RUN_ANOTHER.contains(&stat.name.as_str())
+        || is_shell(&stat.name) && runs_command() && is_read().unwrap_or(false);
+    is_between.then_some(stat.parent)
 }
 
 fn is_shell(name: &str) -> bool {

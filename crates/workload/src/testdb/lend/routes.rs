@@ -1,6 +1,6 @@
 //! What each request is for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -86,6 +86,19 @@ async fn lend(request: LendRequest, format: Format, guest: Guest, office: &Offic
     Ok(respond(StatusCode::CREATED, kind, loan.told(format) + "\n"))
 }
 
+/// The file that is offered and that this is the end of: whoever asks need not know where this process was started.
+fn offered_as(path: &Path, offers: &[Offer]) -> PathBuf {
+    let is_end = path.is_relative() && path.file_name().is_some();
+    let files = offers.iter().filter_map(|offer| match offer {
+        Offer::File(file, _) => Some(file),
+        Offer::Database(_) => None,
+    });
+    files
+        .into_iter()
+        .find(|file| is_end && file.ends_with(path))
+        .map_or_else(|| path.to_owned(), Clone::clone)
+}
+
 /// What the database is to be made from.
 fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe, Refusal> {
     let offers = &office.opening.offers;
@@ -94,7 +107,7 @@ fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe
         (Some(_), Some(_)) => {
             return Err(Refusal::new(422, "from and template are two different sources", "give one of them"));
         }
-        (Some(path), None) => Recipe { from: Origin::File(path.clone()), unlogged: *unlogged },
+        (Some(path), None) => Recipe { from: Origin::File(offered_as(path, offers)), unlogged: *unlogged },
         (None, Some(database)) => Recipe { from: Origin::Database(database.clone()), unlogged: *unlogged },
         (None, None) => match offers.first() {
             Some(Offer::File(path, as_unlogged)) => {
@@ -245,7 +258,7 @@ async fn list(office: &Office) -> Result<List, Refusal> {
 }
 
 fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office: &Office) -> Option<Listed> {
-    let Found { name, tag } = found;
+    let Found { name, tag, .. } = found;
     let own = &office.opening.keeper;
     let making = match meaning(&name) {
         Some(Meaning::Making(keeper)) => Some(keeper == *own),

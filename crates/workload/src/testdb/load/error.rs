@@ -43,6 +43,9 @@ pub enum LoadError {
         /// What to do, as `; do this`, or nothing.
         remedy: &'static str,
     },
+    /// What was begun last would be lost.
+    #[error("the script ends within a transaction: it has a BEGIN without its COMMIT")]
+    InTransaction,
     /// The operating system gives no thread to read with.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
@@ -68,7 +71,7 @@ impl LoadError {
     /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Command { .. } | Self::NotUtf8 { .. } => true,
+            Self::Command { .. } | Self::NotUtf8 { .. } | Self::InTransaction => true,
             Self::Connect(error) => error.is_usage(),
             Self::Source(error) => error.is_usage(),
             Self::Dump(error) => error.is_usage(),

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use dump::{Options, Sequences, Summary, Survey, Unlogger};
 use futures_util::SinkExt;
+use tokio_postgres::SimpleQueryMessage;
 use tokio_postgres::error::Severity;
 
 pub use error::LoadError;
@@ -70,6 +71,9 @@ pub async fn load(target: &Target, source: &Source, as_unlogged: bool) -> Result
             Part::Data(_) | Part::End => unreachable!("data come after their COPY"),
         }
         count_notices(&session.connection, &mut loaded);
+    }
+    if is_in_transaction(&session).await? {
+        return Err(LoadError::InTransaction);
     }
     settle(&session).await?;
     session.connection.close().await;
@@ -131,6 +135,19 @@ async fn copy(
 
 async fn failed(connection: &Connection, text: &Text, error: tokio_postgres::Error) -> LoadError {
     LoadError::statement(text, connection.explain(error).await)
+}
+
+/// Whether a transaction was begun and not ended. A statement on its own is a transaction that begins with it; it has to
+/// go by the simple protocol, in which it is one message.
+async fn is_in_transaction(session: &Session) -> Result<bool, LoadError> {
+    let connection = &session.connection;
+    let query = "SELECT pg_catalog.now() <> pg_catalog.statement_timestamp()";
+    match connection.client.simple_query(query).await {
+        Ok(messages) => Ok(messages
+            .iter()
+            .any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t")))),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
 }
 
 /// Until all commits are on disk: the next one that waits for itself waits for those before it. It must have written

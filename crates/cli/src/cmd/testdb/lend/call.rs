@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
+use pgserver::Instance;
 use tokio::runtime::{Builder, Runtime};
 use workload::testdb::lend::{CallError, Client};
 
@@ -13,6 +14,7 @@ use super::place::Place;
 use crate::args::{KeeperArgs, ServerChoice};
 use crate::exit::Usage;
 use crate::printer::Printer;
+use crate::target::spec;
 
 /// Between two looks whether the keeper is there.
 const EVERY: Duration = Duration::from_millis(3);
@@ -36,8 +38,13 @@ impl<'a> Caller<'a> {
         idle: Duration,
         printer: &'a Printer,
     ) -> anyhow::Result<Self> {
+        let place = Place::of(server)?;
+        // A keeper that runs already has its server.
+        if server.embedded.asks_for_more_than_a_name() {
+            Instance::open(&place.home, spec(&server.embedded))?.check_running()?;
+        }
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place: Place::of(server)?, keeper, idle, printer, runtime })
+        Ok(Self { place, keeper, idle, printer, runtime })
     }
 
     /// Asks the keeper; another one, if it goes meanwhile.

@@ -28,6 +28,15 @@ const LOOKS: Duration = Duration::from_secs(5);
 
 /// A fresh database.
 pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
+    let result = lend(arguments, printer);
+    if result.is_err() && matches!(arguments.format, LoanFormat::Shell) {
+        // Else eval of nothing would succeed, and a script go on with whatever database it had.
+        Printer::json("false")?;
+    }
+    result
+}
+
+fn lend(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
     let request = LendRequest {
         from: arguments.from.as_deref().map(absolute).transpose()?,
         template: arguments.template.clone(),
@@ -122,6 +131,9 @@ fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
             "--from: a template is made from a file that can be read again: give its name".to_owned(),
         )
         .into());
+    }
+    if !path.exists() {
+        return Err(Usage(format!("--from: there is no {}", path.display())).into());
     }
     std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
 }

@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 use workload::testdb::lend::{CallError, Client, Door, Ended, Keeper, Offer, Opening, Rules, listen};
+use workload::testdb::source::Source;
 
 use super::call::DBNAME_VARIABLE;
 use super::place::Place;
@@ -55,6 +56,9 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyho
 /// With a door for others.
 fn foreground(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
     let public = Public::parse(&arguments.listen, arguments.ready_file.clone())?;
+    for path in &arguments.from {
+        Source::file(path)?.hash()?;
+    }
     let place = Place::of(&arguments.server)?;
     place.prepare()?;
     let _lock = take_over(&place)?;
@@ -243,6 +247,9 @@ impl Work {
         let _ = fs::remove_file(&socket);
         if let Some(Public { address: Address::Unix(path), .. }) = &self.public {
             let _ = fs::remove_file(path);
+        }
+        if let Some(file) = self.public.as_ref().and_then(|public| public.ready_file.as_ref()) {
+            let _ = fs::remove_file(file);
         }
         let told = tokio::time::timeout(Duration::ZERO, interrupted.notified()).await.is_ok();
         log(match ended? {

@@ -15,6 +15,8 @@ pub(crate) struct Found {
     pub(crate) name: String,
     /// Its comment, if pgrig can read it.
     pub(crate) tag: Option<Tag>,
+    /// Whether dropping it was interrupted: it can only be dropped again.
+    pub(crate) half_dropped: bool,
 }
 
 impl Book {
@@ -32,12 +34,16 @@ impl Book {
         for half in half_made {
             self.drops.add(half.name);
         }
-        let own = found.into_iter().filter_map(|Found { name, tag }| {
-            let tag = tag.filter(|tag| tag.keeper == self.keeper)?;
-            Some((name, tag))
-        });
+        let mut own = Vec::new();
+        for Found { name, tag, half_dropped } in found {
+            match tag.filter(|tag| tag.keeper == self.keeper) {
+                Some(_) if half_dropped => self.drops.add(name),
+                Some(tag) => own.push((name, tag)),
+                None => {}
+            }
+        }
         let (templates, others): (Vec<_>, Vec<_>) =
-            own.partition(|(_, tag)| matches!(tag.state, State::Template(_)));
+            own.into_iter().partition(|(_, tag)| matches!(tag.state, State::Template(_)));
         for (name, tag) in templates {
             self.adopt_template(name, tag);
         }

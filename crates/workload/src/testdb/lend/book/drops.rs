@@ -1,4 +1,4 @@
-//! What is to be dropped, one after another, and who waits for that.
+//! What is to be dropped, a few at a time, and who waits for that.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -12,7 +12,7 @@ pub(super) struct Drops {
     /// By name: the orders that it belongs to.
     of: BTreeMap<String, Vec<Ticket>>,
     queue: VecDeque<String>,
-    running: bool,
+    running: usize,
     orders: BTreeMap<Ticket, Order>,
     /// Could not be dropped; when to try again.
     stuck: BTreeMap<String, Time>,
@@ -67,18 +67,18 @@ impl Drops {
         }
     }
 
-    /// One at a time: each is a checkpoint.
-    pub(super) fn start(&mut self, actions: &mut Vec<Action>) {
-        if !self.running
+    /// So many at a time: each waits for a checkpoint, which those that wait together share.
+    pub(super) fn start(&mut self, at_once: usize, actions: &mut Vec<Action>) {
+        while self.running < at_once
             && let Some(name) = self.queue.pop_front()
         {
-            self.running = true;
+            self.running += 1;
             actions.push(Action::Drop { name });
         }
     }
 
     fn finished(&mut self, name: &str, dropped: &Result<(), Refusal>, now: Time, actions: &mut Vec<Action>) {
-        self.running = false;
+        self.running -= 1;
         if dropped.is_err() {
             self.stuck.insert(name.to_owned(), now.after(AGAIN));
         }

@@ -25,6 +25,10 @@ use template::{Stage, Template};
 
 /// How exactly it is written down when a template was last used.
 pub(super) const TOUCH: Duration = Duration::from_mins(10);
+/// Databases that are dropped at the same time, while others are in use.
+const DROPS: usize = 2;
+/// And in the end, when somebody waits for it.
+const LAST_DROPS: usize = 8;
 /// Before a database that could not be dropped is tried again.
 const AGAIN: Duration = Duration::from_secs(30);
 
@@ -431,7 +435,7 @@ impl Book {
             self.hand_out_all(now);
             self.copy(now);
         }
-        self.drops.start(&mut self.actions);
+        self.drops.start(if self.ending { LAST_DROPS } else { DROPS }, &mut self.actions);
         let at_work = self.marking > 0
             || self.clearing.is_some()
             || self.drops.at_work()

@@ -36,7 +36,11 @@ impl Desk {
         let strategies = vec![Strategy::WalLog, Strategy::FileCopy];
         let random = fastrand::Rng::with_seed(there.len() as u64);
         let book = Book::new(keeper(), epoch.to_owned(), rules, strategies, random, now);
-        let found = there.iter().map(|(name, tag)| Found { name: name.clone(), tag: Some(tag.clone()) });
+        let found = there.iter().map(|(name, tag)| Found {
+            name: name.clone(),
+            tag: Some(tag.clone()),
+            half_dropped: false,
+        });
         let found: Vec<Found> = found.collect();
         let mut desk = Self {
             book,
