@@ -432,9 +432,10 @@ fn what_cannot_be_is_refused() {
         assert!(ran.stderr.contains(told), "{arguments}: {}", ran.stderr);
     }
     assert!(!output.exists());
-    // Nothing there to read is told, and no error.
-    let ran = rig.done("testdb unlog");
-    assert!(ran.stderr.contains("no table is created in this dump"), "{ran:#?}");
+    // A script that meant the live database shall not go on as if it were done.
+    let ran = rig.run("testdb unlog");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("standard input is empty") && ran.stderr.contains("-d mydb"), "{ran:#?}");
 }
 
 /// A dump that is whole.

@@ -10,7 +10,16 @@ impl Target {
     /// `postgresql://role:password@host:port/database`: a Unix socket's directory is the parameter `host`. Holds the
     /// password, if there is one.
     pub fn url(&self) -> String {
-        let password = self.secret().map_or(String::new(), |password| format!(":{}", encoded(&password)));
+        self.url_with(self.password())
+    }
+
+    /// The same for others to see: without the password.
+    pub fn url_without_password(&self) -> String {
+        self.url_with(None)
+    }
+
+    fn url_with(&self, password: Option<String>) -> String {
+        let password = password.map_or(String::new(), |password| format!(":{}", encoded(&password)));
         let role = format!("{}{password}", encoded(&self.user));
         let mut parameters = Vec::new();
         let hosts = self.hosts.iter().map(|host| match &host.address {
@@ -44,7 +53,7 @@ impl Target {
             ("PGUSER", self.user.clone()),
             ("PGDATABASE", self.dbname.clone()),
         ];
-        variables.extend(self.secret().map(|password| ("PGPASSWORD", password)));
+        variables.extend(self.password().map(|password| ("PGPASSWORD", password)));
         variables.extend(self.ssl_mode().map(|mode| ("PGSSLMODE", mode.to_owned())));
         variables
     }
@@ -55,11 +64,6 @@ impl Target {
         variable.starts_with("PG")
             && !variable.starts_with("PGRIG_")
             && !KEPT.iter().any(|kept| variable.starts_with(kept))
-    }
-
-    /// The password for the first host.
-    fn secret(&self) -> Option<String> {
-        self.hosts.first().and_then(|host| self.password_for(host)).map(|secret| secret.value)
     }
 
     /// Where it was asked for, and matters.

@@ -115,27 +115,6 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// A connection URI (documentation, "34.1.1.2. Connection URIs"); a socket's directory and lists of hosts go into its
-/// parameters.
-pub(super) fn url(host: &str, port: &str, user: &str, password: Option<&str>, database: &str) -> String {
-    let secret = password.map_or_else(String::new, |password| format!(":{}", encoded(password)));
-    let (user, database) = (encoded(user), encoded(database));
-    if host.contains(['/', ',']) {
-        let (host, port) = (encoded(host), encoded(port));
-        return format!("postgresql://{user}{secret}@/{database}?host={host}&port={port}");
-    }
-    let host = if host.contains(':') { format!("[{host}]") } else { encoded(host) };
-    format!("postgresql://{user}{secret}@{host}:{port}/{database}")
-}
-
-fn encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
-}
-
 /// A database of pgrig's, as `GET /databases` tells it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
@@ -306,7 +285,7 @@ mod tests {
     fn loan() -> Loan {
         Loan {
             name: "db".to_owned(),
-            url: url("/a b", "5433", "me", None, "db"),
+            url: "postgresql://me@/db?host=%2Fa%20b&port=5433".to_owned(),
             host: "/a b".to_owned(),
             port: "5433".to_owned(),
             user: "me".to_owned(),
@@ -325,16 +304,6 @@ mod tests {
         let with_password = Loan { password: Some("it's".to_owned()), ..loan() };
         assert!(with_password.told(Format::Shell).ends_with(r"PGPASSWORD='it'\''s'"));
         assert_eq!(serde_json::from_str::<Loan>(&with_password.told(Format::Json)).unwrap(), with_password);
-    }
-
-    #[test]
-    fn urls_name_any_host() {
-        assert_eq!(
-            url("db.example", "5432", "a@b", Some("p:w"), "x"),
-            "postgresql://a%40b:p%3Aw@db.example:5432/x"
-        );
-        assert_eq!(url("::1", "1", "u", None, "x"), "postgresql://u@[::1]:1/x");
-        assert_eq!(url("a,b", "1,2", "u", None, "x"), "postgresql://u@/x?host=a%2Cb&port=1%2C2");
     }
 
     #[test]

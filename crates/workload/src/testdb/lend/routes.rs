@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::api::{
     Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status,
-    Which, url,
+    Which,
 };
 use super::book::{Answer, Fact, Found, Origin, Recipe, Wanted};
 use super::http::{Guest, respond};
@@ -192,10 +192,12 @@ fn owner(named: OwnerName) -> Result<Owner, Refusal> {
 }
 
 fn loan(name: String, until: Option<Time>, guest: Guest, office: &Office) -> Loan {
-    let target = &office.opening.target;
+    let target = office.opening.target.clone().with_database(&name);
     let (host, port, user) = (target.host_list(), target.port_list(), target.user().to_owned());
-    let password = target.password().filter(|_| guest == Guest::Trusted);
-    let url = url(&host, &port, &user, password.as_deref(), &name);
+    let (url, password) = match guest {
+        Guest::Trusted => (target.url(), target.password()),
+        Guest::Anybody => (target.url_without_password(), None),
+    };
     Loan { name, url, host, port, user, password, expires: until.map(Time::unix_seconds) }
 }
 
