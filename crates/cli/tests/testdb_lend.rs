@@ -430,7 +430,7 @@ fn a_keeper_s_server_is_not_taken_for_another() {
         let ran = rig.run(&format!("testdb new {other}"));
         assert_eq!(ran.code, Some(2), "{ran:?}");
         assert!(ran.stderr.contains(said), "{ran:?}");
-        assert_eq!(ran.stdout, "");
+        assert_eq!(ran.stdout, "false\n");
     }
 }
 
@@ -478,7 +478,7 @@ fn what_cannot_be_loaded_says_where_and_leaves_nothing() {
     let failed = rig.run(&format!("testdb new --from {from}"));
     assert_eq!(failed.code, Some(2), "{failed:#?}");
     assert!(failed.stderr.contains("line 6") && failed.stderr.contains("22012"), "{failed:#?}");
-    assert!(failed.stdout.is_empty(), "eval must get nothing: {failed:#?}");
+    assert_eq!(failed.stdout, "false\n", "eval must fail: {failed:#?}");
     until("nothing is left of it", || lending.there().is_empty().then_some(()));
     let missing = rig.run("testdb new --from nowhere.sql");
     assert_eq!(missing.code, Some(2), "{missing:#?}");
