@@ -68,7 +68,7 @@ fn statement(text: Text<'_>) -> Result<Cut, Uncut> {
     let mut at = 0;
     loop {
         if progress.opening == Opening::Other {
-            at += text.from(at).plain();
+            at = text.quick(at);
         }
         let Some((kind, length)) = text.from(at).token()? else { break };
         let token = &text.bytes[at..at + length];

@@ -4,6 +4,8 @@ use std::io::{self, Read};
 
 use proptest::prelude::*;
 
+use crate::cut::{self, Cut};
+use crate::token::{self, Backslash, Text};
 use crate::{DumpError, Piece, Reader, Within};
 
 /// What a piece is.
@@ -311,6 +313,44 @@ const FRAGMENTS: &[&str] = &[
     "\u{feff}",
     "12",
 ];
+
+/// A statement whose words mean nothing, token by token: its length, or none if it does not end.
+fn end_of_rows(text: Text<'_>) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0_u32);
+    while let Ok(Some((kind, length))) = text.from(at).token() {
+        at += length;
+        match kind {
+            token::Kind::Open => depth += 1,
+            token::Kind::Close => depth = depth.saturating_sub(1),
+            token::Kind::Semicolon if depth == 0 => return Some(at),
+            token::Kind::Backslash => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(5000))]
+
+    /// The quick way through rows ends where the slow one does.
+    #[test]
+    fn rows_as_insert_end_where_their_tokens_do(
+        rest in "[eEuUxa1$&'\"()/*; \n.,-]{0,24}",
+        is_all in any::<bool>(),
+        escapes in any::<bool>(),
+    ) {
+        let text = format!("INSERT {rest};\n");
+        let backslash = if escapes { Backslash::Escapes } else { Backslash::Plain };
+        let text = Text { bytes: text.as_bytes(), is_all, backslash };
+        let found = match cut::sql(text) {
+            Ok(Some(Cut::Statement { length, .. })) if text.bytes[..length].ends_with(b";") => Some(length),
+            _ => None,
+        };
+        let reference = end_of_rows(text);
+        prop_assert_eq!(found, reference);
+    }
+}
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
