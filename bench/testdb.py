@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """pgrig testdb beside what else gives a fresh database, and beside the article's sed, in turn.
 
-Starts a server of its own through pgrig and prints two tables:
+Starts a server of its own through pgrig and prints tables:
 
 - fresh: a database like a template of 200 tables: `pgrig testdb new` with its warm pool, `createdb -T` on the same
   server, and `pg_tmp` (package ephemeralpg) if it is there, which gives a whole server without any tables, each from
   the command's start to its end, with `true` to show what starting any program takes; and handed out by the keeper
   that `new` asks, over its HTTP socket. Before each trial the pool is full. `new` shall take at most a third of createdb's
   time, and handing out at most 5 ms.
-- unlog: a dump of pgbench_accounts by pg_dump through `pgrig testdb unlog`, and through `sed` as in the article, into
-  /dev/null. At least 500 MB/s.
+- unlog: dumps of pgbench_accounts by pg_dump, with COPY data and with rows as INSERT, one and 1,000 in each, through
+  `pgrig testdb unlog`, and through `sed` as in the article, into /dev/null. Each at least 500 MB/s.
 
 All of it goes into one file in records/.
 """
@@ -37,6 +37,9 @@ MOST_SHARE = 1 / 3
 MOST_SECONDS = 5e-3
 # The article's, 2012.
 SED = ["sed", "s/^CREATE TABLE/CREATE UNLOGGED TABLE/"]
+
+# pg_dump's flags.
+FORMS = {"COPY": [], "an INSERT a row": ["--inserts"], "1,000 rows an INSERT": ["--rows-per-insert=1000"]}
 
 
 def main():
@@ -145,10 +148,13 @@ def await_pool(options, server):
 
 def unlog(options, server, scratch):
     run(server.fill(f"--scale {options.scale} --data-only"))
-    dump = scratch / "dump.sql"
+    return {form: rewritten(options, server, scratch / "dump.sql", flags) for form, flags in FORMS.items()}
+
+
+def rewritten(options, server, dump, flags):
     with dump.open("wb") as file:
         environment = {**os.environ, **connection_of(server.url)}
-        subprocess.run([client(options, "pg_dump")], check=True, stdout=file, env=environment)
+        subprocess.run([client(options, "pg_dump"), *flags], check=True, stdout=file, env=environment)
     size = dump.stat().st_size
     dump.read_bytes()
     ways = {"pgrig testdb unlog": [options.pgrig, "testdb", "unlog", "-q"], "sed": SED, "cat": ["cat"]}
@@ -197,11 +203,13 @@ def show(results):
         share = statistics.median(seconds) / createdb
         print(f"| {way} | {shown(*spread(each * 1e3 for each in seconds))} | {share:.3f} |")
     print(f"\nnew at most a third of createdb's, handed out in at most {MOST_SECONDS * 1e3:.0f} ms: {'yes' if one['within'] else 'NO'}\n")
-    print(f"| a dump of {other['bytes'] / 1e6:.0f} MB | MB/s, median (least to most) |")
-    print("|---|---|")
-    for way, seconds in other["seconds"].items():
-        print(f"| {way} | {shown(*spread(other['bytes'] / 1e6 / each for each in seconds))} |")
-    print(f"\nat least {LEAST_RATE / 1e6:.0f} MB/s: {'yes' if other['within'] else 'NO'}")
+    print("| a dump | " + " | ".join(other["COPY"]["seconds"]) + " |")
+    print("|---|" + "---|" * len(other["COPY"]["seconds"]))
+    for form, result in other.items():
+        rates = [spread(result["bytes"] / 1e6 / each for each in seconds) for seconds in result["seconds"].values()]
+        print(f"| {form}, {result['bytes'] / 1e6:.0f} MB | " + " | ".join(shown(*rate) for rate in rates) + " |")
+    within = all(result["within"] for result in other.values())
+    print(f"\nMB/s, median (least to most); at least {LEAST_RATE / 1e6:.0f}: {'yes' if within else 'NO'}")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memmem, memrchr};
 
-use crate::token::{Kind, Text, Within};
+use crate::token::{Kind, Text, Within, is_blank};
 
 /// The piece that a text begins with, and its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,26 @@ pub(crate) fn sql(text: Text<'_>) -> Result<Option<Cut>, Uncut> {
     match next? {
         None => Ok(None),
         Some((Kind::Backslash, _)) => Ok(Some(Cut::Meta(line(text)?))),
-        Some(_) => statement(text).map(Some),
+        Some(_) => statement(text, 0, Opening::Start).map(Some),
+    }
+}
+
+/// How pg_dump begins rows as INSERT.
+const INSERT: &[u8] = b"INSERT INTO ";
+
+/// Length of the whole statements INSERT that come next, with the blanks before each.
+pub(crate) fn rows(text: Text<'_>) -> usize {
+    let mut end = 0;
+    loop {
+        let begin = text.run(end, is_blank);
+        let rest = text.from(begin);
+        if !rest.bytes.starts_with(INSERT) {
+            return end;
+        }
+        match statement(rest, INSERT.len(), Opening::Other) {
+            Ok(Cut::Statement { length, .. }) => end = begin + length,
+            _ => return end,
+        }
     }
 }
 
@@ -63,34 +82,37 @@ fn line(text: Text<'_>) -> Result<usize, Within> {
     }
 }
 
-fn statement(text: Text<'_>) -> Result<Cut, Uncut> {
-    let mut progress = Progress::default();
-    let mut at = 0;
+/// The statement that the text begins with, of which so many bytes are known to be such an opening.
+fn statement(text: Text<'_>, known: usize, opening: Opening) -> Result<Cut, Uncut> {
+    let mut progress = Progress { opening, ..Progress::default() };
+    let mut at = known;
     loop {
-        if progress.opening == Opening::Other {
-            at = text.quick(at);
-        }
-        let Some((kind, length)) = text.from(at).token()? else { break };
-        let token = &text.bytes[at..at + length];
+        let next = match progress.opening {
+            Opening::Other => text.special(at)?,
+            _ => text.from(at).token()?.map(|(kind, length)| (kind, at..at + length)),
+        };
+        let Some((kind, token)) = next else { break };
+        at = token.end;
         match kind {
             Kind::Semicolon if progress.parentheses == 0 && progress.blocks == 0 => {
-                let end = at + 1;
                 let is_before_data = progress.opening == Opening::CopyFromStdin;
-                let rest = if is_before_data { rest_of_line(text.from(end), end)? } else { 0 };
-                return Ok(Cut::Statement { length: end + rest, is_before_data });
+                let rest = if is_before_data { rest_of_line(text.from(at), at)? } else { 0 };
+                return Ok(Cut::Statement { length: at + rest, is_before_data });
             }
-            Kind::Backslash => return Err(Uncut::MetaWithinStatement(at)),
+            Kind::Backslash => return Err(Uncut::MetaWithinStatement(token.start)),
             Kind::Blank | Kind::Comment => {}
-            _ => progress.take(kind, token),
+            _ => progress.take(kind, &text.bytes[token]),
         }
-        at += length;
     }
     if progress.blocks > 0 {
         Err(Uncut::Within(Within::Body))
     } else if progress.parentheses > 0 {
         Err(Uncut::Within(Within::Parentheses))
     } else {
-        Ok(Cut::Statement { length: at, is_before_data: progress.opening == Opening::CopyFromStdin })
+        Ok(Cut::Statement {
+            length: text.bytes.len(),
+            is_before_data: progress.opening == Opening::CopyFromStdin,
+        })
     }
 }
 

@@ -42,6 +42,9 @@ pub enum DumpError {
         /// Where.
         line: u64,
     },
+    /// A second pass found something else than the first.
+    #[error("the dump was changed while it was read: it is read twice")]
+    Changed,
     /// A name that is none.
     #[error("\"{0}\" is no name of a table: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),

@@ -13,6 +13,8 @@ mod piece;
 mod reader;
 #[cfg(test)]
 mod reader_tests;
+mod remarks;
+mod rewrite;
 mod strings;
 mod summary;
 mod survey;

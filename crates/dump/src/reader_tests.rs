@@ -238,6 +238,19 @@ fn lines_are_counted() {
     assert_eq!(lines, [2, 3, 8, 9]);
 }
 
+#[test]
+fn lines_are_counted_in_what_is_no_piece() {
+    let script = "SELECT 1;\nINSERT INTO t VALUES ('\n');\nINSERT INTO t\nVALUES (1);\nSELECT '6\n";
+    let mut reader = Reader::new(script.as_bytes());
+    assert_eq!(reader.rows(), b"", "before anything is read");
+    assert_eq!(reader.next().unwrap(), Some(Piece::Statement(b"SELECT 1;")));
+    assert_eq!(reader.uncut(1).unwrap(), b"\n");
+    assert_eq!(reader.rows(), b"INSERT INTO t VALUES ('\n');\nINSERT INTO t\nVALUES (1);");
+    assert_eq!(reader.next().unwrap(), Some(Piece::Between(b"\n")));
+    let told = reader.next().unwrap_err().to_string();
+    assert!(told.contains("line 6"), "{told}");
+}
+
 /// Gives its text in parts of these lengths, again and again, and fails now and then as an interrupted read does.
 struct Trickle<'a> {
     text: &'a [u8],
@@ -333,7 +346,7 @@ fn end_of_rows(text: Text<'_>) -> Option<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(5000))]
 
-    /// The quick way through rows ends where the slow one does.
+    /// Words mean nothing to rows: with and without them a statement ends at the same place.
     #[test]
     fn rows_as_insert_end_where_their_tokens_do(
         rest in "[eEuUxa1$&'\"()/*; \n.,-]{0,24}",
@@ -352,8 +365,56 @@ proptest! {
     }
 }
 
+/// What rows consist of, and what may come between and after them.
+const ROWS: &[&str] = &[
+    "INSERT INTO t VALUES (1, 'a''b;', NULL);",
+    "INSERT INTO t VALUES (1, 'a''b;', NULL);\n",
+    "INSERT INTO ",
+    "INSERT INTO",
+    "insert into t VALUES (2);",
+    "(3, E'\\'",
+    "'",
+    ");",
+    "\n",
+    " ",
+    "-- c;\n",
+    "\\",
+    "$$",
+    "SELECT 1;",
+    "COPY t FROM stdin;\n",
+];
+
+/// Length of the statements INSERT at the beginning, cut one by one.
+fn rows_one_by_one(text: Text<'_>) -> usize {
+    let (mut at, mut rows) = (0, 0);
+    loop {
+        let rest = text.from(at);
+        match cut::sql(rest) {
+            Ok(Some(Cut::Between(length))) if rest.bytes[..length].iter().all(u8::is_ascii_whitespace) => {
+                at += length;
+            }
+            Ok(Some(Cut::Statement { length, .. })) if rest.bytes.starts_with(b"INSERT INTO ") => {
+                at += length;
+                rows = at;
+            }
+            _ => return rows,
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Rows are passed over up to where cutting them one by one comes.
+    #[test]
+    fn rows_end_where_they_do_one_by_one(
+        parts in prop::collection::vec(prop::sample::select(ROWS), 0..12),
+        is_all in any::<bool>(),
+    ) {
+        let text = format!("INSERT INTO t VALUES (0);{}", parts.concat());
+        let text = Text { bytes: text.as_bytes(), is_all, backslash: Backslash::Plain };
+        prop_assert_eq!(cut::rows(text), rows_one_by_one(text));
+    }
 
     /// Nothing is lost, and how the bytes arrive changes nothing.
     #[test]

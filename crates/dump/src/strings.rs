@@ -22,18 +22,16 @@ impl Strings {
         self.backslash
     }
 
-    /// What holds after this piece.
-    pub(crate) fn follow(&mut self, piece: Piece<'_>) {
-        match piece {
-            Piece::Statement(statement) => {
-                if let Some(backslash) = set(statement, self.backslash) {
-                    self.backslash = backslash;
-                }
-            }
+    /// What holds after this piece; whether it is the piece that says so.
+    pub(crate) fn follow(&mut self, piece: Piece<'_>) -> bool {
+        let backslash = match piece {
+            Piece::Statement(statement) => set(statement, self.backslash),
             // Another session.
-            Piece::Meta(line) if is_connect(line) => *self = Self::default(),
-            _ => {}
-        }
+            Piece::Meta(line) if is_connect(line) => Some(Self::default().backslash),
+            _ => None,
+        };
+        self.backslash = backslash.unwrap_or(self.backslash);
+        backslash.is_some()
     }
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::Range;
 
 use crate::fact::{Fact, fact};
 use crate::name::{Relation, Scope};
+use crate::remarks::Remarks;
 use crate::strings::{Strings, is_connect};
 use crate::{DumpError, Piece, Reader, TableName, Why};
 
@@ -21,6 +23,25 @@ pub struct Survey {
     views: Vec<Relation>,
     /// Sequence, table.
     owners: Vec<(Relation, Relation)>,
+    pub(crate) notes: Notes,
+}
+
+/// What a second pass over a dump has to heed.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// In the dump's order.
+    pub(crate) all: Vec<Note>,
+    /// Bytes of the dump.
+    pub(crate) length: u64,
+}
+
+/// Something in a dump that matters to an [`Unlogger`](crate::Unlogger).
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// What a comment says.
+    Remarks(Remarks),
+    /// Where a piece is that is no comment, in bytes from the dump's first.
+    Piece(Range<u64>),
 }
 
 impl Survey {
@@ -33,17 +54,32 @@ impl Survey {
         let mut strings = Strings::default();
         let mut scope = Scope::default();
         let mut survey = Self::default();
-        while let Some(piece) = reader.next()? {
-            match piece {
-                Piece::Statement(statement) => {
-                    if let Some(fact) = fact(statement, strings.backslash()) {
+        loop {
+            let begin = survey.notes.length + reader.rows().len() as u64;
+            survey.notes.length = begin;
+            let Some(piece) = reader.next()? else { break };
+            survey.notes.length += piece.bytes().len() as u64;
+            let has_fact = match piece {
+                Piece::Statement(statement) => match fact(statement, strings.backslash()) {
+                    Some(fact) => {
                         survey.note(fact, &mut scope);
+                        true
                     }
+                    None => false,
+                },
+                Piece::Meta(line) if is_connect(line) => {
+                    scope.next_database();
+                    true
                 }
-                Piece::Meta(line) if is_connect(line) => scope.next_database(),
-                _ => {}
+                Piece::Between(text) => {
+                    survey.notes.all.extend(Remarks::of(text).map(Note::Remarks));
+                    false
+                }
+                Piece::Meta(_) | Piece::CopyData(_) | Piece::CopyEnd(_) => false,
+            };
+            if strings.follow(piece) || has_fact {
+                survey.notes.all.push(Note::Piece(begin..survey.notes.length));
             }
-            strings.follow(piece);
         }
         Ok(survey)
     }

@@ -1,6 +1,8 @@
 //! Tokens of SQL as psql finds them, as far as it takes to see where a statement ends (PostgreSQL's
 //! src/fe_utils/psqlscan.l).
 
+use std::ops::Range;
+
 use memchr::{memchr, memchr2, memmem};
 
 /// What kind of token.
@@ -89,27 +91,47 @@ impl Text<'_> {
         Ok(Some(token))
     }
 
-    /// From the beginning of a token on, where the next token begins that may end a statement or hide its end, for whom
-    /// words mean nothing: the quick way through rows as INSERT.
-    pub(crate) fn quick(self, from: usize) -> usize {
-        let mut at = from;
-        loop {
-            at = self.run(at, |byte| !is(byte, SPECIAL));
-            match self.bytes.get(at) {
-                // A word before it may be part of it: `E'`, `U&"`.
+    /// From the beginning of a token on, the next one that may end a statement or hide its end: its kind and where it is.
+    /// For whom words mean nothing it is the quick way through rows as INSERT.
+    #[inline] // A quarter more of rows a second.
+    pub(crate) fn special(self, from: usize) -> Result<Option<(Kind, Range<usize>)>, Within> {
+        let at = self.run(from, |byte| !is(byte, SPECIAL));
+        let (kind, length) = match self.bytes.get(at) {
+            Some(b'(') => (Kind::Open, 1),
+            Some(b')') => (Kind::Close, 1),
+            Some(b';') => (Kind::Semicolon, 1),
+            Some(b'\'') if at == from || is(self.bytes[at - 1], BLANK) => {
+                self.from(at).literal(0, self.backslash)?
+            }
+            Some(_) => return self.special_with_word(from, at),
+            None if self.is_all => return Ok(None),
+            None => return Err(Within::Token),
+        };
+        Ok(Some((kind, at..at + length)))
+    }
+
+    /// As above, but with what stands at `special`, before which there may be a word that is part of it.
+    fn special_with_word(self, from: usize, special: usize) -> Result<Option<(Kind, Range<usize>)>, Within> {
+        let mut special = special;
+        let at = loop {
+            match self.bytes.get(special) {
+                // `E'`, `U&"`.
                 Some(b'\'' | b'"') => {
-                    let end = at - usize::from(self.bytes[from..at].ends_with(b"&"));
+                    let end = special - usize::from(self.bytes[from..special].ends_with(b"&"));
                     let start = self.word_before(from, end);
-                    return if start < end { start } else { at };
+                    break if start < end { start } else { special };
                 }
                 // Within a word it is a letter like any other.
-                Some(b'$') => match self.word_before(from, at) {
-                    start if start < at && starts_word(self.bytes[start]) => at += 1,
-                    start => return start,
+                Some(b'$') => match self.word_before(from, special) {
+                    start if start < special && starts_word(self.bytes[start]) => {
+                        special = self.run(special + 1, |byte| !is(byte, SPECIAL));
+                    }
+                    start => break start,
                 },
-                _ => return at,
+                _ => break special,
             }
-        }
+        };
+        Ok(self.from(at).token()?.map(|(kind, length)| (kind, at..at + length)))
     }
 
     /// Where the letters and digits begin that end at `end`.
@@ -119,7 +141,7 @@ impl Text<'_> {
     }
 
     /// Where the bytes that are such end, from a place on.
-    fn run(self, from: usize, is_such: impl Fn(u8) -> bool) -> usize {
+    pub(crate) fn run(self, from: usize, is_such: impl Fn(u8) -> bool) -> usize {
         let rest = &self.bytes[from..];
         from + rest.iter().position(|&byte| !is_such(byte)).unwrap_or(rest.len())
     }
@@ -275,14 +297,14 @@ const CLASSES: [u8; 256] = {
 const STARTS_WORD: u8 = 1;
 const CONTINUES_WORD: u8 = 2;
 const BLANK: u8 = 4;
-/// See [`Text::quick`].
+/// See [`Text::special`].
 const SPECIAL: u8 = 8;
 
 fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
-fn is_blank(byte: u8) -> bool {
+pub(crate) fn is_blank(byte: u8) -> bool {
     is(byte, BLANK)
 }
 

@@ -1,25 +1,18 @@
 //! Makes the tables of a dump unlogged.
 
 use std::collections::{HashMap, HashSet};
-use std::io::{Read, Write};
-
-use memchr::memmem;
 
 use crate::fact::{Fact, fact};
 use crate::name::{Relation, Scope};
+use crate::remarks::Remarks;
 use crate::strings::{Strings, is_connect};
-use crate::{DumpError, Left, Piece, Reader, Summary, Survey, TableName, Why};
+use crate::survey::Notes;
+use crate::{DumpError, Left, Piece, Summary, Survey, TableName, Why};
 
 /// What is inserted, and where [`Unlogger::look`] says.
 pub const UNLOGGED: &[u8] = b"UNLOGGED ";
 /// From this major version on sequences can be unlogged.
 const UNLOGGED_SEQUENCES: u32 = 15;
-/// What pg_dump writes before a server's version, and at the ends of a dump of one database and of all
-/// (src/bin/pg_dump/pg_backup_archiver.c, pg_dumpall.c).
-const VERSION: &[u8] = b"-- Dumped from database version ";
-const BEGINNING: &[u8] = b"-- PostgreSQL database dump\n";
-const END: &[u8] = b"-- PostgreSQL database dump complete";
-
 /// Whether sequences are made unlogged too; PostgreSQL can from 15 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sequences {
@@ -48,6 +41,8 @@ pub struct Unlogger {
     /// Known from a first pass to stay as they are.
     kept: HashMap<Relation, Why>,
     kept_sequences: HashSet<Relation>,
+    /// From a first pass: the second need not look for what matters.
+    pub(crate) notes: Option<Notes>,
     /// Which of the tables to keep have been seen.
     keep_found: Vec<bool>,
     strings: Strings,
@@ -69,6 +64,7 @@ impl Unlogger {
             options,
             kept: HashMap::new(),
             kept_sequences: HashSet::new(),
+            notes: None,
             strings: Strings::default(),
             scope: Scope::default(),
             server_major: None,
@@ -82,10 +78,10 @@ impl Unlogger {
     ///
     /// # Errors
     /// If a table to keep is not in the dump.
-    pub fn after(survey: &Survey, options: Options) -> Result<Self, DumpError> {
+    pub fn after(survey: Survey, options: Options) -> Result<Self, DumpError> {
         let kept = survey.kept(&options.keep)?;
         let kept_sequences = survey.kept_sequences(&kept).cloned().collect();
-        Ok(Self { kept, kept_sequences, ..Self::in_one_pass(options) })
+        Ok(Self { kept, kept_sequences, notes: Some(survey.notes), ..Self::in_one_pass(options) })
     }
 
     /// Where in this piece [`UNLOGGED`] is to be inserted, if it is. All pieces of the dump are to be shown, in order.
@@ -99,7 +95,9 @@ impl Unlogger {
                 None => None,
             },
             Piece::Between(text) => {
-                self.read_comments(text);
+                if let Some(remarks) = Remarks::of(text) {
+                    self.remember(remarks);
+                }
                 None
             }
             Piece::Meta(line) => {
@@ -129,50 +127,9 @@ impl Unlogger {
         Ok(self.summary)
     }
 
-    /// Writes the dump with its tables unlogged.
-    ///
-    /// # Errors
-    /// If it cannot be read or written, or see [`Unlogger::look`] and [`Unlogger::finish`].
-    pub fn rewrite(self, input: impl Read, output: impl Write) -> Result<Summary, DumpError> {
-        self.rewrite_reader(Reader::new(input), output)
-    }
-
-    pub(crate) fn rewrite_reader(
-        mut self,
-        mut input: Reader<impl Read>,
-        mut output: impl Write,
-    ) -> Result<Summary, DumpError> {
-        while let Some(piece) = input.next()? {
-            let bytes = piece.bytes();
-            match self.look(piece)? {
-                Some(at) => {
-                    [&bytes[..at], UNLOGGED, &bytes[at..]].iter().try_for_each(|part| output.write_all(part))
-                }
-                None => output.write_all(bytes),
-            }
-            .map_err(DumpError::Write)?;
-        }
-        output.flush().map_err(DumpError::Write)?;
-        self.finish()
-    }
-
-    fn read_comments(&mut self, text: &[u8]) {
-        // Between most statements is a line end.
-        if text.len() < BEGINNING.len() {
-            return;
-        }
-        if let Some(at) = memmem::find(text, VERSION) {
-            let version = &text[at + VERSION.len()..];
-            let digits = version.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            self.server_major = str::from_utf8(&version[..digits]).ok().and_then(|major| major.parse().ok());
-        }
-        // The end's line begins as that of the beginning does, but for its line end.
-        if memmem::find(text, BEGINNING).is_some() {
-            self.summary.is_cut_off = true;
-        }
-        if memmem::find(text, END).is_some() {
-            self.summary.is_cut_off = false;
-        }
+    pub(crate) fn remember(&mut self, remarks: Remarks) {
+        self.server_major = remarks.server_major.or(self.server_major);
+        self.summary.is_cut_off = remarks.is_open.unwrap_or(self.summary.is_cut_off);
     }
 
     fn heed(&mut self, fact: Fact) -> Result<Option<usize>, DumpError> {

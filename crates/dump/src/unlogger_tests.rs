@@ -1,5 +1,7 @@
 //! Which tables become unlogged.
 
+use proptest::prelude::*;
+
 use crate::{DumpError, Left, Options, Reader, Sequences, Summary, Survey, Unlogger, Why};
 
 const HEADER_15: &str =
@@ -21,8 +23,14 @@ fn two_passes(dump: &str, options: Options) -> Result<(String, Summary), DumpErr
     let mut output = Vec::new();
     // A small buffer, so that the second pass reads otherwise than the first.
     let reader = Reader::with_buffer(dump.as_bytes(), 16);
-    let summary = Unlogger::after(&survey, options)?.rewrite_reader(reader, &mut output)?;
+    let summary = Unlogger::after(survey, options)?.rewrite_reader(reader, &mut output)?;
     Ok((String::from_utf8(output).unwrap(), summary))
+}
+
+/// With the second pass over another text than the first.
+fn changed_between(first: &str, second: &str) -> Result<Summary, DumpError> {
+    let survey = Survey::of(first.as_bytes())?;
+    Unlogger::after(survey, Options::default())?.rewrite(second.as_bytes(), Vec::new())
 }
 
 /// What both ways make of it.
@@ -248,4 +256,60 @@ fn a_dump_without_its_end_is_noticed() {
     assert!(!one_pass(&whole, Options::default()).unwrap().1.is_cut_off);
     assert!(one_pass(&whole[..whole.len() - 20], Options::default()).unwrap().1.is_cut_off);
     assert!(!one_pass("SELECT 1;", Options::default()).unwrap().1.is_cut_off);
+}
+
+#[test]
+fn a_dump_that_changes_between_the_passes_is_noticed() {
+    let dump =
+        "CREATE TABLE a ();\nINSERT INTO a VALUES (1);\nCREATE TABLE b ();\nINSERT INTO b VALUES (1);\n";
+    assert_eq!(changed_between(dump, dump).unwrap().tables, 2);
+    for changed in [
+        dump.replace("TABLE b", "TABLE bc"),
+        dump.replacen("(1)", "(12)", 1),
+        dump.replacen("(1)", "(12)", 2),
+        format!("{dump};"),
+        dump[..dump.len() - 1].to_owned(),
+        dump[..30].to_owned(),
+        String::new(),
+    ] {
+        assert!(changed_between(dump, &changed).is_err(), "{changed}");
+    }
+    assert!(matches!(changed_between("", dump), Err(DumpError::Changed)));
+}
+
+/// What dumps consist of, as far as it decides what becomes of tables.
+const FRAGMENTS: &[&str] = &[
+    "CREATE TABLE a (b text);\n",
+    "CREATE SEQUENCE a_b_seq;",
+    "CREATE TABLE p (b text DEFAULT ';') PARTITION BY LIST (b);",
+    "CREATE TABLE \"a\\';\" ();",
+    "ALTER TABLE ONLY public.a ADD FOREIGN KEY (b) REFERENCES public.p(b);",
+    "INSERT INTO public.a VALUES (1, 'CREATE TABLE b ();');\n",
+    "INSERT INTO public.a VALUES (1, '\\');\n",
+    "COPY a FROM stdin;\nCREATE TABLE a ();\n\\.\n",
+    "SET standard_conforming_strings = off;\n",
+    "SET standard_conforming_strings = off;CREATE TABLE d (b text DEFAULT '\\';', c int);",
+    "SET standard_conforming_strings = on;",
+    "SET search_path = s;",
+    "\\connect other\n",
+    "SELECT 'CREATE TABLE c ();\n';",
+    "-- a comment\n",
+    HEADER_15,
+    "--\n-- PostgreSQL database dump complete\n--\n",
+    "\n\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    /// What the second pass only copies it need not have looked at.
+    #[test]
+    fn two_passes_make_what_one_makes(
+        parts in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..20),
+    ) {
+        let dump = parts.concat();
+        if let Ok(once) = one_pass(&dump, Options::default()) {
+            prop_assert_eq!(two_passes(&dump, Options::default()).unwrap(), once);
+        }
+    }
 }

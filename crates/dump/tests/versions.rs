@@ -5,7 +5,7 @@ use dump::{Options, Summary, Survey, Unlogger};
 /// The dump with its tables unlogged, after a first pass and without one.
 fn unlogged(dump: &str) -> (String, Summary) {
     let survey = Survey::of(dump.as_bytes()).unwrap();
-    let after = Unlogger::after(&survey, Options::default()).unwrap();
+    let after = Unlogger::after(survey, Options::default()).unwrap();
     let [twice, once] = [after, Unlogger::in_one_pass(Options::default())].map(|unlogger| {
         let mut output = Vec::new();
         let summary = unlogger.rewrite(dump.as_bytes(), &mut output).unwrap();

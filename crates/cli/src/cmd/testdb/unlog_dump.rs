@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
     let (unlogger, opened) = if is_read_twice {
         let first = Watched::new("first pass", opened, source.size(), printer);
         let survey = Survey::of(first).map_err(told)?;
-        (Unlogger::after(&survey, options)?, source.open_watched()?)
+        (Unlogger::after(survey, options)?, source.open_watched()?)
     } else {
         (Unlogger::in_one_pass(options), opened)
     };

@@ -91,7 +91,7 @@ async fn unlogger(session: &Session, source: &Source) -> Result<Unlogger, LoadEr
     }
     let input = source.open()?;
     let survey = parts::off_the_runtime(move || Survey::of(input)).await?;
-    Ok(Unlogger::after(&survey, options)?)
+    Ok(Unlogger::after(survey, options)?)
 }
 
 async fn statement(session: &Session, text: Text, loaded: &mut Loaded) -> Result<(), LoadError> {
