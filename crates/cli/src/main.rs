@@ -21,9 +21,15 @@ use crate::args::Verb;
 use crate::printer::Printer;
 
 fn main() -> ExitCode {
-    let cli = match args::parse(&std::env::args_os().collect::<Vec<_>>()) {
+    let arguments = std::env::args_os().collect::<Vec<_>>();
+    let cli = match args::parse(&arguments) {
         Ok(cli) => cli,
-        Err(error) => return exit::usage(&error),
+        Err(error) => {
+            if error.use_stderr() && args::is_for_eval(&arguments) {
+                cmd::testdb::fail_in_eval();
+            }
+            return exit::usage(&error);
+        }
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
     recovery::sweep(&printer);

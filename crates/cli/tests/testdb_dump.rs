@@ -420,7 +420,7 @@ fn what_cannot_be_is_refused() {
         (format!("{dump} --keep u"), 1, "the dump ends within a string that begins in or after line 2"),
         (format!("{dump} --keep a.b.'c'"), 2, "no name of a table"),
         (format!("{dump} -o {}", output.display()), 1, "ends within a string"),
-        (format!("{} --keep u", whole(&files)), 2, "the dump creates no table u, which is to be kept"),
+        (format!("{} --keep u", whole(&files)), 2, "the dump creates no logged table u, which is to be kept"),
         (format!("{}/missing", files.path().display()), 2, "missing: No such file"),
         (format!("{}", files.path().display()), 2, "a directory without toc.dat"),
         ("/proc/self/exe".to_owned(), 2, "bytes that are no text"),

@@ -49,7 +49,7 @@ pub enum DumpError {
     #[error("\"{0}\" is no name of a table: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),
     /// A table to keep that the dump does not create.
-    #[error("the dump creates no table {0}, which is to be kept")]
+    #[error("the dump creates no logged table {0}, which is to be kept")]
     NoSuchTable(String),
     /// Found in one pass when the table had been made unlogged already.
     #[error(

@@ -72,6 +72,13 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     }
 }
 
+/// Whether a shell evaluates what is printed: `testdb new`, unless it is told otherwise.
+pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
+    let arguments: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
+    let words = arguments.iter().filter(|argument| !argument.starts_with('-')).take(2);
+    words.eq(["testdb", "new"].iter()) && !arguments.iter().any(|argument| argument.starts_with("--format"))
+}
+
 /// With what to use instead, if it is an option of pgbench's that `tps` does not have.
 fn remedied(arguments: &[OsString], error: clap::Error) -> clap::Error {
     let verb = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));

@@ -12,6 +12,8 @@ mod unlog_live;
 mod unlog_live_progress;
 mod unlog_live_text;
 
+pub(crate) use lend::fail_in_eval;
+
 use crate::args::{TestdbAction, TestdbArgs};
 use crate::printer::Printer;
 

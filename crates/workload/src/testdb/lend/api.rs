@@ -272,6 +272,14 @@ impl Refusal {
         Self::new(404, error, "pgrig testdb list shows those that are; others are never touched")
     }
 
+    pub(super) fn not_lent(name: &str) -> Self {
+        let error = format!(
+            "{} is not lent: it is a template, a spare, or about to be dropped",
+            quote::identifier(name)
+        );
+        Self::new(409, error, "only what is lent can be kept or renewed: pgrig testdb list")
+    }
+
     /// Whether the request was wrong, rather than the server or the machine at fault.
     pub fn is_usage(&self) -> bool {
         (400..500).contains(&self.status)

@@ -61,6 +61,11 @@ impl Hands {
         Ok((Self { target, keeper: keeper.clone(), desk, idle: Mutex::default() }, ground))
     }
 
+    /// Whether this database is the one that it is connected to, which nobody can copy meanwhile.
+    pub(super) fn stands_in(&self, database: &str) -> bool {
+        self.target.dbname() == database
+    }
+
     /// Resolves when the server is gone.
     pub(super) async fn lost(&self) -> ConnectError {
         self.desk.connection.ending().await

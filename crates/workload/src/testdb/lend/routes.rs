@@ -162,6 +162,11 @@ async fn template(recipe: &Recipe, office: &Office) -> Result<String, Refusal> {
             let how = if recipe.unlogged { "unlogged" } else { "as it is" };
             Ok(name::template(keeper, &["file", &hash, how]))
         }
+        Origin::Database(database) if office.hands.stands_in(database) => Err(Refusal::new(
+            422,
+            format!("database {database} cannot be copied: the keeper itself is connected to it"),
+            format!("pg_dump {database} > {database}.sql, and --from {database}.sql"),
+        )),
         Origin::Database(database) => {
             let missing = || {
                 let error = format!("there is no database {database} on this server");

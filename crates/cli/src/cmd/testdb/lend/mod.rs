@@ -30,10 +30,15 @@ const LOOKS: Duration = Duration::from_secs(5);
 pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
     let result = lend(arguments, printer);
     if result.is_err() && matches!(arguments.format, LoanFormat::Shell) {
-        // Else eval of nothing would succeed, and a script go on with whatever database it had.
-        Printer::json("false")?;
+        fail_in_eval();
     }
     result
+}
+
+/// Eval of nothing would succeed, and a script go on with whatever database it had.
+pub(crate) fn fail_in_eval() {
+    // Without an output nobody evaluates it.
+    let _ = Printer::json("false");
 }
 
 fn lend(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {

@@ -334,13 +334,12 @@ impl Book {
 
     fn change(&mut self, ticket: Ticket, name: &str, now: Time, change: impl FnOnce(&mut Terms)) {
         self.last_request = now;
-        match self.lent.get_mut(name) {
-            Some(lent) => {
-                change(&mut lent.terms);
-                self.mark(name.to_owned(), Change::Terms(ticket));
-            }
-            None => self.answer(ticket, Err(Refusal::unknown(name))),
+        if let Some(lent) = self.lent.get_mut(name) {
+            change(&mut lent.terms);
+            return self.mark(name.to_owned(), Change::Terms(ticket));
         }
+        let refusal = if self.knows(name) { Refusal::not_lent(name) } else { Refusal::unknown(name) };
+        self.answer(ticket, Err(refusal));
     }
 
     fn take_back(&mut self, name: &str) {
