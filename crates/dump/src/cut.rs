@@ -2,7 +2,7 @@
 
 use memchr::{memchr, memmem, memrchr};
 
-use crate::token::{Kind, Text, Within, is_blank};
+use crate::token::{Characters, Kind, Text, Within, is_blank};
 
 /// The piece that a text begins with, and its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn statement(text: Text<'_>, known: usize, opening: Opening) -> Result<Cut, Uncu
     let mut at = known;
     loop {
         let next = match progress.opening {
-            Opening::Other => text.special(at)?,
+            Opening::Other if text.syntax.characters == Characters::Safe => text.special(at)?,
             _ => text.from(at).token()?.map(|(kind, length)| (kind, at..at + length)),
         };
         let Some((kind, token)) = next else { break };

@@ -2,7 +2,7 @@
 
 use crate::TableName;
 use crate::parse::Parser;
-use crate::token::{Backslash, Kind};
+use crate::token::{Kind, Syntax};
 
 /// What a statement does that matters to persistence.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,12 +37,12 @@ pub(crate) enum Fact {
 }
 
 /// Reads a statement.
-pub(crate) fn fact(statement: &[u8], backslash: Backslash) -> Option<Fact> {
+pub(crate) fn fact(statement: &[u8], syntax: Syntax) -> Option<Fact> {
     // Rows as INSERT are most of some dumps.
     if !matches!(statement.first(), Some(b'c' | b'C' | b'a' | b'A' | b's' | b'S')) {
         return None;
     }
-    let mut parser = Parser::new(statement, backslash);
+    let mut parser = Parser::new(statement, syntax);
     let parser = &mut parser;
     let verb = parser.next()?;
     if verb.is("create") {

@@ -15,9 +15,9 @@ mod reader;
 mod reader_tests;
 mod remarks;
 mod rewrite;
-mod strings;
 mod summary;
 mod survey;
+mod syntax;
 mod token;
 mod unlogger;
 #[cfg(test)]

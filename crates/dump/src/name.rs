@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::DumpError;
 use crate::parse::Parser;
-use crate::token::Backslash;
+use crate::token::Syntax;
 
 /// `[schema.]table` as SQL writes it: folded to lower case unless quoted. In the dump's encoding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -18,7 +18,7 @@ impl FromStr for TableName {
     type Err = DumpError;
 
     fn from_str(text: &str) -> Result<Self, DumpError> {
-        let mut parser = Parser::new(text.as_bytes(), Backslash::Plain);
+        let mut parser = Parser::new(text.as_bytes(), Syntax::default());
         match (parser.table(), parser.peek()) {
             (Some(name), None) => Ok(name),
             _ => Err(DumpError::Name(text.to_owned())),

@@ -1,7 +1,7 @@
 //! Reads a statement's words and names, as far as it takes to know which tables it is about.
 
 use crate::TableName;
-use crate::token::{Backslash, Kind, Text};
+use crate::token::{Kind, Syntax, Text};
 
 /// The tokens of one whole statement, without blanks and comments.
 pub(crate) struct Parser<'a> {
@@ -34,8 +34,8 @@ impl Token<'_> {
 }
 
 impl<'a> Parser<'a> {
-    pub(crate) fn new(statement: &'a [u8], backslash: Backslash) -> Self {
-        let text = Text { bytes: statement, is_all: true, backslash };
+    pub(crate) fn new(statement: &'a [u8], syntax: Syntax) -> Self {
+        let text = Text { bytes: statement, is_all: true, syntax };
         let mut parser = Self { text, at: 0, next: None };
         parser.next();
         parser

@@ -4,8 +4,7 @@ use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
 use crate::cut::{self, Cut, Uncut};
-use crate::strings::Strings;
-use crate::token::{Text, Within};
+use crate::token::{Syntax, Text, Within};
 use crate::{DumpError, Piece};
 
 /// What is read at once, and the most that COPY data take of memory.
@@ -28,7 +27,7 @@ pub struct Reader<R> {
     /// Whether the input has ended.
     has_ended: bool,
     place: Place,
-    strings: Strings,
+    syntax: Syntax,
     /// Where in the buffer the piece is that was returned last.
     returned: Range<usize>,
     line: u64,
@@ -56,7 +55,7 @@ impl<R: Read> Reader<R> {
             unread: 0..0,
             has_ended: false,
             place: Place::Start,
-            strings: Strings::default(),
+            syntax: Syntax::default(),
             returned: 0..0,
             line: 1,
         }
@@ -91,7 +90,7 @@ impl<R: Read> Reader<R> {
         self.count_lines();
         if self.place == Place::Sql {
             let bytes = &self.buffer[self.unread.clone()];
-            let text = Text { bytes, is_all: self.has_ended, backslash: self.strings.backslash() };
+            let text = Text { bytes, is_all: self.has_ended, syntax: self.syntax };
             self.returned = self.unread.start..self.unread.start + cut::rows(text);
             self.unread.start = self.returned.end;
         }
@@ -123,7 +122,7 @@ impl<R: Read> Reader<R> {
     /// The piece that the unread bytes begin with.
     fn cut(&self) -> Result<Option<Cut>, Uncut> {
         let bytes = &self.buffer[self.unread.clone()];
-        let text = Text { bytes, is_all: self.has_ended, backslash: self.strings.backslash() };
+        let text = Text { bytes, is_all: self.has_ended, syntax: self.syntax };
         match self.place {
             Place::Start if bytes.len() < BYTE_ORDER_MARK.len() && !self.has_ended => {
                 Err(Uncut::Within(Within::Token))
@@ -164,7 +163,7 @@ impl<R: Read> Reader<R> {
             Cut::CopyData(_) => Piece::CopyData(bytes),
             Cut::CopyEnd(_) => Piece::CopyEnd(bytes),
         };
-        self.strings.follow(piece);
+        self.syntax.follow(piece);
         piece
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use proptest::prelude::*;
 
 use crate::cut::{self, Cut};
-use crate::token::{self, Backslash, Text};
+use crate::token::{self, Backslash, Syntax, Text};
 use crate::{DumpError, Piece, Reader, Within};
 
 /// What a piece is.
@@ -140,6 +140,47 @@ fn backslashes_escape_if_standard_conforming_strings_is_off() {
     assert_eq!(found.len(), 7, "{found:?}");
     assert_eq!(found[2], "SELECT '\\';', U&'\\', b'\\';");
     assert_eq!(found[6], "SELECT '\\';");
+}
+
+/// In these a later byte of a character can be a backslash: here the second of `\x95\x5c`.
+#[test]
+fn client_encodings_decide_what_a_backslash_is() {
+    let statements: [&[u8]; 6] = [
+        b"SELECT E'\\\\\x95\\;';",
+        b"SELECT E'\\\x95\\', \x95\\;",
+        b"CREATE TABLE t\x95\\ (a text DEFAULT E'\x95\\');",
+        b"INSERT INTO t\x95\\ VALUES (E'\x95\\', '\x95\\');",
+        b"INSERT INTO t VALUES ('\x95\\');",
+        b"SELECT 2;",
+    ];
+    let script = statements.join(&b'\n');
+    for name in ["SJIS", "Big5", "gbk", "UHC", "GB18030", "johab", "Shift_JIS"] {
+        for set in [
+            format!("SET client_encoding = '{name}';"),
+            format!("SET NAMES '{name}';"),
+            format!("\\encoding {name}\n"),
+        ] {
+            let script =
+                [set.as_bytes(), &script, b"SET client_encoding TO UTF8;SELECT E'\xc3\xa9\\\'';"].concat();
+            let mut reader = Reader::new(script.as_slice());
+            let mut found = Vec::new();
+            while let Some(piece) = reader.next().unwrap_or_else(|error| panic!("{name}: {error}")) {
+                if let Piece::Statement(statement) = piece {
+                    found.push(statement.to_vec());
+                }
+            }
+            found.retain(|statement| !statement.starts_with(b"SET"));
+            assert_eq!(found[..6], statements, "{set}");
+            assert_eq!(found[6], b"SELECT E'\xc3\xa9\\\'';");
+        }
+    }
+    // Katakana of half width are one byte, and some characters four.
+    for (name, text) in [("SJIS", &b"SELECT E'\xb1\\';';"[..]), ("GB18030", b"SELECT E'\x810\x81\\';")] {
+        let script = [format!("SET client_encoding = '{name}';").as_bytes(), text].concat();
+        let mut reader = Reader::new(script.as_slice());
+        reader.next().unwrap();
+        assert_eq!(reader.next().unwrap(), Some(Piece::Statement(text)), "{name}");
+    }
 }
 
 #[test]
@@ -355,7 +396,7 @@ proptest! {
     ) {
         let text = format!("INSERT {rest};\n");
         let backslash = if escapes { Backslash::Escapes } else { Backslash::Plain };
-        let text = Text { bytes: text.as_bytes(), is_all, backslash };
+        let text = Text { bytes: text.as_bytes(), is_all, syntax: Syntax { backslash, ..Syntax::default() } };
         let found = match cut::sql(text) {
             Ok(Some(Cut::Statement { length, .. })) if text.bytes[..length].ends_with(b";") => Some(length),
             _ => None,
@@ -412,7 +453,7 @@ proptest! {
         is_all in any::<bool>(),
     ) {
         let text = format!("INSERT INTO t VALUES (0);{}", parts.concat());
-        let text = Text { bytes: text.as_bytes(), is_all, backslash: Backslash::Plain };
+        let text = Text { bytes: text.as_bytes(), is_all, syntax: Syntax::default() };
         prop_assert_eq!(cut::rows(text), rows_one_by_one(text));
     }
 

@@ -7,7 +7,8 @@ use std::ops::Range;
 use crate::fact::{Fact, fact};
 use crate::name::{Relation, Scope};
 use crate::remarks::Remarks;
-use crate::strings::{Strings, is_connect};
+use crate::syntax::is_connect;
+use crate::token::Syntax;
 use crate::{DumpError, Piece, Reader, TableName, Why};
 
 /// What a first pass over a dump found: which tables reference which, and which must stay as they are.
@@ -51,7 +52,7 @@ impl Survey {
     /// If it cannot be read.
     pub fn of(input: impl Read) -> Result<Self, DumpError> {
         let mut reader = Reader::new(input);
-        let mut strings = Strings::default();
+        let mut syntax = Syntax::default();
         let mut scope = Scope::default();
         let mut survey = Self::default();
         loop {
@@ -60,7 +61,7 @@ impl Survey {
             let Some(piece) = reader.next()? else { break };
             survey.notes.length += piece.bytes().len() as u64;
             let has_fact = match piece {
-                Piece::Statement(statement) => match fact(statement, strings.backslash()) {
+                Piece::Statement(statement) => match fact(statement, syntax) {
                     Some(fact) => {
                         survey.note(fact, &mut scope);
                         true
@@ -77,7 +78,7 @@ impl Survey {
                 }
                 Piece::Meta(_) | Piece::CopyData(_) | Piece::CopyEnd(_) => false,
             };
-            if strings.follow(piece) || has_fact {
+            if syntax.follow(piece) || has_fact {
                 survey.notes.all.push(Note::Piece(begin..survey.notes.length));
             }
         }

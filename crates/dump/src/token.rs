@@ -52,14 +52,51 @@ pub(crate) enum Backslash {
     Escapes,
 }
 
+/// How many bytes characters take, in the encodings in which a later byte of one can be a backslash (psql's
+/// `safe_encoding`, src/fe_utils/psqlscan.l; lengths as in src/common/wchar.c). Quotes it can never be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Characters {
+    /// No byte of ASCII is part of a longer character: UTF-8, Latin1, EUC.
+    #[default]
+    Safe,
+    /// Big5, GBK, UHC: two, from the first that is not ASCII.
+    Double,
+    /// As those, but katakana of half width are one.
+    Sjis,
+    /// As those, but four if the second is a digit.
+    Gb18030,
+    /// As those, but three after 0x8f.
+    Johab,
+}
+
+impl Characters {
+    /// Bytes of the character that a text begins with.
+    fn length(self, bytes: &[u8]) -> usize {
+        match (self, bytes) {
+            (Self::Safe, _) | (_, [] | [..0x80, ..]) | (Self::Sjis, [0xa1..=0xdf, ..]) => 1,
+            (Self::Gb18030, [_, b'0'..=b'9', ..]) => 4,
+            (Self::Johab, [0x8f, ..]) => 3,
+            _ => 2,
+        }
+    }
+}
+
+/// What was set that decides what tokens are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Syntax {
+    /// In strings without a prefix: standard_conforming_strings says which.
+    pub(crate) backslash: Backslash,
+    /// By client_encoding.
+    pub(crate) characters: Characters,
+}
+
 /// SQL from some place on.
 #[derive(Clone, Copy)]
 pub(crate) struct Text<'a> {
     pub(crate) bytes: &'a [u8],
     /// Whether no more text follows.
     pub(crate) is_all: bool,
-    /// In strings without a prefix: standard_conforming_strings says which.
-    pub(crate) backslash: Backslash,
+    pub(crate) syntax: Syntax,
 }
 
 impl Text<'_> {
@@ -77,7 +114,7 @@ impl Text<'_> {
             byte if is_blank(byte) => (Kind::Blank, self.run(1, is_blank)),
             byte if starts_word(byte) => self.word()?,
             b'0'..=b'9' => (Kind::Other, self.run(1, |byte| byte.is_ascii_digit())),
-            b'\'' => self.literal(0, self.backslash)?,
+            b'\'' => self.literal(0, self.syntax.backslash)?,
             b'"' => self.quoted_name(0)?,
             b'$' => self.dollar()?,
             b'-' if self.is_followed_by(b'-')? => self.line_comment()?,
@@ -101,7 +138,7 @@ impl Text<'_> {
             Some(b')') => (Kind::Close, 1),
             Some(b';') => (Kind::Semicolon, 1),
             Some(b'\'') if at == from || is(self.bytes[at - 1], BLANK) => {
-                self.from(at).literal(0, self.backslash)?
+                self.from(at).literal(0, self.syntax.backslash)?
             }
             Some(_) => return self.special_with_word(from, at),
             None if self.is_all => return Ok(None),
@@ -155,10 +192,19 @@ impl Text<'_> {
 
     /// A word, or what only begins like one: `E'…'`, `U&"…"`.
     fn word(self) -> Result<(Kind, usize), Within> {
-        let end = self.run(1, continues_word);
-        if end == self.bytes.len() && !self.is_all {
+        let mut end = match self.syntax.characters {
+            Characters::Safe => self.run(1, continues_word),
+            _ => 0,
+        };
+        while let Some(&byte) = self.bytes.get(end)
+            && continues_word(byte)
+        {
+            end += self.syntax.characters.length(&self.bytes[end..]);
+        }
+        if end >= self.bytes.len() && !self.is_all {
             return Err(Within::Token);
         }
+        let end = end.min(self.bytes.len());
         match (self.bytes, end) {
             ([b'e' | b'E', b'\'', ..], 1) => self.literal(1, Backslash::Escapes),
             ([b'b' | b'B' | b'x' | b'X', b'\'', ..], 1) => self.literal(1, Backslash::Plain),
@@ -176,11 +222,11 @@ impl Text<'_> {
             let rest = self.bytes.get(at..).ok_or(Within::Literal)?;
             let found = match backslash {
                 Backslash::Plain => memchr(b'\'', rest),
-                Backslash::Escapes => memchr2(b'\'', b'\\', rest),
+                Backslash::Escapes => self.quote_or_backslash(rest),
             };
             at += found.ok_or(Within::Literal)?;
             if self.bytes[at] == b'\\' {
-                at += 2;
+                at += 1 + self.syntax.characters.length(self.bytes.get(at + 1..).unwrap_or_default());
                 continue;
             }
             at += 1;
@@ -188,13 +234,24 @@ impl Text<'_> {
                 Some(b'\'') => at += 1,
                 None if !self.is_all => return Err(Within::Literal),
                 // If it goes on on the next line, it does so as any string here would.
-                _ if backslash == self.backslash => return Ok((Kind::Literal, at)),
+                _ if backslash == self.syntax.backslash => return Ok((Kind::Literal, at)),
                 _ => match self.continuation(at)? {
                     Some(continued) => at = continued,
                     None => return Ok((Kind::Literal, at)),
                 },
             }
         }
+    }
+
+    fn quote_or_backslash(self, bytes: &[u8]) -> Option<usize> {
+        if self.syntax.characters == Characters::Safe {
+            return memchr2(b'\'', b'\\', bytes);
+        }
+        let mut at = 0;
+        while !matches!(bytes.get(at)?, b'\'' | b'\\') {
+            at += self.syntax.characters.length(&bytes[at..]);
+        }
+        Some(at)
     }
 
     /// After the quote by which a string goes on that ended at `end`: at least one line further down, and nothing but

@@ -5,8 +5,9 @@ use std::collections::{HashMap, HashSet};
 use crate::fact::{Fact, fact};
 use crate::name::{Relation, Scope};
 use crate::remarks::Remarks;
-use crate::strings::{Strings, is_connect};
 use crate::survey::Notes;
+use crate::syntax::is_connect;
+use crate::token::Syntax;
 use crate::{DumpError, Left, Piece, Summary, Survey, TableName, Why};
 
 /// What is inserted, and where [`Unlogger::look`] says.
@@ -45,7 +46,7 @@ pub struct Unlogger {
     pub(crate) notes: Option<Notes>,
     /// Which of the tables to keep have been seen.
     keep_found: Vec<bool>,
-    strings: Strings,
+    syntax: Syntax,
     scope: Scope,
     /// Of the server that was dumped, as the dump's header says.
     server_major: Option<u32>,
@@ -65,7 +66,7 @@ impl Unlogger {
             kept: HashMap::new(),
             kept_sequences: HashSet::new(),
             notes: None,
-            strings: Strings::default(),
+            syntax: Syntax::default(),
             scope: Scope::default(),
             server_major: None,
             unlogged: HashSet::new(),
@@ -90,7 +91,7 @@ impl Unlogger {
     /// If a table that has been made unlogged must not be; never after a [`Survey`] of the same dump.
     pub fn look(&mut self, piece: Piece<'_>) -> Result<Option<usize>, DumpError> {
         let insertion = match piece {
-            Piece::Statement(statement) => match fact(statement, self.strings.backslash()) {
+            Piece::Statement(statement) => match fact(statement, self.syntax) {
                 Some(fact) => self.heed(fact)?,
                 None => None,
             },
@@ -108,7 +109,7 @@ impl Unlogger {
             }
             Piece::CopyData(_) | Piece::CopyEnd(_) => None,
         };
-        self.strings.follow(piece);
+        self.syntax.follow(piece);
         Ok(insertion)
     }
 

@@ -1,0 +1,93 @@
+//! Follows through a dump what decides what tokens are: `standard_conforming_strings`, `client_encoding`.
+
+use crate::Piece;
+use crate::parse::Parser;
+use crate::token::{Backslash, Characters, Syntax};
+
+impl Default for Syntax {
+    /// The server's default since 9.1, and an encoding that no dump is without harm read in otherwise.
+    fn default() -> Self {
+        Self { backslash: Backslash::Plain, characters: Characters::Safe }
+    }
+}
+
+impl Syntax {
+    /// What holds after this piece; whether it is the piece that says so.
+    pub(crate) fn follow(&mut self, piece: Piece<'_>) -> bool {
+        let set = match piece {
+            Piece::Statement(statement) => set(statement, *self),
+            Piece::Meta(line) => command(line, *self),
+            _ => None,
+        };
+        *self = set.unwrap_or(*self);
+        set.is_some()
+    }
+}
+
+/// Whether a line is psql's command `\connect`, or `\c`.
+pub(crate) fn is_connect(line: &[u8]) -> bool {
+    matches!(words(line).next(), Some(b"\\connect" | b"\\c"))
+}
+
+fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+}
+
+fn command(line: &[u8], now: Syntax) -> Option<Syntax> {
+    let mut words = words(line);
+    match words.next()? {
+        // Another session.
+        b"\\connect" | b"\\c" => Some(Syntax::default()),
+        b"\\encoding" => Some(Syntax { characters: characters(words.next()?), ..now }),
+        _ => None,
+    }
+}
+
+/// `SET standard_conforming_strings = off`, `SET client_encoding = 'SJIS'` and their other spellings.
+fn set(statement: &[u8], now: Syntax) -> Option<Syntax> {
+    if !statement[..statement.len().min(3)].eq_ignore_ascii_case(b"set") {
+        return None;
+    }
+    let mut parser = Parser::new(statement, now);
+    if !parser.word("set") {
+        return None;
+    }
+    let _ = parser.word("session") || parser.word("local");
+    if parser.word("names") {
+        return Some(Syntax { characters: characters(value(&mut parser)?), ..now });
+    }
+    let is_encoding = parser.word("client_encoding");
+    if !(is_encoding || parser.word("standard_conforming_strings")) {
+        return None;
+    }
+    if !(parser.symbol(b'=') || parser.word("to")) {
+        return None;
+    }
+    let value = value(&mut parser)?;
+    if is_encoding {
+        return Some(Syntax { characters: characters(value), ..now });
+    }
+    let is_off = [&b"off"[..], b"false", b"no", b"0"].iter().any(|off| value.eq_ignore_ascii_case(off));
+    let backslash = if is_off { Backslash::Escapes } else { Backslash::Plain };
+    Some(Syntax { backslash, ..now })
+}
+
+/// The next token, without its quotes if it is a string.
+fn value<'a>(parser: &mut Parser<'a>) -> Option<&'a [u8]> {
+    let value = parser.next()?.bytes;
+    Some(value.strip_prefix(b"'").map_or(value, |value| &value[..value.len() - 1]))
+}
+
+/// Those of an encoding, by any of its names: letters and digits count, case does not (src/common/encnames.c).
+fn characters(encoding: &[u8]) -> Characters {
+    let name: Vec<u8> =
+        encoding.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
+    match name.as_slice() {
+        b"sjis" | b"shiftjis" | b"mskanji" | b"win932" | b"windows932" | b"shiftjis2004" => Characters::Sjis,
+        b"big5" | b"win950" | b"windows950" | b"gbk" | b"win936" | b"windows936" | b"uhc" | b"win949"
+        | b"windows949" => Characters::Double,
+        b"gb18030" => Characters::Gb18030,
+        b"johab" => Characters::Johab,
+        _ => Characters::Safe,
+    }
+}
