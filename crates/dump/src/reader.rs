@@ -38,7 +38,21 @@ pub struct Reader<R> {
 enum Place {
     Start,
     Sql,
-    CopyData { is_at_line_start: bool },
+    CopyData {
+        is_at_line_start: bool,
+        /// Of the statement COPY.
+        line: u64,
+    },
+}
+
+impl Place {
+    /// Where what is there began, if the next piece is on such a line.
+    fn line(self, next: u64) -> u64 {
+        match self {
+            Self::CopyData { line, .. } => line,
+            Self::Start | Self::Sql => next,
+        }
+    }
 }
 
 impl<R: Read> Reader<R> {
@@ -131,7 +145,7 @@ impl<R: Read> Reader<R> {
                 Ok(Some(Cut::Between(BYTE_ORDER_MARK.len())))
             }
             Place::Start | Place::Sql => cut::sql(text),
-            Place::CopyData { is_at_line_start } => match cut::copy_data(text, is_at_line_start)? {
+            Place::CopyData { is_at_line_start, .. } => match cut::copy_data(text, is_at_line_start)? {
                 // A row may be a gigabyte: it is not waited for.
                 None if bytes.len() == self.buffer.len() => Ok(Some(Cut::CopyData(bytes.len()))),
                 None => Err(Uncut::Within(Within::CopyData)),
@@ -152,8 +166,12 @@ impl<R: Read> Reader<R> {
         self.unread.start = end;
         let bytes = &self.buffer[self.returned.clone()];
         self.place = match cut {
-            Cut::Statement { is_before_data: true, .. } => Place::CopyData { is_at_line_start: true },
-            Cut::CopyData(_) => Place::CopyData { is_at_line_start: bytes.ends_with(b"\n") },
+            Cut::Statement { is_before_data: true, .. } => {
+                Place::CopyData { is_at_line_start: true, line: self.line }
+            }
+            Cut::CopyData(_) => {
+                Place::CopyData { is_at_line_start: bytes.ends_with(b"\n"), line: self.place.line(self.line) }
+            }
             Cut::Between(_) | Cut::Statement { .. } | Cut::Meta(_) | Cut::CopyEnd(_) => Place::Sql,
         };
         let piece = match cut {
@@ -193,7 +211,7 @@ impl<R: Read> Reader<R> {
         let line_after =
             |bytes: usize| self.line + newlines(&self.buffer[self.unread.start..self.unread.start + bytes]);
         match uncut {
-            Uncut::Within(within) => DumpError::EndsWithin { within, line: self.line },
+            Uncut::Within(within) => DumpError::EndsWithin { within, line: self.place.line(self.line) },
             Uncut::MetaWithinStatement(at) => DumpError::MetaWithinStatement { line: line_after(at) },
             Uncut::AfterCopy(at) => DumpError::AfterCopy { line: line_after(at) },
         }

@@ -139,6 +139,11 @@ fn backslashes_escape_if_standard_conforming_strings_is_off() {
     let found = statements(&script);
     assert_eq!(found.len(), 7, "{found:?}");
     assert_eq!(found[2], "SELECT '\\';', U&'\\', b'\\';");
+    for reset in ["RESET standard_conforming_strings;", "reset all;"] {
+        let script =
+            format!("SET standard_conforming_strings = f;SELECT '\\';';{reset}SELECT '\\';SELECT '';");
+        assert_eq!(statements(&script).len(), 5, "{script}");
+    }
     assert_eq!(found[6], "SELECT '\\';");
 }
 
@@ -258,6 +263,8 @@ fn what_is_cut_off_is_told() {
     assert_eq!(ends_within("COPY t FROM stdin;"), Within::CopyData);
     let told = error("SELECT 1;\n\nSELECT '\n\n").to_string();
     assert!(told.contains("a string that begins in or after line 3"), "{told}");
+    let told = error("SELECT 1;\nCOPY t FROM stdin;\n1\n2\n").to_string();
+    assert!(told.contains("COPY data that begins in or after line 2"), "{told}");
 }
 
 #[test]

@@ -43,14 +43,15 @@ fn command(line: &[u8], now: Syntax) -> Option<Syntax> {
     }
 }
 
-/// `SET standard_conforming_strings = off`, `SET client_encoding = 'SJIS'` and their other spellings.
+/// `SET standard_conforming_strings = off`, `SET client_encoding = 'SJIS'`, their other spellings, and RESET.
 fn set(statement: &[u8], now: Syntax) -> Option<Syntax> {
-    if !statement[..statement.len().min(3)].eq_ignore_ascii_case(b"set") {
+    // Rows as INSERT are most of some dumps.
+    if !matches!(statement.first(), Some(b's' | b'S' | b'r' | b'R')) {
         return None;
     }
     let mut parser = Parser::new(statement, now);
     if !parser.word("set") {
-        return None;
+        return reset(&mut parser, now);
     }
     let _ = parser.word("session") || parser.word("local");
     if parser.word("names") {
@@ -67,9 +68,25 @@ fn set(statement: &[u8], now: Syntax) -> Option<Syntax> {
     if is_encoding {
         return Some(Syntax { characters: characters(value), ..now });
     }
-    let is_off = [&b"off"[..], b"false", b"no", b"0"].iter().any(|off| value.eq_ignore_ascii_case(off));
+    // Any beginning of these will do that means no other (src/backend/utils/adt/bool.c).
+    let begins = |word: &[u8], least| value.len() >= least && word.starts_with(&value.to_ascii_lowercase());
+    let is_off = begins(b"off", 2) || begins(b"false", 1) || begins(b"no", 1) || value == b"0";
     let backslash = if is_off { Backslash::Escapes } else { Backslash::Plain };
     Some(Syntax { backslash, ..now })
+}
+
+fn reset(parser: &mut Parser<'_>, now: Syntax) -> Option<Syntax> {
+    let default = Syntax::default();
+    if !parser.word("reset") {
+        None
+    } else if parser.word("all") {
+        Some(default)
+    } else if parser.word("client_encoding") {
+        Some(Syntax { characters: default.characters, ..now })
+    } else {
+        let is_strings = parser.word("standard_conforming_strings");
+        is_strings.then_some(Syntax { backslash: default.backslash, ..now })
+    }
 }
 
 /// The next token, without its quotes if it is a string.

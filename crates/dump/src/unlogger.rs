@@ -50,6 +50,11 @@ pub struct Unlogger {
     scope: Scope,
     /// Of the server that was dumped, as the dump's header says.
     server_major: Option<u32>,
+    /// Whether the dump of a database, or of a cluster, has begun and not ended.
+    database_is_open: bool,
+    cluster_is_open: bool,
+    /// Parent, partition.
+    partitions: Vec<(Relation, Relation)>,
     /// Tables and sequences that were made unlogged.
     unlogged: HashSet<Relation>,
     /// Tables that were left as they are.
@@ -69,6 +74,9 @@ impl Unlogger {
             syntax: Syntax::default(),
             scope: Scope::default(),
             server_major: None,
+            database_is_open: false,
+            cluster_is_open: false,
+            partitions: Vec::new(),
             unlogged: HashSet::new(),
             left: HashMap::new(),
             summary: Summary::default(),
@@ -121,6 +129,7 @@ impl Unlogger {
         if let Some(missing) = self.keep_found.iter().position(|found| !found) {
             return Err(DumpError::NoSuchTable(self.options.keep[missing].to_string()));
         }
+        self.summary.is_cut_off = self.database_is_open || self.cluster_is_open;
         let mut left = self.left.into_iter().collect::<Vec<_>>();
         left.sort_by(|(one, _), (other, _)| one.cmp(other));
         self.summary.left =
@@ -130,7 +139,8 @@ impl Unlogger {
 
     pub(crate) fn remember(&mut self, remarks: Remarks) {
         self.server_major = remarks.server_major.or(self.server_major);
-        self.summary.is_cut_off = remarks.is_open.unwrap_or(self.summary.is_cut_off);
+        self.database_is_open = remarks.database_is_open.unwrap_or(self.database_is_open);
+        self.cluster_is_open = remarks.cluster_is_open.unwrap_or(self.cluster_is_open);
     }
 
     fn heed(&mut self, fact: Fact) -> Result<Option<usize>, DumpError> {
@@ -166,8 +176,8 @@ impl Unlogger {
                 is_asked = true;
             }
         }
-        let why = match self.kept.remove(table) {
-            Some(why) => why,
+        let why = match self.kept.get(table) {
+            Some(why) => why.clone(),
             None if is_asked => Why::Asked,
             None if is_partitioned => Why::Partitioned,
             None => {
@@ -209,9 +219,8 @@ impl Unlogger {
                 Ok(())
             }
             Fact::Published { publication, tables } => {
-                tables.into_iter().map(|table| self.scope.resolve(table)).try_for_each(|table| {
-                    self.must_be_left(&table, || format!("publication {publication} publishes it"))
-                })
+                let publication = publication.to_string();
+                tables.into_iter().try_for_each(|table| self.check_published(table, &publication))
             }
             Fact::PublishedAll { publication } => {
                 self.summary.publications_of_all.push(publication.to_string());
@@ -237,16 +246,32 @@ impl Unlogger {
         })
     }
 
+    /// With a partitioned table its partitions are published.
+    fn check_published(&mut self, table: TableName, publication: &str) -> Result<(), DumpError> {
+        let table = self.scope.resolve(table);
+        self.must_be_left(&table, || format!("publication {publication} publishes it"))?;
+        self.hold_partitioned(&table, Why::Published { publication: publication.to_owned() })
+    }
+
     fn check_partition(&mut self, parent: TableName, partition: &Relation) -> Result<(), DumpError> {
         let parent = self.scope.resolve(parent);
-        if !self.left.get(&parent).is_some_and(Why::holds_for_partitions) {
-            return Ok(());
-        }
-        // What is partitioned itself hands that on.
-        if let Some(why @ Why::Partitioned) = self.left.get_mut(partition) {
-            *why = Why::PartitionOf { kept: parent.to_string() };
-        }
-        self.must_be_left(partition, || format!("it is a partition of {parent}, which is to be kept"))
+        self.partitions.push((parent.clone(), partition.clone()));
+        let is_held = self.left.get(&parent).is_some_and(Why::holds_for_partitions);
+        if is_held { self.hold_partition(partition, &parent) } else { Ok(()) }
+    }
+
+    fn hold_partition(&mut self, partition: &Relation, parent: &Relation) -> Result<(), DumpError> {
+        self.must_be_left(partition, || format!("it is a partition of {parent}, which is to be kept"))?;
+        self.hold_partitioned(partition, Why::PartitionOf { kept: parent.to_string() })
+    }
+
+    /// If it is partitioned itself, it hands that on.
+    fn hold_partitioned(&mut self, table: &Relation, because: Why) -> Result<(), DumpError> {
+        let Some(why @ Why::Partitioned) = self.left.get_mut(table) else { return Ok(()) };
+        *why = because;
+        let partitions = self.partitions.iter().filter(|(parent, _)| parent == table);
+        let partitions: Vec<_> = partitions.map(|(_, partition)| partition.clone()).collect();
+        partitions.iter().try_for_each(|partition| self.hold_partition(partition, table))
     }
 
     fn must_be_left(&self, table: &Relation, why: impl FnOnce() -> String) -> Result<(), DumpError> {

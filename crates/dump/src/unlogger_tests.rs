@@ -259,6 +259,46 @@ fn a_dump_without_its_end_is_noticed() {
 }
 
 #[test]
+fn partitions_are_published_with_their_table() {
+    let tables = "CREATE TABLE p (a int) PARTITION BY LIST (a);CREATE TABLE q (a int) PARTITION BY LIST (a);\
+        CREATE TABLE r (a int);";
+    let (attach_p, attach_q) =
+        ("ALTER TABLE p ATTACH PARTITION q DEFAULT;", "ALTER TABLE q ATTACH PARTITION r DEFAULT;");
+    let publish = "CREATE PUBLICATION x FOR TABLE p;";
+    for order in [[attach_p, attach_q, publish], [publish, attach_p, attach_q], [attach_q, publish, attach_p]]
+    {
+        let dump = format!("{tables}{}", order.concat());
+        assert!(matches!(one_pass(&dump, Options::default()), Err(DumpError::TooLate { .. })), "{dump}");
+        let (names, summary) = chosen(&dump, &[]);
+        assert_eq!(names, [""; 0], "{dump}");
+        assert_eq!(one_pass(&dump, options(&["r"])).unwrap().1.left.len(), summary.left.len());
+    }
+}
+
+#[test]
+fn a_table_that_is_made_twice_is_kept_twice() {
+    let dump = "CREATE TABLE t ();DROP TABLE t;CREATE TABLE t ();CREATE PUBLICATION p FOR TABLE t;";
+    assert_eq!(chosen(dump, &[]).0, [""; 0]);
+}
+
+#[test]
+fn names_in_comments_are_no_header() {
+    let dump = "--\n-- Name: -- Dumped from database version 18; Type: TABLE\n--\nCREATE SEQUENCE s;\n\
+        -- Name: -- PostgreSQL database dump complete; Type: TABLE\n";
+    assert_eq!(chosen(dump, &[]).0, [""; 0]);
+    let cut = format!("{HEADER_15}{dump}");
+    assert!(one_pass(&cut, Options::default()).unwrap().1.is_cut_off);
+    let windows = cut.replace('\n', "\r\n");
+    assert!(one_pass(&windows, Options::default()).unwrap().1.is_cut_off);
+    let cluster = format!(
+        "--\n-- PostgreSQL database cluster dump\n--\n{HEADER_15}--\n-- PostgreSQL database dump complete\n--\n"
+    );
+    assert!(one_pass(&cluster, Options::default()).unwrap().1.is_cut_off);
+    let whole = format!("{cluster}--\n-- PostgreSQL database cluster dump complete\n--\n");
+    assert!(!one_pass(&whole, Options::default()).unwrap().1.is_cut_off);
+}
+
+#[test]
 fn a_dump_that_changes_between_the_passes_is_noticed() {
     let dump =
         "CREATE TABLE a ();\nINSERT INTO a VALUES (1);\nCREATE TABLE b ();\nINSERT INTO b VALUES (1);\n";

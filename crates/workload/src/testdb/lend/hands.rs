@@ -241,7 +241,13 @@ async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Resul
 /// What every copy would otherwise have to do for itself. Whether there are unlogged tables.
 async fn settle(target: &Target) -> Result<bool, ConnectError> {
     let session = Sessions::new(target).open().await?;
-    session.run("VACUUM (ANALYZE)").await?;
+    // It only helps: it may fail for what no load fails for, since it runs functions of indexes with a search_path
+    // of its own (PostgreSQL 17).
+    if let Err(error) = session.run("VACUUM (ANALYZE)").await
+        && error.sqlstate().is_none()
+    {
+        return Err(error);
+    }
     let row = session.row(include_str!("../../sql/testdb_lend_unlogged.sql"), &[]).await?;
     session.connection.close().await;
     Ok(row.get("unlogged"))

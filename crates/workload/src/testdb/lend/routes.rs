@@ -34,6 +34,11 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Of
     let path: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
     let query = parts.uri.query().unwrap_or_default();
     match (&parts.method, path.as_slice()) {
+        (&Method::POST, ["databases"]) if !query.is_empty() => Err(Refusal::new(
+            400,
+            format!("POST /databases has no parameters: ?{query}"),
+            "put them into the body, as JSON, or use GET /database?…",
+        )),
         (&Method::POST, ["databases"]) => lend(json(body)?, Format::Json, guest, office).await,
         (&Method::GET, ["database"]) => {
             let (request, format) = asked(query)?;
@@ -214,7 +219,11 @@ fn changed(answer: Answer, guest: Guest, office: &Office) -> Answered {
 async fn give_back(name: &str, wait: bool, guest: Guest, office: &Office) -> Answered {
     let name = name.to_owned();
     let asked = name.clone();
-    let known = office.look(move |book| book.knows(&asked)).await?;
+    let (known, lent) = office.look(move |book| (book.knows(&asked), book.lends(&asked))).await?;
+    if known && !lent {
+        // Templates and spares are everybody's, and what is kept stays until its owner drops it.
+        trusted(guest)?;
+    }
     let answer = if known || guest == Guest::Anybody || !office.stray(&name).await? {
         office.ask(move |ticket| Fact::Return { ticket, name, wait }).await?
     } else {

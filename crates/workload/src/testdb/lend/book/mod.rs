@@ -154,6 +154,9 @@ impl Book {
 
     /// When [`Fact::Passed`] will next change anything.
     pub(super) fn next(&self) -> Option<Time> {
+        if self.ending {
+            return self.drops.next();
+        }
         let ends = self.lent.values().filter(|lent| !lent.terms.kept).filter_map(|lent| lent.terms.until);
         let cools = self.templates.values().filter(|template| !template.spares.is_empty());
         let cools = cools.map(|template| template.used.after(self.rules.warm));
@@ -178,6 +181,11 @@ impl Book {
     pub(super) fn strategies(&self) -> Vec<(String, Strategy)> {
         let known = self.templates.values();
         known.filter_map(|template| Some((template.source.clone(), template.speeds.best()?))).collect()
+    }
+
+    /// Whether it is lent, and not kept.
+    pub(super) fn lends(&self, name: &str) -> bool {
+        self.lent.get(name).is_some_and(|lent| !lent.terms.kept)
     }
 
     /// Whether it is here, in whatever state.
@@ -219,6 +227,7 @@ impl Book {
             }
             Err(refusal) => {
                 let waiting = std::mem::take(&mut template.waiting);
+                template.spares.drain(..).for_each(|spare| self.drops.add(spare));
                 self.templates.remove(name);
                 for (ticket, _) in waiting {
                     self.answer(ticket, Err(refusal.clone()));
@@ -236,7 +245,8 @@ impl Book {
         now: Time,
     ) {
         let Some(template) = self.templates.get_mut(name) else { return self.drops.add(copy) };
-        template.copying -= 1;
+        // One of that name may have been forgotten meanwhile, and asked for anew.
+        template.copying = template.copying.saturating_sub(1);
         match copied {
             Ok(took) => {
                 template.speeds.took(strategy, took);
