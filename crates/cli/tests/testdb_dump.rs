@@ -3,7 +3,7 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -462,82 +462,4 @@ fn terminals_are_no_place_for_dumps() {
     let ran = Ran::from(command.spawn().unwrap().wait_with_output().unwrap());
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("compressed output does not go to a terminal"), "{ran:#?}");
-}
-
-/// What is interrupted leaves no half file, under whichever name.
-#[test]
-fn an_interrupted_rewriting_leaves_nothing() {
-    let rig = Rig::new();
-    let files = tempfile::tempdir().unwrap();
-    let output = files.path().join("fast.sql");
-    let mut command = rig.command(&format!("testdb unlog -o {}", output.display()));
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all("CREATE TABLE t ();\n".repeat(200_000).as_bytes()).unwrap();
-    let written = || {
-        std::fs::read_dir(files.path()).unwrap().next().map(|file| file.unwrap().metadata().unwrap().len())
-    };
-    common::until("a file that is begun", || written().filter(|length| *length > 0));
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
-    drop(stdin);
-    assert_eq!(ran.code, Some(130), "{ran:#?}");
-    assert!(ran.stderr.contains("interrupted: nothing is written"), "{ran:#?}");
-    assert_eq!(written(), None);
-}
-
-/// Bytes of the large dump's rows.
-const LARGE: u64 = 1_000_000_000;
-/// Kilobytes of memory that it may take: the program itself, a buffer of 1 MiB, and some.
-const MEMORY: u64 = 64 * 1024;
-
-/// A gigabyte goes through in the memory of a few megabytes; and whoever has read enough of it may go.
-#[test]
-fn a_gigabyte_takes_no_memory() {
-    let rig = Rig::new();
-    let mut command = rig.command("testdb unlog");
-    let mut child =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let (mut stdin, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let written = std::thread::spawn(move || std::io::copy(&mut stdout, &mut std::io::sink()).unwrap());
-    let rows = "17\tCREATE TABLE t ();\t\\N\t'\n".repeat(40_000);
-    let inserts = "INSERT INTO t VALUES (17, 'CREATE TABLE t ();', NULL, E'\\'');\n".repeat(20_000);
-    let parts = [
-        ("CREATE TABLE t ();\nCOPY t FROM stdin;\n", 1),
-        (&rows, LARGE / rows.len() as u64),
-        ("\\.\n", 1),
-        (&inserts, LARGE / 10 / inserts.len() as u64),
-    ];
-    let mut length = 0;
-    for (text, times) in parts {
-        for _ in 0..times {
-            stdin.write_all(text.as_bytes()).unwrap();
-        }
-        length += text.len() as u64 * times;
-    }
-    // All but what the pipe holds has been read.
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let peak = peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap();
-    drop(stdin);
-    assert!(child.wait().unwrap().success());
-    assert_eq!(written.join().unwrap(), length + "UNLOGGED ".len() as u64);
-    assert!(peak < MEMORY, "{peak} kB");
-}
-
-#[test]
-fn a_reader_that_has_enough_is_no_error() {
-    let rig = Rig::new();
-    let files = tempfile::tempdir().unwrap();
-    let dump = files.path().join("dump.sql");
-    std::fs::write(&dump, "INSERT INTO t VALUES (1);\n".repeat(200_000)).unwrap();
-    let mut command = rig.command(&format!("testdb unlog {}", dump.display()));
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut some = [0; 10];
-    child.stdout.take().unwrap().read_exact(&mut some).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
-    assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("error"), "{ran:#?}");
-    assert_eq!(ran.code, Some(0), "{ran:#?}");
 }

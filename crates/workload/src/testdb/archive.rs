@@ -4,12 +4,31 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// Most of what pg_restore says that is told, bytes.
 const TOLD: u64 = 4096;
 /// Of an archive that is passed on to pg_restore, at once.
 const PASSED_ON: usize = 256 << 10;
+
+/// Every pg_restore that runs.
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Ends every pg_restore, for who exits without coming back to whoever reads from one.
+pub fn end_pg_restores() {
+    for pid in running().iter() {
+        // It may have ended by itself; its number is not given anew before it is waited for.
+        let _ = kill(*pid, Signal::SIGKILL);
+    }
+}
+
+fn running() -> MutexGuard<'static, Vec<Pid>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Where an archive is.
 pub(crate) enum Archive {
@@ -67,7 +86,8 @@ pub(crate) fn restore(archive: Archive) -> Result<Restoring, ArchiveError> {
             Some(input)
         }
     };
-    let mut child = command.spawn().map_err(ArchiveError::Run)?;
+    let mut restorer = Restorer::start(&mut command).map_err(ArchiveError::Run)?;
+    let child = &mut restorer.child;
     let feeder =
         input.zip(child.stdin.take()).map(|(input, stdin)| std::thread::spawn(|| feed(input, stdin)));
     let stderr = child.stderr.take();
@@ -75,7 +95,7 @@ pub(crate) fn restore(archive: Archive) -> Result<Restoring, ArchiveError> {
     let Some(sql) = child.stdout.take() else {
         return Err(ArchiveError::Run(io::ErrorKind::BrokenPipe.into()));
     };
-    Ok(Restoring { program, sql, running: Some(Running { child, feeder, told }) })
+    Ok(Restoring { program, sql, running: Some(Running { restorer, feeder, told }) })
 }
 
 /// pg_restore's name and version. Before 12 `--file=-` was a file of that name.
@@ -131,7 +151,7 @@ pub(crate) struct Restoring {
 }
 
 struct Running {
-    child: Child,
+    restorer: Restorer,
     /// Passes the archive on.
     feeder: Option<JoinHandle<io::Result<()>>>,
     told: JoinHandle<String>,
@@ -150,7 +170,7 @@ impl Read for Restoring {
 impl Restoring {
     fn end(&mut self) -> io::Result<()> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
-        let status = running.child.wait()?;
+        let status = running.restorer.wait()?;
         let fed = running.feeder.map_or(Ok(()), |feeder| feeder.join().unwrap_or(Ok(())));
         let told = running.told.join().unwrap_or_default();
         fed?;
@@ -167,12 +187,35 @@ impl Restoring {
     }
 }
 
-impl Drop for Restoring {
-    /// Nobody reads it any more.
-    fn drop(&mut self) {
-        if let Some(mut running) = self.running.take() {
-            let _ = running.child.kill();
-            let _ = running.child.wait();
-        }
+/// A pg_restore, which ends when nobody reads it any more.
+struct Restorer {
+    child: Child,
+}
+
+impl Restorer {
+    fn start(command: &mut Command) -> io::Result<Self> {
+        let mut running = running();
+        let child = command.spawn()?;
+        running.push(pid(&child));
+        Ok(Self { child })
     }
+
+    /// After the end of what it writes.
+    fn wait(&mut self) -> io::Result<ExitStatus> {
+        let own = pid(&self.child);
+        running().retain(|pid| *pid != own);
+        self.child.wait()
+    }
+}
+
+impl Drop for Restorer {
+    fn drop(&mut self) {
+        // Nothing is done to a process that was waited for.
+        let _ = self.child.kill();
+        let _ = self.wait();
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(child.id().cast_signed())
 }

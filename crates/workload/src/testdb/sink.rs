@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -78,7 +79,8 @@ pub struct Sink {
 
 enum Encoder {
     None(BufWriter<File>),
-    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
+    /// Dropped it would write its end, and what broke off would look whole.
+    Gzip(ManuallyDrop<flate2::write::GzEncoder<BufWriter<File>>>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
 }
 
@@ -123,6 +125,10 @@ impl Sink {
             // Less what the umask takes.
             .permissions(fs::Permissions::from_mode(0o666))
             .tempfile_in(directory.unwrap_or(Path::new(".")))?;
+        // Who may read the file that it replaces may read it; nobody else.
+        if let Ok(replaced) = fs::metadata(&path) {
+            file.as_file().set_permissions(replaced.permissions())?;
+        }
         let encoder = Encoder::new(file.as_file().try_clone()?, compression)?;
         Ok(Self { encoder, file: Some((file, path)) })
     }
@@ -139,7 +145,7 @@ impl Sink {
     pub fn finish(self) -> io::Result<()> {
         let mut output = match self.encoder {
             Encoder::None(output) => output,
-            Encoder::Gzip(encoder) => encoder.finish()?,
+            Encoder::Gzip(encoder) => ManuallyDrop::into_inner(encoder).finish()?,
             Encoder::Zstd(encoder) => encoder.finish()?,
         };
         output.flush()?;
@@ -155,7 +161,9 @@ impl Encoder {
         let output = BufWriter::with_capacity(BUFFER, file);
         Ok(match compression {
             Compression::None => Self::None(output),
-            Compression::Gzip => Self::Gzip(flate2::write::GzEncoder::new(output, GZIP_LEVEL)),
+            Compression::Gzip => {
+                Self::Gzip(ManuallyDrop::new(flate2::write::GzEncoder::new(output, GZIP_LEVEL)))
+            }
             Compression::Zstd => Self::Zstd(zstd::stream::write::Encoder::new(output, ZSTD_LEVEL)?),
         })
     }

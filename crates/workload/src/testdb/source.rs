@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 
+pub use super::archive::end_pg_restores;
 use super::archive::{self, Archive, ArchiveError};
 
 /// Of compressed bytes, read at once.

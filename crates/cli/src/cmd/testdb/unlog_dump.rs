@@ -8,7 +8,7 @@ use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
 use measure::human::bytes;
 use tokio::runtime::Runtime;
 use workload::testdb::sink::{Compression, Sink, SinkError};
-use workload::testdb::source::{Form, Source};
+use workload::testdb::source::{self, Form, Source};
 
 use super::unlog_dump_progress::Watched;
 use crate::args::{Compress, UnlogArgs};
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
     let started = Instant::now();
     let opened = source.open_watched()?;
     let mut sink = sink(arguments, opened.form)?;
-    let _until_whole = sink.unfinished().map(|file| remove_if_interrupted(file.to_owned())).transpose()?;
+    let _until_whole = tidy_up_if_interrupted(sink.unfinished().map(Path::to_owned))?;
     let is_read_twice = source.can_be_read_again();
     let (unlogger, opened) = if is_read_twice {
         let first = Watched::new("first pass", opened, source.size(), printer);
@@ -86,14 +86,21 @@ fn sink(arguments: &UnlogArgs, form: Form) -> Result<Sink, SinkError> {
     }
 }
 
-/// Ctrl-C and its kin leave no half file, as long as what is returned lives.
-fn remove_if_interrupted(file: PathBuf) -> io::Result<Runtime> {
+/// Ctrl-C and its kin leave no half file and no pg_restore, as long as what is returned lives.
+fn tidy_up_if_interrupted(file: Option<PathBuf>) -> io::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.spawn(async move {
         interrupt::interrupted_telling(|_| {}).await;
-        // It goes with whatever was to become of it.
-        let _ = std::fs::remove_file(file);
-        let _ = io::Write::write_all(&mut io::stderr(), b"interrupted: nothing is written\n");
+        let told: &[u8] = match file {
+            Some(file) => {
+                // It goes with whatever was to become of it.
+                let _ = std::fs::remove_file(file);
+                b"interrupted: nothing is written\n"
+            }
+            None => b"interrupted: what was written is not whole\n",
+        };
+        let _ = io::Write::write_all(&mut io::stderr(), told);
+        source::end_pg_restores();
         #[expect(clippy::exit, reason = "what is being read may never come")]
         std::process::exit(130);
     });
