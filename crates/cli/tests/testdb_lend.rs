@@ -119,7 +119,19 @@ fn the_keeper_s_own_database_is_not_copied() {
     let _lending = Lending::new(&rig, "18");
     let ran = rig.run("testdb new --template postgres");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("pg_dump postgres > postgres.sql"), "{ran:#?}");
+    assert!(ran.stderr.contains("> postgres.sql, and --from postgres.sql"), "{ran:#?}");
+}
+
+/// What psql loads is loaded, also where VACUUM (ANALYZE), with a search_path of its own, fails.
+#[test]
+fn an_index_on_a_function_that_relies_on_the_search_path_is_no_hindrance() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let schema = "CREATE TABLE k (a int);\nINSERT INTO k VALUES (1);\n\
+        CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT max(a) FROM k); END';\n\
+        CREATE TABLE item (id int);\nCREATE INDEX ON item (f(id));\nINSERT INTO item VALUES (1);\n";
+    std::fs::write(&lending.schema, schema).unwrap();
+    assert_eq!(lending.items(&lending.new_database("")), 1);
 }
 
 #[test]

@@ -91,6 +91,13 @@ fn serve_lends_keeps_renews_and_takes_back() {
         (listed == lending.there()).then_some(())
     });
 
+    // Over TCP, which anybody here can reach, nothing goes but what is lent.
+    let template = lending.list("template").pop_first().unwrap();
+    for protected in [&name(&kept), &template] {
+        let answer = http.request("DELETE", &format!("/databases/{protected}"), &[], "");
+        assert_eq!(answer.status, 403, "{answer:?}");
+    }
+
     let second = rig.run("testdb serve");
     assert_eq!(second.code, Some(2), "{second:#?}");
     assert!(second.stderr.contains(&service.url), "{second:#?}");
@@ -121,6 +128,7 @@ fn serve_is_for_nobody_s_web_page_and_offers_over_tcp_what_it_was_told_to() {
         ("DELETE", "/databases?which=all".to_owned(), "", 403),
         ("POST", "/retire".to_owned(), "", 403),
         ("POST", "/databases".to_owned(), "{\"form\": 1}", 400),
+        ("POST", "/databases?for=1".to_owned(), "", 400),
         ("POST", "/databases".to_owned(), "{\"owner\": 4000000000}", 422),
         ("PUT", "/databases".to_owned(), "", 405),
         ("GET", "/nowhere".to_owned(), "", 404),

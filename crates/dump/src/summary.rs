@@ -9,6 +9,8 @@ pub struct Summary {
     pub tables: u64,
     /// Sequences made unlogged; those of identity columns follow their tables by themselves.
     pub sequences: u64,
+    /// Sequences that stay as they are, because the dump does not say of which release its server is.
+    pub undecided_sequences: u64,
     /// Tables that stay as they are, by database and name.
     pub left: Vec<Left>,
     /// Publications of all tables, or of all in a schema: unlogged ones are not in them.

@@ -157,6 +157,9 @@ impl Unlogger {
             Fact::Sequence { sequence, keyword } => {
                 let sequence = self.scope.resolve(sequence);
                 let is_unlogged = self.unlogs_sequences() && !self.kept_sequences.contains(&sequence);
+                if self.options.sequences == Sequences::AsDumped && self.server_major.is_none() {
+                    self.summary.undecided_sequences += 1;
+                }
                 if is_unlogged {
                     self.summary.sequences += 1;
                     self.unlogged.insert(sequence);

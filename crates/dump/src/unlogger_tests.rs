@@ -97,6 +97,8 @@ fn sequences_follow_the_version_that_was_dumped() {
     for header in ["", &HEADER_15.replace("15.4", "14.9"), &HEADER_15.replace("15.4", "9.6.24")] {
         let dump = format!("{header}{sequence}");
         assert_eq!(unlogged(&dump), dump);
+        let undecided = one_pass(&dump, Options::default()).unwrap().1.undecided_sequences;
+        assert_eq!(undecided, u64::from(header.is_empty()));
         let always = Options { sequences: Sequences::Unlogged, ..Options::default() };
         assert_eq!(one_pass(&dump, always).unwrap().1.sequences, 1);
     }

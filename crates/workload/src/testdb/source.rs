@@ -21,12 +21,12 @@ const HEAD: usize = 512;
 const CONTENTS: &str = "toc.dat";
 
 /// A file or standard input: SQL, gzip or zstd of it, or an archive of pg_dump's (custom, tar, directory).
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     place: Place,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Place {
     File(PathBuf),
     Directory(PathBuf),

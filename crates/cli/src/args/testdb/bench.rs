@@ -20,7 +20,8 @@ use crate::exit::Usage;
 ///
 /// COMMAND is run on a fresh database for each trial, prepared in each of several ways, in rounds of balanced order. It
 /// finds the database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. Several words are run as
-/// they are; one word with blanks in it is a script for sh -c.
+/// they are; one word with blanks in it is a script for sh -c. With no server named it runs on an instance of its own,
+/// testdb-bench, with PostgreSQL's default settings (profile stock).
 #[derive(Debug, Args)]
 #[command(after_help = "Ways, joined by +:\n  \
     normal      what you have; all others are compared with it\n  \

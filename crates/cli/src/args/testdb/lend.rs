@@ -18,6 +18,7 @@ use crate::duration::Length;
     eval $(pgrig testdb new --from schema.sql)\n  \
     DATABASE_URL=$(pgrig testdb new --from dump.sql.gz --unlogged --format url) pytest\n  \
     pgrig testdb new --template app_test --for 1h --format json\n  \
+    pgrig testdb new --owner $PPID --format url   # in a script that hands it on: its caller owns it\n  \
     pgrig testdb keep \"$PGDATABASE\"")]
 pub(crate) struct NewArgs {
     /// Make the template from this: plain SQL, gzip or zstd of it, or an archive of pg_dump's, for which pg_restore is
@@ -136,7 +137,15 @@ pub(crate) struct DropArgs {
 #[command(after_help = "Examples:\n  \
     pgrig testdb serve --from schema.sql --listen 127.0.0.1:7432\n  \
     curl http://127.0.0.1:7432/database\n  \
-    curl -X DELETE http://127.0.0.1:7432/databases/NAME")]
+    curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
+    Requests:\n  \
+    GET /database?…              lends one, for an hour unless renewed; parameters: for=SECONDS, owner=PID,\n  \
+                                 from=FILE, template=DBNAME, unlogged, keep, format=json|url|env|shell\n  \
+    POST /databases              the same, with the parameters as JSON\n  \
+    DELETE /databases/NAME       gives it back; ?wait until it is gone\n  \
+    POST /databases/NAME/renew   {\"for\": SECONDS} from now on\n  \
+    POST /databases/NAME/keep    until it is dropped by name\n  \
+    GET /databases, GET /status  what there is")]
 pub(crate) struct ServeArgs {
     /// Where: an address of this machine with a port (0: a free one), or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]

@@ -156,6 +156,12 @@ fn text(summary: &Summary, speed: &str) -> String {
             counted(partitioned, "partitioned table")
         ));
     }
+    if summary.undecided_sequences > 0 {
+        lines.push(format!(
+            "{} as before: the dump does not say that its server can have unlogged ones (15 or later)",
+            counted(summary.undecided_sequences, "sequence")
+        ));
+    }
     let logged = summary.left.iter().filter(|left| left.why != Why::Partitioned).collect::<Vec<_>>();
     lines.extend(
         logged.iter().take(LISTED).map(|left| format!("still logged: {} ({})", left.table, left.why)),

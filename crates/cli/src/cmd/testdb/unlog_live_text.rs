@@ -71,7 +71,9 @@ pub(super) fn plan(plan: &UnlogPlan, database: &str) -> String {
 pub(super) fn script(plan: &UnlogPlan) -> String {
     let mut text = String::new();
     let mut comment = |line: &str| _ = writeln!(text, "-- {}", one_line(line));
-    if plan.is_empty() {
+    if plan.is_empty() && plan.already == 0 && plan.left.is_empty() {
+        comment("nothing to do: there are no tables here");
+    } else if plan.is_empty() {
         comment(&format!("nothing to do: all that can be {} is so already", plan.direction.after()));
     } else {
         comment(&format!("needs {} beside the tables until all is done", bytes(plan.bytes())));
@@ -93,6 +95,9 @@ pub(super) fn script(plan: &UnlogPlan) -> String {
 
 /// There was nothing to do.
 pub(super) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
+    if plan.already == 0 && plan.left.is_empty() {
+        return format!("nothing to do: database {database} has no tables (is it the right one?)");
+    }
     let left = match plan.left.len() {
         0 => String::new(),
         left => format!("; {left} stay as they are (--dry-run says why)"),

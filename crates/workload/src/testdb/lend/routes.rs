@@ -148,10 +148,15 @@ fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe
         Origin::Database(name) if recipe.unlogged => Err(Refusal::new(
             422,
             format!("database {name} is copied as it is"),
-            format!("make its tables unlogged first: pgrig testdb unlog -d {name}"),
+            format!("make its tables unlogged first: pgrig testdb unlog -d '{}'", url(name, office)),
         )),
         _ => Ok(recipe),
     }
+}
+
+/// For commands that people paste: without the password, which they have.
+fn url(database: &str, office: &Office) -> String {
+    office.opening.target.clone().with_database(database).url_without_password()
 }
 
 /// The name of the template that has this content.
@@ -170,7 +175,7 @@ async fn template(recipe: &Recipe, office: &Office) -> Result<String, Refusal> {
         Origin::Database(database) if office.hands.stands_in(database) => Err(Refusal::new(
             422,
             format!("database {database} cannot be copied: the keeper itself is connected to it"),
-            format!("pg_dump {database} > {database}.sql, and --from {database}.sql"),
+            format!("pg_dump '{}' > {database}.sql, and --from {database}.sql", url(database, office)),
         )),
         Origin::Database(database) => {
             let missing = || {

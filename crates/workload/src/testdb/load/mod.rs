@@ -61,7 +61,7 @@ pub async fn load(target: &Target, source: &Source, as_unlogged: bool) -> Result
     // Commits need not wait for the disk one by one: `settle` waits for all of them.
     session.run("SET synchronous_commit = off").await?;
     let unlogger = if as_unlogged { Some(unlogger(&session, source).await?) } else { None };
-    let mut parts = Parts::read(source, unlogger)?;
+    let mut parts = Parts::read(source.clone(), unlogger)?;
     let mut loaded = Loaded::default();
     while let Some(part) = parts.next().await? {
         match part {
@@ -89,8 +89,8 @@ async fn unlogger(session: &Session, source: &Source) -> Result<Unlogger, LoadEr
     if !source.can_be_read_again() {
         return Ok(Unlogger::in_one_pass(options));
     }
-    let input = source.open()?;
-    let survey = parts::off_the_runtime(move || Survey::of(input)).await?;
+    let source = source.clone();
+    let survey = parts::off_the_runtime(move || Ok(Survey::of(source.open()?)?)).await?;
     Ok(Unlogger::after(survey, options)?)
 }
 

@@ -73,13 +73,12 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Begins to read.
-    pub(super) fn read(source: &Source, unlogger: Option<Unlogger>) -> Result<Self, LoadError> {
-        let mut reader = Reader::new(source.open()?);
+    pub(super) fn read(source: Source, unlogger: Option<Unlogger>) -> Result<Self, LoadError> {
         let (sender, arriving) = mpsc::channel(AHEAD);
         thread::Builder::new()
             .name("script".to_owned())
             .spawn(move || {
-                if let Err(error) = send_all(&mut reader, unlogger, &sender) {
+                if let Err(error) = send_all(&source, unlogger, &sender) {
                     // Without a receiver nobody wants to know.
                     let _ = sender.blocking_send(Err(error));
                 }
@@ -96,7 +95,7 @@ impl Parts {
 
 /// Runs what blocks on a thread of its own, and waits for it.
 pub(super) async fn off_the_runtime<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, dump::DumpError> + Send + 'static,
+    work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
 ) -> Result<T, LoadError> {
     let (sender, done) = oneshot::channel();
     let thread = thread::Builder::new().name("survey".to_owned()).spawn(move || {
@@ -104,15 +103,17 @@ pub(super) async fn off_the_runtime<T: Send + 'static>(
         let _ = sender.send(work());
     });
     thread.map_err(LoadError::Thread)?;
-    Ok(done.await.expect("the thread sends unless it panics")?)
+    done.await.expect("the thread sends unless it panics")
 }
 
 /// Until the end, or nobody receives any more.
 fn send_all(
-    reader: &mut Reader<Box<dyn std::io::Read + Send>>,
+    source: &Source,
     mut unlogger: Option<Unlogger>,
     sender: &mpsc::Sender<Result<Part, LoadError>>,
 ) -> Result<(), LoadError> {
+    // Opening may take its time too: it starts pg_restore.
+    let mut reader = Reader::new(source.open()?);
     // What follows a statement says whether it is a COPY.
     let mut held = None;
     while let Some(piece) = reader.next()? {
