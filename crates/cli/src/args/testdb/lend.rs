@@ -139,13 +139,15 @@ pub(crate) struct DropArgs {
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database?…              lends one, for an hour unless renewed; parameters: for=SECONDS, owner=PID,\n  \
-                                 from=FILE, template=DBNAME, unlogged, keep, format=json|url|env|shell\n  \
-    POST /databases              the same, with the parameters as JSON\n  \
-    DELETE /databases/NAME       gives it back; ?wait until it is gone\n  \
-    POST /databases/NAME/renew   {\"for\": SECONDS} from now on\n  \
-    POST /databases/NAME/keep    until it is dropped by name\n  \
-    GET /databases, GET /status  what there is")]
+    GET /database               lends one, for an hour unless it is renewed\n    \
+        ?from=FILE, ?template=DBNAME, &unlogged   made from what\n    \
+        &for=SECONDS, &owner=PID, &keep           until when\n    \
+        &format=json, url, env or shell           how it is told\n  \
+    POST /databases             the same, by a body of JSON\n  \
+    DELETE /databases/NAME      gives it back; ?wait until it is gone\n  \
+    POST /databases/NAME/renew  {\"for\": SECONDS}: from now on\n  \
+    POST /databases/NAME/keep   until it is dropped by name\n  \
+    GET /databases, /status     what there is")]
 pub(crate) struct ServeArgs {
     /// Where: an address of this machine with a port (0: a free one), or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]

@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
@@ -27,9 +28,11 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
     let source = source(arguments)?;
     let options = options(arguments)?;
     let started = Instant::now();
+    let unfinished = Unfinished::default();
+    let _until_whole = tidy_up_if_interrupted(Arc::clone(&unfinished))?;
     let opened = source.open_watched()?;
     let mut sink = sink(arguments, opened.form)?;
-    let _until_whole = tidy_up_if_interrupted(sink.unfinished().map(Path::to_owned))?;
+    *unfinished.lock().unwrap_or_else(PoisonError::into_inner) = sink.unfinished().map(Path::to_owned);
     let is_read_twice = source.can_be_read_again();
     let (unlogger, opened) = if is_read_twice {
         let first = Watched::new("first pass", opened, source.size(), printer);
@@ -86,11 +89,19 @@ fn sink(arguments: &UnlogArgs, form: Form) -> Result<Sink, SinkError> {
     }
 }
 
+/// A file that is not whole yet.
+type Unfinished = Arc<Mutex<Option<PathBuf>>>;
+
 /// Ctrl-C and its kin leave no half file and no pg_restore, as long as what is returned lives.
-fn tidy_up_if_interrupted(file: Option<PathBuf>) -> io::Result<Runtime> {
+fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let interrupted = {
+        let _within = runtime.enter();
+        interrupt::interrupted_telling(|_| {})
+    };
     runtime.spawn(async move {
-        interrupt::interrupted_telling(|_| {}).await;
+        interrupted.await;
+        let file = unfinished.lock().unwrap_or_else(PoisonError::into_inner).take();
         let told: &[u8] = match file {
             Some(file) => {
                 // It goes with whatever was to become of it.
