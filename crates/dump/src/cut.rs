@@ -25,6 +25,8 @@ pub(crate) enum Uncut {
     Within(Within),
     /// After this many bytes stands a command of psql's within a statement.
     MetaWithinStatement(usize),
+    /// It is psql's `\copy … from stdin`: data follow.
+    DataOfCommand,
     /// After this many bytes, behind COPY … FROM stdin, more stands on the line.
     AfterCopy(usize),
 }
@@ -49,9 +51,20 @@ pub(crate) fn sql(text: Text<'_>) -> Result<Option<Cut>, Uncut> {
     }
     match next? {
         None => Ok(None),
-        Some((Kind::Backslash, _)) => Ok(Some(Cut::Meta(line(text)?))),
+        Some((Kind::Backslash, _)) => command(text).map(Some),
         Some(_) => statement(text, 0, Opening::Start).map(Some),
     }
+}
+
+/// A command of psql's, on its line.
+fn command(text: Text<'_>) -> Result<Cut, Uncut> {
+    let length = line(text)?;
+    let mut words =
+        text.bytes[..length].split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut has = |word: &str| words.any(|found| found.eq_ignore_ascii_case(word.as_bytes()));
+    // psql's words are not read as psql reads them, so a file of that name is refused as well.
+    let reads_data = text.bytes.starts_with(b"\\copy") && has("from") && (has("stdin") || has("pstdin"));
+    if reads_data { Err(Uncut::DataOfCommand) } else { Ok(Cut::Meta(length)) }
 }
 
 /// How pg_dump begins rows as INSERT.

@@ -36,6 +36,14 @@ pub enum DumpError {
         /// Where.
         line: u64,
     },
+    /// psql would read data there.
+    #[error(
+        "line {line}: \\copy … from stdin: pg_dump writes none, and only psql reads its data: use COPY … FROM stdin"
+    )]
+    DataOfCommand {
+        /// Where.
+        line: u64,
+    },
     /// COPY's data would begin in the middle of a line.
     #[error("line {line}: more text after COPY … FROM stdin; on its line: pg_dump writes none there")]
     AfterCopy {

@@ -213,6 +213,7 @@ impl<R: Read> Reader<R> {
         match uncut {
             Uncut::Within(within) => DumpError::EndsWithin { within, line: self.place.line(self.line) },
             Uncut::MetaWithinStatement(at) => DumpError::MetaWithinStatement { line: line_after(at) },
+            Uncut::DataOfCommand => DumpError::DataOfCommand { line: self.line },
             Uncut::AfterCopy(at) => DumpError::AfterCopy { line: line_after(at) },
         }
     }
