@@ -59,11 +59,12 @@ pub(crate) fn sql(text: Text<'_>) -> Result<Option<Cut>, Uncut> {
 /// A command of psql's, on its line.
 fn command(text: Text<'_>) -> Result<Cut, Uncut> {
     let length = line(text)?;
-    let mut words =
-        text.bytes[..length].split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    let mut has = |word: &str| words.any(|found| found.eq_ignore_ascii_case(word.as_bytes()));
+    let words = text.bytes[..length].split(|byte| !byte.is_ascii_alphanumeric());
+    let mut words = words.map(<[u8]>::to_ascii_lowercase);
     // psql's words are not read as psql reads them, so a file of that name is refused as well.
-    let reads_data = text.bytes.starts_with(b"\\copy") && has("from") && (has("stdin") || has("pstdin"));
+    let reads_data = text.bytes.starts_with(b"\\copy")
+        && words.any(|word| word == b"from")
+        && words.any(|word| word == b"stdin" || word == b"pstdin");
     if reads_data { Err(Uncut::DataOfCommand) } else { Ok(Cut::Meta(length)) }
 }
 

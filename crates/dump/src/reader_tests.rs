@@ -271,8 +271,7 @@ fn what_is_cut_off_is_told() {
 fn what_pg_dump_never_writes_is_refused() {
     assert!(matches!(error("SELECT 1;\nSELECT 2\n\\gset\n"), DumpError::MetaWithinStatement { line: 3 }));
     for copy in ["\\copy t from stdin", "\\copy t (a) FROM pstdin with csv"] {
-        let told =
-            error(&format!("SELECT 1;\n{}\nCREATE TABLE t ();\n", copy.replace("COPY", "copy"))).to_string();
+        let told = error(&format!("SELECT 1;\n{copy}\nCREATE TABLE t ();\n")).to_string();
         assert!(told.contains("line 2: \\copy"), "{told}");
     }
     assert!(matches!(error("\n\nCOPY t FROM stdin; SELECT 2;\n\\.\n"), DumpError::AfterCopy { line: 3 }));
