@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, Rig, Running, Server, until};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use pgserver::Home;
 use serde_json::Value;
@@ -359,6 +359,28 @@ fn is_gone(pid: Pid) -> Option<()> {
     // What has ended and was not waited for yet is a process still.
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).ok();
     state.is_none_or(|state| state.contains(") Z ")).then_some(())
+}
+
+#[test]
+fn what_a_command_leaves_in_the_background_ends_with_its_trial() {
+    let rig = Rig::new();
+    // The second one ignores what the shell, and who is polite, would send.
+    let suite = suite(
+        &rig,
+        "sleep 600 & echo $! >> $HERE/pids; sh -c 'trap \"\" TERM; sleep 600' & echo $! >> $HERE/pids; \
+         test \"$(psql -XqAt -c 'SHOW fsync')\" = on",
+    );
+    // It fails in the second way.
+    let ran = rig.done(&format!("testdb bench --instance default {SHORT} --variants dangerous -- {suite}"));
+    assert_says(&ran, 0, &["dangerous is out: exit status: 1"]);
+    let pids = fs::read_to_string(rig.home.path().join("pids")).unwrap();
+    let pids: Vec<Pid> = pids.lines().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect();
+    assert_eq!(pids.len(), 4);
+    let living: Vec<&Pid> = pids.iter().filter(|pid| is_gone(**pid).is_none()).collect();
+    for pid in &living {
+        kill(**pid, Signal::SIGKILL).unwrap();
+    }
+    assert_eq!(living, Vec::<&Pid>::new());
 }
 
 #[test]
