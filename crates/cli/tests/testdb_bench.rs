@@ -228,6 +228,39 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
     }
 }
 
+/// While fsync is off nothing is dropped, and once it is on again all is forced to disk before anything else.
+#[track_caller]
+fn assert_forced_out(rig: &Rig, times: usize) {
+    let log = fs::read_to_string(rig.data().parent().unwrap().join("log")).unwrap();
+    let (mut is_off, mut is_owed, mut offs) = (false, false, 0);
+    for line in log.lines() {
+        if line.contains("parameter \"fsync\" changed to \"off\"") {
+            (is_off, offs) = (true, offs + 1);
+        } else if line.contains("parameter \"fsync\" removed from configuration file") {
+            (is_off, is_owed) = (false, true);
+        } else if line.contains("statement: CHECKPOINT") {
+            is_owed = is_off;
+        } else if line.contains("statement: DROP DATABASE") {
+            assert!(!is_off && !is_owed, "{line} in\n{log}");
+        }
+    }
+    assert_eq!((is_off, is_owed, offs), (false, false, times), "{log}");
+}
+
+#[test]
+fn databases_are_dropped_when_fsync_is_on_again_and_all_is_on_disk() {
+    let rig = Rig::new();
+    let (server, url) = named(&rig, "--set log_statement=all");
+    let before = databases(&server);
+    let ways = "--variants dangerous,unlogged+dangerous --allow-dangerous-settings";
+    let (ran, _) = bench(&rig, &format!("{SHORT} {ways} -d {url}"), "true");
+    assert_forced_out(&rig, 2);
+    // It is on this machine.
+    assert!(!ran.stderr.contains("run sync"), "{ran:#?}");
+    assert_eq!(databases(&server), before);
+    assert_nothing_left(&rig, &server);
+}
+
 #[test]
 fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
     let rig = Rig::new();
@@ -426,7 +459,7 @@ fn an_interrupted_bench_leaves_nothing_in_memory() {
 fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new();
-        let (server, url) = named(&rig, version);
+        let (server, url) = named(&rig, &format!("{version} --set log_statement=all"));
         // Somebody else's, whatever they are called.
         server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef");
         let before = databases(&server);
@@ -439,6 +472,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
         assert_says(&ran, 0, &["was killed while it had changed the server", "fsync = on"]);
         assert_eq!(databases(&server), before);
+        assert_forced_out(&rig, 1);
         killpg(command, Signal::SIGKILL).unwrap();
         server.execute("DROP DATABASE pgrig_testdb_bench_0123456789abcdef");
         assert_nothing_left(&rig, &server);

@@ -247,15 +247,16 @@ impl<'a> Lab<'a> {
         self.changer.as_ref().map(|changer| changer.record().clone())
     }
 
-    /// Puts settings back and drops all databases. Both is tried.
-    pub(super) async fn finish(self) -> Result<(), BenchError> {
+    /// Puts settings back and then drops all databases: both is tried. Whether somebody has to run sync on the
+    /// server's host.
+    pub(super) async fn finish(self) -> Result<bool, BenchError> {
         let put_back = match self.changer {
-            Some(changer) => changer.finish().await.map(drop),
-            None => Ok(()),
+            Some(changer) => changer.finish().await.map(|done| done.wants_sync),
+            None => Ok(false),
         };
         let dropped = self.databases.finish().await;
-        put_back?;
-        dropped
+        let wants_sync = put_back?;
+        dropped.map(|()| wants_sync)
     }
 }
 

@@ -164,6 +164,9 @@ pub trait BenchObserver {
     fn failed(&mut self, failure: &Failure);
     /// Settings are put back and databases dropped.
     fn putting_back(&mut self);
+    /// All is put back, and somebody has to run sync on the server's host
+    /// ([`SYNC_BY_HAND`](crate::settings::SYNC_BY_HAND)).
+    fn wants_sync(&mut self);
 }
 
 /// Refuses what cannot be tried on that server, before anything is made.
@@ -228,7 +231,7 @@ pub async fn run(
         }
     };
     observer.putting_back();
-    Box::pin(bench.finish(result)).await
+    Box::pin(bench.finish(result, observer)).await
 }
 
 struct Bench<'a> {
@@ -381,7 +384,12 @@ impl<'a> Bench<'a> {
         let interrupted = matches!(&came, Err(error) if error.is_interrupt());
         // In the end all are dropped together.
         if !interrupted {
-            self.lab_of(cell.variant).drop(number).await?;
+            let lab = self.lab_of(cell.variant);
+            // DROP DATABASE is a checkpoint of the whole cluster, which without fsync forgets to sync other databases.
+            if cell.variant.has(Means::Dangerous) {
+                lab.set(Variant::NORMAL).await?;
+            }
+            lab.drop(number).await?;
         }
         came
     }
@@ -484,10 +492,19 @@ impl<'a> Bench<'a> {
     }
 
     /// Puts everything back. A server in memory is destroyed by whoever started it.
-    async fn finish(self, result: Result<(), BenchError>) -> Result<(), BenchError> {
+    async fn finish(
+        self,
+        result: Result<(), BenchError>,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<(), BenchError> {
         let record = self.lab.record().map(Box::new);
         match self.lab.finish().await {
-            Ok(()) => result,
+            Ok(wants_sync) => {
+                if wants_sync {
+                    observer.wants_sync();
+                }
+                result
+            }
             Err(error) => Err(BenchError::NotPutBack {
                 error: Box::new(error),
                 record,
