@@ -225,7 +225,8 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
         (None, true) => From::Nothing,
         (None, false) => From::Database(chosen.target.dbname()),
     };
-    format!("use {variant}: {}", commands(variant, from, &server, &release).join("; "))
+    // Without a dump, for example, the rest is of no use.
+    format!("use {variant}: {}", commands(variant, from, &server, &release).join(" && "))
 }
 
 /// Where databases come from.
@@ -326,7 +327,7 @@ mod tests {
     use crate::args::{Cli, ServerAction, TestdbAction, Verb};
 
     fn typed(variant: &str, from: From<'_>, server: &str) -> String {
-        commands(variant.parse().unwrap(), from, server, " --pg-version 15").join("; ")
+        commands(variant.parse().unwrap(), from, server, " --pg-version 15").join(" && ")
     }
 
     #[test]
@@ -340,24 +341,24 @@ mod tests {
         assert_eq!(typed("unlogged", script, ""), "pgrig testdb unlog 'my schema.sql' -o unlogged.sql");
         assert_eq!(
             typed("dangerous+template+tmpfs", script, " -d x"),
-            "export PGRIG_HOME=/dev/shm/pgrig; \
-             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15; \
+            "export PGRIG_HOME=/dev/shm/pgrig && \
+             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
              eval $(pgrig testdb new --from 'my schema.sql' --instance testdb-dangerous)"
         );
         assert_eq!(
             typed("unlogged+template", From::Database("shop"), " -d host=db"),
-            "pgrig testdb unlog -d host=db; eval $(pgrig testdb new --template shop -d host=db)"
+            "pgrig testdb unlog -d host=db && eval $(pgrig testdb new --template shop -d host=db)"
         );
         assert_eq!(
             typed("dangerous", From::Nothing, ""),
-            "pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15; \
+            "pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
              eval $(pgrig testdb new --instance testdb-dangerous)"
         );
         assert_eq!(
             typed("unlogged+dangerous", From::Database("shop"), " -d host=db"),
-            "pg_dump --no-owner --no-privileges -d host=db -f dump.sql; \
-             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15; \
-             pgrig testdb unlog dump.sql -o unlogged.sql; eval $(pgrig testdb new --instance testdb-dangerous)"
+            "pg_dump --no-owner --no-privileges -d host=db -f dump.sql && \
+             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
+             pgrig testdb unlog dump.sql -o unlogged.sql && eval $(pgrig testdb new --instance testdb-dangerous)"
         );
         assert_eq!(quoted("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
     }
