@@ -461,7 +461,10 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         let rig = Rig::new();
         let (server, url) = named(&rig, &format!("{version} --set log_statement=all"));
         // Somebody else's, whatever they are called.
-        server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef");
+        server.execute("CREATE ROLE other");
+        server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef OWNER other");
+        server.execute("CREATE DATABASE pgrig_testdb_bench_fedcba9876543210");
+        server.execute("COMMENT ON DATABASE pgrig_testdb_bench_fedcba9876543210 IS 'mine'");
         let before = databases(&server);
         let danger = format!("{SHORT} --variants dangerous --allow-dangerous-settings -d {url}");
         let (pgrig, command) = in_the_middle(&rig, &danger);
@@ -475,6 +478,55 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         assert_forced_out(&rig, 1);
         killpg(command, Signal::SIGKILL).unwrap();
         server.execute("DROP DATABASE pgrig_testdb_bench_0123456789abcdef");
+        server.execute("DROP DATABASE pgrig_testdb_bench_fedcba9876543210");
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+/// A bench that gets this signal while the server makes its first database, which it does to the end.
+fn ended_at_the_beginning(rig: &Rig, server: &Server<'_>, url: &str, signal: Signal) -> Ran {
+    let client = rig.connect(&server.url);
+    rig.block_on(client.batch_execute("BEGIN; LOCK TABLE pg_database IN SHARE MODE")).unwrap();
+    let pgrig = rig.spawn(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
+    let makers =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE \"pgrig_testdb_bench%'";
+    until("the server is at it", || {
+        (server.number(&format!("{makers} AND wait_event_type = 'Lock'")) == 1).then_some(())
+    });
+    pgrig.signal(signal);
+    if signal == Signal::SIGKILL {
+        let ran = pgrig.end();
+        rig.block_on(client.batch_execute("COMMIT")).unwrap();
+        until("the server is done", || (server.number(makers) == 0).then_some(()));
+        return ran;
+    }
+    rig.block_on(client.batch_execute("COMMIT")).unwrap();
+    pgrig.end()
+}
+
+#[test]
+fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
+    for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        let before = databases(&server);
+        assert_says(&ended_at_the_beginning(&rig, &server, &url, signal), 130, &["interrupted"]);
+        assert_eq!(databases(&server), before);
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+#[test]
+fn what_a_bench_left_that_was_killed_at_its_beginning_is_dropped_by_the_next() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        let before = databases(&server);
+        ended_at_the_beginning(&rig, &server, &url, Signal::SIGKILL);
+        // It has no comment yet.
+        assert_eq!(databases(&server).len(), before.len() + 1);
+        rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
+        assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
     }
 }

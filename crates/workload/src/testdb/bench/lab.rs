@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::databases::Databases;
+use super::databases::{Databases, Stopped};
 use super::error::BenchError;
 use super::variant::{Means, Variant};
 use crate::connect::Target;
@@ -85,8 +85,12 @@ struct Templates {
 
 impl<'a> Lab<'a> {
     /// Takes the server in hand. What a killed bench left there goes first.
-    pub(super) async fn begin(target: &Target, content: &'a Content) -> Result<Self, BenchError> {
-        let databases = Databases::begin(target).await?;
+    pub(super) async fn begin(
+        target: &Target,
+        content: &'a Content,
+        stopped: &Stopped,
+    ) -> Result<Self, BenchError> {
+        let databases = Databases::begin(target, stopped).await?;
         match active(&databases.lead).await {
             Ok(normal) => {
                 Ok(Self { databases, content, changer: None, normal, templates: Templates::default() })

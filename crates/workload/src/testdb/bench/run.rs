@@ -1,12 +1,13 @@
 //! Trial after trial, and everything put back.
 
+use std::future::pending;
 use std::path::Path;
-use std::pin::pin;
 
 use measure::Trial;
 use tokio::sync::watch;
 
 use super::command::{Ended, Output, TestCommand};
+use super::databases::Stopped;
 use super::error::BenchError;
 use super::judge::Figures;
 use super::lab::{Active, Content, Lab, dangerous};
@@ -217,21 +218,25 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
 ) -> Result<(), BenchError> {
     let (stop, stopped) = watch::channel(false);
-    let lab = Lab::begin(site.target, &request.content).await?;
-    let mut bench = Bench { site, request, lab, volatile: None, stopped, failed: Vec::new() };
-    let result = {
-        let mut work = pin!(bench.work(missing, observer));
-        tokio::select! {
-            result = &mut work => result,
-            () = interrupt => {
-                // It hears that wherever it is.
-                let _ = stop.send(true);
-                work.await
-            }
-        }
+    let work = async {
+        let lab = Lab::begin(site.target, &request.content, &stopped).await?;
+        let mut bench = Bench { site, request, lab, volatile: None, stopped, failed: Vec::new() };
+        let result = bench.work(missing, observer).await;
+        observer.putting_back();
+        Box::pin(bench.finish(result, observer)).await
     };
-    observer.putting_back();
-    Box::pin(bench.finish(result, observer)).await
+    let heard = async {
+        interrupt.await;
+        // The work hears that wherever it is, and ends by itself.
+        let _ = stop.send(true);
+        pending().await
+    };
+    tokio::select! {
+        // So that signals are caught before anything is made.
+        biased;
+        result = heard => result,
+        result = work => result,
+    }
 }
 
 struct Bench<'a> {
@@ -240,7 +245,7 @@ struct Bench<'a> {
     lab: Lab<'a>,
     /// The server in memory, once there is one.
     volatile: Option<Lab<'a>>,
-    stopped: watch::Receiver<bool>,
+    stopped: Stopped,
     failed: Vec<Variant>,
 }
 
@@ -361,7 +366,7 @@ impl<'a> Bench<'a> {
             Ok(volatile) => volatile,
             Err(why) => return Ok(Err(why)),
         };
-        let mut lab = Lab::begin(&target, &self.request.content).await?;
+        let mut lab = Lab::begin(&target, &self.request.content, &self.stopped).await?;
         lab.make_template().await?;
         lab.allow_danger(Place::Own("testdb-bench".to_owned()), &journals).await?;
         self.volatile = Some(lab);
