@@ -517,6 +517,30 @@ fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
 }
 
 #[test]
+fn sessions_that_the_role_may_not_end_do_not_keep_it_from_tidying_up() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE ROLE plain LOGIN CREATEDB");
+    let schema = schema(&rig);
+    // A superuser in the bench's first database, who outlives the trial.
+    let suite = suite(
+        &rig,
+        "first=${PGDATABASE%_1}; setsid psql -Xq -U postgres -d $first -c 'SELECT pg_sleep(600)' > $HERE/log 2>&1 & \
+         until psql -XqAt -d postgres -c \"SELECT usename FROM pg_stat_activity WHERE datname = '${PGDATABASE%_1}'\" | \
+         grep -q postgres; do sleep 0.1; done",
+    );
+    let url = server.url.replace("postgres@", "plain@");
+    let arguments = format!("{SHORT} --variants normal --schema-file {} -d {url}", schema.display());
+    let ran = rig.run(&format!("testdb bench {arguments} -- {suite}"));
+    assert_says(&ran, 1, &["not everything was put back"]);
+    let left: Vec<String> =
+        databases(&server).into_iter().filter(|name| name.starts_with("pgrig_testdb")).collect();
+    assert!(left.len() == 1 && left[0].matches('_').count() == 3, "{left:?}");
+    server.execute(&format!("DROP DATABASE {} WITH (FORCE)", left[0]));
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
 fn what_a_bench_left_that_was_killed_at_its_beginning_is_dropped_by_the_next() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new();

@@ -115,7 +115,9 @@ async fn sweep(session: &Session, stopped: &Stopped) -> Result<(), BenchError> {
 
 /// Ends what leads there, and waits for its end: a CREATE DATABASE that is under way makes nothing then.
 async fn end_sessions(session: &Session, database: &str) -> Result<(), BenchError> {
-    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+    // Others may be autovacuum's, which not every role may end. DROP DATABASE sees to them.
+    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                 WHERE datname = $1 AND backend_type = 'client backend' AND pg_has_role(usesysid, 'USAGE')";
     let began = Instant::now();
     while session.row(query, &[&database]).await?.get::<_, i64>(0) > 0 && began.elapsed() < IN_USE_DEADLINE {
         tokio::time::sleep(IN_USE_INTERVAL).await;
