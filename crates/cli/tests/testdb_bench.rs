@@ -291,6 +291,7 @@ fn other_variables_that_name_a_server_are_taken_away() {
     command.env("PGSERVICE", "elsewhere").env("PGHOSTADDR", "203.0.113.1").env("PGOPTIONS", "-c fsync=off");
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stdout.contains("nothing can be recommended: no way beside normal"), "{ran:#?}");
     let expected =
         ["DATABASE_URL", "PGDATABASE", "PGHOST", "PGPORT", "PGRIG_HOME", "PGRIG_POSTGRESQL_CACHE", "PGUSER"];
     assert_eq!(seen(&rig), set(&expected));

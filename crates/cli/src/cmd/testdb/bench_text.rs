@@ -194,9 +194,11 @@ fn active(results: &Results) -> Table {
 /// What to use, how, and what that may cost.
 pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let advice = match results.advice() {
-        Advice::Nothing => "nothing helps: PostgreSQL is not what this suite waits for".to_owned(),
+        Advice::Nothing => "nothing of this helps: what this suite waits for is something else".to_owned(),
+        Advice::NothingElse => "nothing of this helps, as far as it did not fail".to_owned(),
+        Advice::Unknown => "nothing can be recommended: no way beside normal came to its end".to_owned(),
         Advice::Unsure => format!(
-            "nothing is proved to help, and nothing to be useless: give more trials (--trials {})",
+            "nothing is proved to help, and some of it may: give more trials (--trials {})",
             (results.plan.rounds.len() * 2).max(12)
         ),
         Advice::Use(variant) => used(variant, arguments, chosen),
