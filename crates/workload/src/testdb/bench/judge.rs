@@ -211,7 +211,7 @@ mod tests {
         let failed = |name| Measured { has_failed: true, ..measured(name, 0.1, 0.1) };
         let normal = measured("normal", 1.0, 4.0);
         let never = Measured { trials: Vec::new(), ..failed("tmpfs") };
-        assert_eq!(advice(&[normal.clone()]), Advice::Unknown);
+        assert_eq!(advice(std::slice::from_ref(&normal)), Advice::Unknown);
         assert_eq!(advice(&[normal.clone(), failed("dangerous"), never.clone()]), Advice::Unknown);
         let same = measured("template", 1.0, 4.01);
         assert_eq!(advice(&[normal.clone(), same.clone(), never]), Advice::NothingElse);
