@@ -30,7 +30,7 @@ impl Server {
         let running = Instance::open(&pgrig_home, spec).unwrap().attach_or_start(&|_| ()).unwrap();
         let at = running.connection();
         let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
-        Self { target, running, home }
+        Self { running, home, target }
     }
 
     fn journals(&self) -> std::path::PathBuf {
