@@ -7,7 +7,7 @@ use anyhow::Context;
 use pgserver::{Home, Instance, Lifetime, Spec, State};
 use tokio::runtime::{Builder, Runtime};
 use workload::connect::{ConnectOptions, Target, resolve};
-use workload::settings::{Found, Journal, Place, PutBack, Record, SettingsError, put_back};
+use workload::settings::{Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SettingsError, put_back};
 
 use crate::printer::Printer;
 
@@ -146,6 +146,9 @@ fn tell(record: &Record, done: &PutBack, printer: &Printer) {
         "pgrig process {pid} was killed while it had changed {place}; put back: {}",
         parts.join(", ")
     ));
+    if done.wants_sync {
+        printer.danger(SYNC_BY_HAND);
+    }
     if !done.empty.is_empty() {
         let names: Vec<String> = done.empty.iter().map(workload::settings::Table::qualified).collect();
         printer

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, Rig, Running, Server, until};
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use pgserver::Home;
 use serde_json::Value;
@@ -228,6 +228,39 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
     }
 }
 
+/// While fsync is off nothing is dropped, and once it is on again all is forced to disk before anything else.
+#[track_caller]
+fn assert_forced_out(rig: &Rig, times: usize) {
+    let log = fs::read_to_string(rig.data().parent().unwrap().join("log")).unwrap();
+    let (mut is_off, mut is_owed, mut offs) = (false, false, 0);
+    for line in log.lines() {
+        if line.contains("parameter \"fsync\" changed to \"off\"") {
+            (is_off, offs) = (true, offs + 1);
+        } else if line.contains("parameter \"fsync\" removed from configuration file") {
+            (is_off, is_owed) = (false, true);
+        } else if line.contains("statement: CHECKPOINT") {
+            is_owed = is_off;
+        } else if line.contains("statement: DROP DATABASE") {
+            assert!(!is_off && !is_owed, "{line} in\n{log}");
+        }
+    }
+    assert_eq!((is_off, is_owed, offs), (false, false, times), "{log}");
+}
+
+#[test]
+fn databases_are_dropped_when_fsync_is_on_again_and_all_is_on_disk() {
+    let rig = Rig::new();
+    let (server, url) = named(&rig, "--set log_statement=all");
+    let before = databases(&server);
+    let ways = "--variants dangerous,unlogged+dangerous --allow-dangerous-settings";
+    let (ran, _) = bench(&rig, &format!("{SHORT} {ways} -d {url}"), "true");
+    assert_forced_out(&rig, 2);
+    // It is on this machine.
+    assert!(!ran.stderr.contains("run sync"), "{ran:#?}");
+    assert_eq!(databases(&server), before);
+    assert_nothing_left(&rig, &server);
+}
+
 #[test]
 fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
     let rig = Rig::new();
@@ -258,6 +291,7 @@ fn other_variables_that_name_a_server_are_taken_away() {
     command.env("PGSERVICE", "elsewhere").env("PGHOSTADDR", "203.0.113.1").env("PGOPTIONS", "-c fsync=off");
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stdout.contains("nothing can be recommended: no way beside normal"), "{ran:#?}");
     let expected =
         ["DATABASE_URL", "PGDATABASE", "PGHOST", "PGPORT", "PGRIG_HOME", "PGRIG_POSTGRESQL_CACHE", "PGUSER"];
     assert_eq!(seen(&rig), set(&expected));
@@ -362,6 +396,28 @@ fn is_gone(pid: Pid) -> Option<()> {
 }
 
 #[test]
+fn what_a_command_leaves_in_the_background_ends_with_its_trial() {
+    let rig = Rig::new();
+    // The second one ignores what the shell, and who is polite, would send.
+    let suite = suite(
+        &rig,
+        "sleep 600 & echo $! >> $HERE/pids; sh -c 'trap \"\" TERM; sleep 600' & echo $! >> $HERE/pids; \
+         test \"$(psql -XqAt -c 'SHOW fsync')\" = on",
+    );
+    // It fails in the second way.
+    let ran = rig.done(&format!("testdb bench --instance default {SHORT} --variants dangerous -- {suite}"));
+    assert_says(&ran, 0, &["dangerous is out: exit status: 1"]);
+    let pids = fs::read_to_string(rig.home.path().join("pids")).unwrap();
+    let pids: Vec<Pid> = pids.lines().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect();
+    assert_eq!(pids.len(), 4);
+    let living: Vec<&Pid> = pids.iter().filter(|pid| is_gone(**pid).is_none()).collect();
+    for pid in &living {
+        kill(**pid, Signal::SIGKILL).unwrap();
+    }
+    assert_eq!(living, Vec::<&Pid>::new());
+}
+
+#[test]
 fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
     for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
         let rig = Rig::new();
@@ -404,9 +460,12 @@ fn an_interrupted_bench_leaves_nothing_in_memory() {
 fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new();
-        let (server, url) = named(&rig, version);
+        let (server, url) = named(&rig, &format!("{version} --set log_statement=all"));
         // Somebody else's, whatever they are called.
-        server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef");
+        server.execute("CREATE ROLE other");
+        server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef OWNER other");
+        server.execute("CREATE DATABASE pgrig_testdb_bench_fedcba9876543210");
+        server.execute("COMMENT ON DATABASE pgrig_testdb_bench_fedcba9876543210 IS 'mine'");
         let before = databases(&server);
         let danger = format!("{SHORT} --variants dangerous --allow-dangerous-settings -d {url}");
         let (pgrig, command) = in_the_middle(&rig, &danger);
@@ -417,8 +476,82 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
         assert_says(&ran, 0, &["was killed while it had changed the server", "fsync = on"]);
         assert_eq!(databases(&server), before);
+        assert_forced_out(&rig, 1);
         killpg(command, Signal::SIGKILL).unwrap();
         server.execute("DROP DATABASE pgrig_testdb_bench_0123456789abcdef");
+        server.execute("DROP DATABASE pgrig_testdb_bench_fedcba9876543210");
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+/// A bench that gets this signal while the server makes its first database, which it does to the end.
+fn ended_at_the_beginning(rig: &Rig, server: &Server<'_>, url: &str, signal: Signal) -> Ran {
+    let client = rig.connect(&server.url);
+    rig.block_on(client.batch_execute("BEGIN; LOCK TABLE pg_database IN SHARE MODE")).unwrap();
+    let pgrig = rig.spawn(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
+    let makers =
+        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE \"pgrig_testdb_bench%'";
+    until("the server is at it", || {
+        (server.number(&format!("{makers} AND wait_event_type = 'Lock'")) == 1).then_some(())
+    });
+    pgrig.signal(signal);
+    if signal == Signal::SIGKILL {
+        let ran = pgrig.end();
+        rig.block_on(client.batch_execute("COMMIT")).unwrap();
+        until("the server is done", || (server.number(makers) == 0).then_some(()));
+        return ran;
+    }
+    rig.block_on(client.batch_execute("COMMIT")).unwrap();
+    pgrig.end()
+}
+
+#[test]
+fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
+    for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        let before = databases(&server);
+        assert_says(&ended_at_the_beginning(&rig, &server, &url, signal), 130, &["interrupted"]);
+        assert_eq!(databases(&server), before);
+        assert_nothing_left(&rig, &server);
+    }
+}
+
+#[test]
+fn sessions_that_the_role_may_not_end_do_not_keep_it_from_tidying_up() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE ROLE plain LOGIN CREATEDB");
+    let schema = schema(&rig);
+    // A superuser in the bench's first database, who outlives the trial.
+    let suite = suite(
+        &rig,
+        "first=${PGDATABASE%_1}; setsid psql -Xq -U postgres -d $first -c 'SELECT pg_sleep(600)' > $HERE/log 2>&1 & \
+         until psql -XqAt -d postgres -c \"SELECT usename FROM pg_stat_activity WHERE datname = '${PGDATABASE%_1}'\" | \
+         grep -q postgres; do sleep 0.1; done",
+    );
+    let url = server.url.replace("postgres@", "plain@");
+    let arguments = format!("{SHORT} --variants normal --schema-file {} -d {url}", schema.display());
+    let ran = rig.run(&format!("testdb bench {arguments} -- {suite}"));
+    assert_says(&ran, 1, &["not everything was put back"]);
+    let left: Vec<String> =
+        databases(&server).into_iter().filter(|name| name.starts_with("pgrig_testdb")).collect();
+    assert!(left.len() == 1 && left[0].matches('_').count() == 3, "{left:?}");
+    server.execute(&format!("DROP DATABASE {} WITH (FORCE)", left[0]));
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn what_a_bench_left_that_was_killed_at_its_beginning_is_dropped_by_the_next() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let (server, url) = named(&rig, version);
+        let before = databases(&server);
+        ended_at_the_beginning(&rig, &server, &url, Signal::SIGKILL);
+        // It has no comment yet.
+        assert_eq!(databases(&server).len(), before.len() + 1);
+        rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
+        assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
     }
 }

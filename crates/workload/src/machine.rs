@@ -72,6 +72,16 @@ pub fn is_local(connection: &Connection) -> Option<bool> {
     }
 }
 
+/// Whether the connection stays on this machine, as far as it can be seen; at its end there may be a tunnel.
+pub fn is_loopback(transport: &Transport) -> bool {
+    match transport {
+        Transport::UnixSocket { .. } => true,
+        Transport::Tcp { host, .. } => {
+            host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+        }
+    }
+}
+
 /// The server's data directory as a path of this machine, proved to be this server's: the system
 /// identifier it tells must stand at the start of its `global/pg_control`.
 ///

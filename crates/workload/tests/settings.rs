@@ -14,7 +14,7 @@ const NO_RESTART: Restart = Restart::Impossible("it is not pgrig's");
 
 /// A server of one test's own: settings belong to all of it.
 struct Server {
-    _running: Running,
+    running: Running,
     home: TempDir,
     target: Target,
 }
@@ -26,11 +26,11 @@ impl Server {
         let pgrig_home = Home::at(home.path()).unwrap().with_postgresql_cache(&cache);
         let version: Major = release.parse().unwrap();
         let set = vec![("shared_buffers".to_owned(), "64MB".to_owned())];
-        let spec = Spec { version: Some(version), set, ..Spec::default() };
+        let spec = Spec { version: Some(version), set, tcp: Some(true), ..Spec::default() };
         let running = Instance::open(&pgrig_home, spec).unwrap().attach_or_start(&|_| ()).unwrap();
         let at = running.connection();
         let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
-        Self { target, _running: running, home }
+        Self { running, home, target }
     }
 
     fn journals(&self) -> std::path::PathBuf {
@@ -293,6 +293,38 @@ fn a_role_with_the_privileges_needs_not_be_superuser() {
         assert_eq!(server.show("fsync").await, "off");
         changer.finish().await.unwrap();
         assert_eq!(server.show("fsync").await, "on");
+    });
+}
+
+#[test]
+fn who_is_to_run_sync_where_the_server_is_not_known_to_be_here_is_told() {
+    on_each_release(async |server| {
+        let local = server.begin(&to_change(&["fsync"], &[])).await.unwrap();
+        assert!(!local.finish().await.unwrap().wants_sync);
+        // Over TCP it is known by its data directory.
+        let at = server.running.connection().tcp.as_ref().unwrap();
+        let tcp = |user: &str| Target::tcp(at.host, at.port, user, "postgres").with_password(&at.password);
+        let wants_sync = async |target: Target, settings: &[&str]| {
+            let place = Place::Named(String::new());
+            let changer =
+                Changer::begin(&target, place, &server.journals(), &to_change(settings, &[])).await.unwrap();
+            changer.finish().await.unwrap().wants_sync
+        };
+        assert!(!wants_sync(tcp("postgres"), &["fsync"]).await);
+        if server.value("current_setting('server_version_num')::int < 150000").await == "true" {
+            return;
+        }
+        server
+            .sql(&format!(
+                "CREATE ROLE tuner LOGIN PASSWORD '{}'; \
+                 GRANT ALTER SYSTEM ON PARAMETER fsync, full_page_writes TO tuner; \
+                 GRANT EXECUTE ON FUNCTION pg_reload_conf() TO tuner; GRANT pg_read_all_settings TO tuner; \
+                 REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC",
+                at.password
+            ))
+            .await;
+        assert!(wants_sync(tcp("tuner"), &["fsync", "full_page_writes"]).await);
+        assert!(!wants_sync(tcp("tuner"), &["full_page_writes"]).await);
     });
 }
 

@@ -15,7 +15,7 @@ use super::predict::Sizes;
 use super::request::{Amount, InitStep, Request, Subject};
 use super::tables::Tables;
 use super::{ledger, own_table, present};
-use crate::connect::{Connection, Transport};
+use crate::connect::Connection;
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
 use crate::surroundings::environment;
@@ -76,7 +76,7 @@ impl Survey {
         let site = Site {
             cores: local.then_some(environment.client.cores),
             memory: local.then_some(environment.client.memory),
-            remote: !local && !is_loopback(&connection.transport),
+            remote: !local && !machine::is_loopback(&connection.transport),
             own: matches!(data_directory, DataDirectory::Own(_)),
         };
         let ground = match Ground::of(&connection.client, &server, directory.as_deref()).await {
@@ -169,15 +169,6 @@ pub(crate) fn refuse_odd_name(schema: &str) -> Result<(), FillError> {
         return Ok(());
     }
     Err(FillError::SchemaName { schema: schema.to_owned() })
-}
-
-fn is_loopback(transport: &Transport) -> bool {
-    match transport {
-        Transport::UnixSocket { .. } => true,
-        Transport::Tcp { host, .. } => {
-            host == "localhost" || host.parse().is_ok_and(|address: std::net::IpAddr| address.is_loopback())
-        }
-    }
 }
 
 fn refuse_too_little(disk: &Disk, plan: &Plan) -> Result<(), FillError> {

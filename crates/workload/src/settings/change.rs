@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::durable::force_out;
 use super::error::SettingsError;
 use super::journal::{Before, Journal, Place, Record, Table};
 use super::look::{Effect, ToChange, stronger};
@@ -20,6 +21,8 @@ const IN_HAND_DEADLINE: Duration = Duration::from_secs(5);
 const SESSIONS_DEADLINE: Duration = Duration::from_mins(1);
 /// How long a change of a table's persistence waits for those who use it.
 const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
+/// The setting without which nothing is forced to disk.
+const FSYNC: &str = "fsync";
 /// Begins the application_name of the sessions that change things.
 const SESSION_NAME: &str = "pgrig settings";
 
@@ -96,7 +99,8 @@ impl Changer {
     }
 
     /// Sets all settings of the journal: each as `wanted` says, and the others as they were found. Returns what
-    /// SHOW says of them in a new session.
+    /// SHOW says of them in a new session. If that turns fsync on again, what was written without it is forced to
+    /// disk, on this machine.
     ///
     /// # Errors
     /// If the server refuses a value, or a new session does not have it.
@@ -105,6 +109,7 @@ impl Changer {
         if settings.is_empty() {
             return Ok(Vec::new());
         }
+        let was_without_fsync = show(&self.session, FSYNC).await? == "off";
         let value_of = |before: &Before| {
             wanted.iter().find(|(name, _)| *name == before.name).map(|(_, value)| value.as_str())
         };
@@ -118,6 +123,10 @@ impl Changer {
         let mut shown = Vec::new();
         for before in settings {
             shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
+        }
+        if was_without_fsync && has_fsync(&shown) {
+            // Where that cannot be done, people are told once all is put back.
+            force_out(&self.session).await?;
         }
         Ok(shown)
     }
@@ -162,6 +171,8 @@ pub struct PutBack {
     pub tables: Vec<Table>,
     /// Those of them that hold nothing: a crash of the server empties unlogged tables.
     pub empty: Vec<Table>,
+    /// Whether somebody has to run sync on the server's host: [`SYNC_BY_HAND`](super::SYNC_BY_HAND).
+    pub wants_sync: bool,
 }
 
 /// Puts back what the journal lists, and closes it. Sessions of its process that the server still has are ended
@@ -187,6 +198,10 @@ pub async fn put_back(target: &Target, journal: Journal) -> Result<PutBack, Sett
         for before in &record.settings {
             done.settings.push((before.name.clone(), show(&fresh, &before.name).await?));
         }
+    }
+    // Even if it is on already: whoever was killed may have come no further.
+    if has_fsync(&done.settings) {
+        done.wants_sync = !force_out(&session).await?;
     }
     session.run(LOCK_TIMEOUT).await?;
     done.tables = tables::set_persistence(&session, &record.tables, false).await?;
@@ -277,7 +292,12 @@ async fn file_errors(session: &Session) -> String {
     }
 }
 
-async fn show(session: &Session, name: &str) -> Result<String, ConnectError> {
+/// Whether it was changed, and is on now.
+fn has_fsync(shown: &[(String, String)]) -> bool {
+    shown.iter().any(|(name, value)| name == FSYNC && value == "on")
+}
+
+pub(super) async fn show(session: &Session, name: &str) -> Result<String, ConnectError> {
     Ok(session.row("SELECT current_setting($1)", &[&name]).await?.get(0))
 }
 

@@ -96,7 +96,10 @@ impl Record {
         let settings =
             self.settings.iter().map(|before| super::alter(&before.name, before.altered.as_deref()) + ";");
         let reload = (!self.settings.is_empty()).then(|| "SELECT pg_reload_conf();".to_owned());
-        settings.chain(reload).chain(logged).collect()
+        // As [`super::durable`] does.
+        let is_fsync = self.settings.iter().any(|before| before.name == "fsync");
+        let sync = is_fsync.then(|| "CHECKPOINT; -- and then run sync on the server's machine.".to_owned());
+        settings.chain(reload).chain(logged).chain(sync).collect()
     }
 }
 
@@ -295,6 +298,7 @@ mod tests {
             "SELECT pg_reload_conf();",
             "ALTER TABLE \"s\".\"parent\" SET LOGGED;",
             "ALTER TABLE \"s\".\"child\" SET LOGGED;",
+            "CHECKPOINT; -- and then run sync on the server's machine.",
         ];
         assert_eq!(record().remedy(), expected);
     }

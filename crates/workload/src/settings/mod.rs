@@ -13,12 +13,14 @@
 //! whoever can restart the server starts it with the value.
 
 mod change;
+mod durable;
 mod error;
 mod journal;
 mod look;
 mod tables;
 
 pub use change::{Changer, PutBack, put_back};
+pub use durable::SYNC_BY_HAND;
 pub use error::SettingsError;
 pub use journal::{Before, Found, Journal, Place, Record, Table};
 pub use look::{Changeable, Effect, Looked, Restart, ToChange};

@@ -7,6 +7,7 @@ use pgserver::{Home, Major, Spec};
 use serde_json::json;
 use tokio::runtime::Builder;
 use workload::fill::DataDirectory;
+use workload::settings::SYNC_BY_HAND;
 use workload::surroundings::Surroundings;
 use workload::testdb::bench::{
     self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Content, Done, Failure, Output, Site,
@@ -261,5 +262,10 @@ impl BenchObserver for Recorder<'_> {
 
     fn putting_back(&mut self) {
         self.printer.say("putting settings back, dropping databases");
+    }
+
+    fn wants_sync(&mut self) {
+        self.printer.danger(SYNC_BY_HAND);
+        self.run.notes.push(Note { text: SYNC_BY_HAND.to_owned() });
     }
 }

@@ -194,9 +194,11 @@ fn active(results: &Results) -> Table {
 /// What to use, how, and what that may cost.
 pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let advice = match results.advice() {
-        Advice::Nothing => "nothing helps: PostgreSQL is not what this suite waits for".to_owned(),
+        Advice::Nothing => "nothing of this helps: what this suite waits for is something else".to_owned(),
+        Advice::NothingElse => "nothing of this helps, as far as it did not fail".to_owned(),
+        Advice::Unknown => "nothing can be recommended: no way beside normal came to its end".to_owned(),
         Advice::Unsure => format!(
-            "nothing is proved to help, and nothing to be useless: give more trials (--trials {})",
+            "nothing is proved to help, and some of it may: give more trials (--trials {})",
             (results.plan.rounds.len() * 2).max(12)
         ),
         Advice::Use(variant) => used(variant, arguments, chosen),
@@ -207,9 +209,17 @@ pub(super) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
 
 /// What to use, and the command for it.
 fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
+    let embedded = &arguments.server.embedded;
     let server = match chosen.place() {
-        Place::Own(_) => String::new(),
         Place::Named(recipe) => format!(" -d {}", quoted(&recipe)),
+        // The environment may name another one.
+        Place::Own(_) if embedded.any() => instance(embedded.instance.as_deref().unwrap_or("default")),
+        Place::Own(_) => String::new(),
+    };
+    let release = match (&embedded.pg_version, &embedded.pg_bin) {
+        (Some(major), _) => format!(" --pg-version {major}"),
+        (None, Some(directory)) => format!(" --pg-bin {}", quoted(&directory.display().to_string())),
+        (None, None) => String::new(),
     };
     let script = arguments.script().map(|script| quoted(&script.display().to_string()));
     let from = match (&script, chosen.ground().is_own) {
@@ -217,7 +227,8 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
         (None, true) => From::Nothing,
         (None, false) => From::Database(chosen.target.dbname()),
     };
-    format!("use {variant}: {}", commands(variant, from, &server).join("; "))
+    // Without a dump, for example, the rest is of no use.
+    format!("use {variant}: {}", commands(variant, from, &server, &release).join(" && "))
 }
 
 /// Where databases come from.
@@ -226,42 +237,62 @@ enum From<'a> {
     Nothing,
     /// A file, as a word of a shell command.
     Script(&'a str),
+    /// One of the server that was measured, which is somebody else's.
     Database(&'a str),
 }
 
-/// What a person types to have databases made so. `server` is the option that names the server, or empty.
-fn commands(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
-    let has = |means| variant.has(means);
-    let mut commands = Vec::new();
+/// What a person types to have databases made so. `server` is the option that names the server that was measured, or
+/// empty; `release` those for one like it.
+fn commands(variant: Variant, from: From<'_>, server: &str, release: &str) -> Vec<String> {
+    let profile = if variant.has(Means::Dangerous) { "dangerous" } else { "stock" };
+    if !variant.has(Means::Tmpfs) && !variant.has(Means::Dangerous) {
+        return databases(variant, from, server);
+    }
     // A server that is dangerous or in memory is one for tests alone, and pgrig's own.
-    let of_its_own = has(Means::Tmpfs) || has(Means::Dangerous);
-    let server = if of_its_own { "" } else { server };
-    if has(Means::Tmpfs) {
+    let mut commands = Vec::new();
+    if let From::Database(_) = from {
+        commands.push(format!("pg_dump --no-owner --no-privileges{server} -f dump.sql"));
+    }
+    if variant.has(Means::Tmpfs) {
         commands.push("export PGRIG_HOME=/dev/shm/pgrig".to_owned());
     }
-    if of_its_own {
-        let profile = if has(Means::Dangerous) { "dangerous" } else { "stock" };
-        commands.push(format!("pgrig server start --profile {profile}"));
-    }
-    let unlogged = if has(Means::Unlogged) { " --unlogged" } else { "" };
-    match from {
-        From::Script(script) if has(Means::Template) => {
-            commands.push(format!("eval $(pgrig testdb new --from {script}{unlogged}{server})"));
-        }
-        From::Script(script) if has(Means::Unlogged) => {
-            commands.push(format!("pgrig testdb unlog {script} -o unlogged.sql"));
-        }
-        From::Database(name) => {
-            if has(Means::Unlogged) {
-                commands.push(format!("pgrig testdb unlog{server}"));
-            }
-            if has(Means::Template) {
-                commands.push(format!("eval $(pgrig testdb new --template {}{server})", quoted(name)));
-            }
-        }
-        From::Nothing | From::Script(_) => {}
+    let server = instance(&format!("testdb-{profile}"));
+    commands.push(format!("pgrig server start{server} --profile {profile}{release}"));
+    let from = if let From::Database(_) = from { From::Script("dump.sql") } else { from };
+    commands.extend(databases(variant, from, &server));
+    if let From::Script(_) = from
+        && !variant.has(Means::Template)
+    {
+        // One to load the script into.
+        commands.extend(databases(variant, From::Nothing, &server));
     }
     commands
+}
+
+/// The same on that server, which is there.
+fn databases(variant: Variant, from: From<'_>, server: &str) -> Vec<String> {
+    let [is_template, is_unlogged] = [Means::Template, Means::Unlogged].map(|means| variant.has(means));
+    let new = |what: &str| format!("eval $(pgrig testdb new{what}{server})");
+    match from {
+        From::Nothing => vec![new("")],
+        From::Script(script) if is_template => {
+            vec![new(&format!(" --from {script}{}", if is_unlogged { " --unlogged" } else { "" }))]
+        }
+        // Of a dump, so no server is named.
+        From::Script(script) => {
+            let unlog = format!("pgrig testdb unlog {script} -o unlogged.sql");
+            Vec::from_iter(is_unlogged.then_some(unlog))
+        }
+        From::Database(name) => {
+            let unlog = is_unlogged.then(|| format!("pgrig testdb unlog{server}"));
+            let template = is_template.then(|| new(&format!(" --template {}", quoted(name))));
+            unlog.into_iter().chain(template).collect()
+        }
+    }
+}
+
+fn instance(name: &str) -> String {
+    format!(" --instance {name}")
 }
 
 /// As a word of a shell command.
@@ -292,10 +323,13 @@ fn costs(variants: &[Variant]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::args::{Cli, ServerAction, TestdbAction, Verb};
 
     fn typed(variant: &str, from: From<'_>, server: &str) -> String {
-        commands(variant.parse().unwrap(), from, server).join("; ")
+        commands(variant.parse().unwrap(), from, server, " --pg-version 15").join(" && ")
     }
 
     #[test]
@@ -309,15 +343,113 @@ mod tests {
         assert_eq!(typed("unlogged", script, ""), "pgrig testdb unlog 'my schema.sql' -o unlogged.sql");
         assert_eq!(
             typed("dangerous+template+tmpfs", script, " -d x"),
-            "export PGRIG_HOME=/dev/shm/pgrig; pgrig server start --profile dangerous; \
-             eval $(pgrig testdb new --from 'my schema.sql')"
+            "export PGRIG_HOME=/dev/shm/pgrig && \
+             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
+             eval $(pgrig testdb new --from 'my schema.sql' --instance testdb-dangerous)"
         );
         assert_eq!(
             typed("unlogged+template", From::Database("shop"), " -d host=db"),
-            "pgrig testdb unlog -d host=db; eval $(pgrig testdb new --template shop -d host=db)"
+            "pgrig testdb unlog -d host=db && eval $(pgrig testdb new --template shop -d host=db)"
         );
-        assert_eq!(typed("dangerous", From::Nothing, ""), "pgrig server start --profile dangerous");
+        assert_eq!(
+            typed("dangerous", From::Nothing, ""),
+            "pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
+             eval $(pgrig testdb new --instance testdb-dangerous)"
+        );
+        assert_eq!(
+            typed("unlogged+dangerous", From::Database("shop"), " -d host=db"),
+            "pg_dump --no-owner --no-privileges -d host=db -f dump.sql && \
+             pgrig server start --instance testdb-dangerous --profile dangerous --pg-version 15 && \
+             pgrig testdb unlog dump.sql -o unlogged.sql && eval $(pgrig testdb new --instance testdb-dangerous)"
+        );
         assert_eq!(quoted("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
+    }
+
+    /// As a shell splits it.
+    fn words(command: &str) -> Vec<String> {
+        let command =
+            command.strip_prefix("eval $(").and_then(|command| command.strip_suffix(')')).unwrap_or(command);
+        let script = format!("printf '%s\n' {command}");
+        let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(output.status.success(), "{command}");
+        String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    /// What a command makes and what it reads is looked up as the shell goes on: files, and the servers that there are.
+    #[test]
+    fn every_command_finds_what_it_names() {
+        let own = [Means::Dangerous, Means::Tmpfs];
+        let all = [Means::Unlogged, Means::Dangerous, Means::Template, Means::Tmpfs];
+        let recipe = "user=me dbname='my shop' host=/tmp";
+        let named = format!(" -d {}", quoted(recipe));
+        for bits in 1..16 {
+            let means: Vec<Means> = (0..4).filter(|bit| bits & 1 << bit != 0).map(|bit| all[bit]).collect();
+            let variant = Variant::of(&means);
+            let is_own = own.iter().any(|means| variant.has(*means));
+            for (from, server) in [
+                (From::Nothing, ""),
+                (From::Nothing, " --instance mine"),
+                (From::Script("'my schema.sql'"), ""),
+                (From::Script("'my schema.sql'"), &named),
+                (From::Database("my shop"), &named),
+            ] {
+                let (mut files, mut started) = (vec!["my schema.sql".to_owned()], None);
+                let typed = commands(variant, from, server, " --pg-version 15");
+                assert!(!typed.is_empty(), "{variant}");
+                for command in &typed {
+                    let words = words(command);
+                    if words[0] == "pg_dump" {
+                        assert_eq!(words[3..], ["-d", recipe, "-f", "dump.sql"]);
+                        files.push("dump.sql".to_owned());
+                        continue;
+                    }
+                    if words[0] == "export" {
+                        continue;
+                    }
+                    let parsed =
+                        Cli::try_parse_from(&words).unwrap_or_else(|error| panic!("{command}: {error}"));
+                    let action = match parsed.verb {
+                        Verb::Server(server) => {
+                            let ServerAction::Start { embedded, .. } = server.action else {
+                                panic!("{command}")
+                            };
+                            started = embedded.instance;
+                            continue;
+                        }
+                        Verb::Testdb(testdb) => testdb.action,
+                        _ => panic!("{command}"),
+                    };
+                    match action {
+                        // A dump that is there, or a database of the server that was measured; never what is typed.
+                        TestdbAction::Unlog(unlog) => match &unlog.file {
+                            Some(file) => {
+                                assert!(
+                                    !unlog.is_live() && files.contains(&file.display().to_string()),
+                                    "{command}"
+                                );
+                            }
+                            None => assert_eq!(unlog.server.dbname.as_deref(), Some(recipe), "{command}"),
+                        },
+                        TestdbAction::New(new) => {
+                            assert_eq!(is_own, started.is_some(), "{typed:?}");
+                            if is_own {
+                                assert_eq!(new.server.embedded.instance, started, "{typed:?}");
+                            }
+                            if let Some(file) = &new.from {
+                                assert!(files.contains(&file.display().to_string()), "{command}");
+                            }
+                            if let Some(name) = &new.template {
+                                assert_eq!(
+                                    (name.as_str(), new.server.dbname.as_deref()),
+                                    ("my shop", Some(recipe))
+                                );
+                            }
+                        }
+                        _ => panic!("{command}"),
+                    }
+                }
+            }
+        }
     }
 
     #[test]

@@ -75,7 +75,10 @@ impl TestCommand {
         }
         command.envs(target.variables()).env("DATABASE_URL", target.url());
         let began = Instant::now();
-        Ok(Run { child: command.spawn()?, began, log: output.path.clone(), begins })
+        let child = command.spawn()?;
+        // Its id, which is asked for here because a child that was waited for has none any more.
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        Ok(Run { child, group, began, log: output.path.clone(), begins })
     }
 }
 
@@ -105,6 +108,8 @@ impl Output {
 /// A command that runs.
 pub(super) struct Run {
     child: Child,
+    /// The processes that it starts, and that do not leave for a group of their own.
+    group: Option<Pid>,
     began: Instant,
     log: PathBuf,
     begins: u64,
@@ -119,9 +124,11 @@ pub(super) enum Ended {
 }
 
 impl Run {
+    /// Waits for its end. What it left in the background is killed then: it shall not run beside the next trial.
     pub(super) async fn wait(&mut self) -> io::Result<Ended> {
         let status = self.child.wait().await?;
         let seconds = self.began.elapsed().as_secs_f64();
+        self.signal(Signal::SIGKILL);
         if status.success() {
             return Ok(Ended::Well(seconds));
         }
@@ -131,14 +138,17 @@ impl Run {
 
     /// Ends all processes of its group, at first with SIGTERM.
     pub(super) async fn end(mut self) {
-        let Some(group) = self.child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw) else {
-            return;
-        };
-        // An error means that they are gone.
-        let _ = killpg(group, Signal::SIGTERM);
+        self.signal(Signal::SIGTERM);
         let _ = tokio::time::timeout(GRACE, self.child.wait()).await;
-        let _ = killpg(group, Signal::SIGKILL);
+        self.signal(Signal::SIGKILL);
         let _ = self.child.wait().await;
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // An error means that they are gone.
+            let _ = killpg(group, signal);
+        }
     }
 }
 

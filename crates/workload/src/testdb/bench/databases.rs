@@ -1,10 +1,13 @@
 //! The databases that a bench makes, and how all of them go again.
 //!
 //! The first one, the anchor, is empty, and its comment says whose it is; all others are named after it. The leading
-//! session is connected to it as long as the bench lives. So the next bench knows what a killed one left, even what
-//! the server was still making then, and leaves alone what belongs to one that lives.
+//! session is connected to it as long as the bench lives; the one that makes it bears its name until then. So the next
+//! bench knows what a killed one left, even what the server was still making then (an anchor without a comment), and
+//! leaves alone what belongs to one that lives.
 
 use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
 
 use super::error::BenchError;
 use crate::connect::Target;
@@ -21,6 +24,9 @@ const IN_USE_DEADLINE: Duration = Duration::from_secs(10);
 /// Between two looks.
 const IN_USE_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Whether the user wants to stop.
+pub(super) type Stopped = watch::Receiver<bool>;
+
 /// Databases of one bench on one server.
 pub(super) struct Databases {
     /// The database that the server was named with: the last connection is to that one.
@@ -31,11 +37,12 @@ pub(super) struct Databases {
 }
 
 impl Databases {
-    /// Drops what killed benches have left, and makes the anchor.
-    pub(super) async fn begin(outside: &Target) -> Result<Self, BenchError> {
-        let first = Session::open(outside).await?;
-        sweep(&first).await?;
+    /// Drops what killed benches have left, and makes the anchor. Whoever wants to stop waits for that: dropped
+    /// half-way it would be left.
+    pub(super) async fn begin(outside: &Target, stopped: &Stopped) -> Result<Self, BenchError> {
         let anchor = format!("{PREFIX}{:016x}", fastrand::u64(..));
+        let first = Session::open(&outside.clone().with_application_name(&anchor)).await?;
+        sweep(&first, stopped).await?;
         clone(&first, "template0", &anchor, Strategy::Default).await?;
         let marked = async {
             let lead = Session::open(&outside.clone().with_database(&anchor)).await?;
@@ -87,8 +94,8 @@ impl Databases {
     }
 }
 
-/// Drops what benches that are no more have left.
-async fn sweep(session: &Session) -> Result<(), BenchError> {
+/// Drops what benches that are no more have left. Of one whose session is about to end it waits for that.
+async fn sweep(session: &Session, stopped: &Stopped) -> Result<(), BenchError> {
     let began = Instant::now();
     loop {
         let left = session.rows(include_str!("../../sql/testdb_bench_left.sql"), &[&MARK]).await?;
@@ -99,7 +106,7 @@ async fn sweep(session: &Session) -> Result<(), BenchError> {
             }
         }
         let some_are_used = left.iter().any(|row| row.get("is_used"));
-        if !some_are_used || began.elapsed() > IN_USE_DEADLINE {
+        if !some_are_used || *stopped.borrow() || began.elapsed() > IN_USE_DEADLINE {
             return Ok(());
         }
         tokio::time::sleep(IN_USE_INTERVAL).await;
@@ -108,7 +115,9 @@ async fn sweep(session: &Session) -> Result<(), BenchError> {
 
 /// Ends what leads there, and waits for its end: a CREATE DATABASE that is under way makes nothing then.
 async fn end_sessions(session: &Session, database: &str) -> Result<(), BenchError> {
-    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+    // Others may be autovacuum's, which not every role may end. DROP DATABASE sees to them.
+    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                 WHERE datname = $1 AND backend_type = 'client backend' AND pg_has_role(usesysid, 'USAGE')";
     let began = Instant::now();
     while session.row(query, &[&database]).await?.get::<_, i64>(0) > 0 && began.elapsed() < IN_USE_DEADLINE {
         tokio::time::sleep(IN_USE_INTERVAL).await;

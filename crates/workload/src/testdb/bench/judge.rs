@@ -100,10 +100,14 @@ pub fn judge(measured: &[Measured], judged: Judged, threshold: f64) -> Vec<Findi
 pub enum Advice {
     /// This: it is faster than normal, none is provably faster than it, and of such it costs least.
     Use(Variant),
-    /// Nothing: none of them is faster.
+    /// Nothing: each of them is proved not to be faster.
     Nothing,
+    /// Nothing of what came to its end, which is proved not to be faster; others failed.
+    NothingElse,
     /// Some may be faster, and none is proved to be.
     Unsure,
+    /// There is nothing beside normal: nothing was tried, or all of it failed.
+    Unknown,
 }
 
 /// Of what was measured. Of the variants that are proved to be faster than normal the fastest is looked for, and among
@@ -115,8 +119,7 @@ pub fn advise(measured: &[Measured], judged: Judged, threshold: f64) -> Advice {
         findings.iter().filter(|finding| verdict(finding) == Some(Verdict::Improved)).collect();
     let fastest = improved.iter().min_by(|one, other| one.total.median.total_cmp(&other.total.median));
     let Some(fastest) = fastest else {
-        let unsure = findings.iter().any(|finding| verdict(finding) == Some(Verdict::Inconclusive));
-        return if unsure { Advice::Unsure } else { Advice::Nothing };
+        return without_gain(measured, &findings);
     };
     let values = |variant: Variant| -> Vec<f64> {
         let found = measured.iter().filter(|measured| measured.variant == variant);
@@ -129,6 +132,22 @@ pub fn advise(measured: &[Measured], judged: Judged, threshold: f64) -> Advice {
         change.is_none_or(|change| change.verdict != Verdict::Regressed)
     });
     Advice::Use(as_fast.min().unwrap_or(fastest.variant))
+}
+
+/// What to say if none is proved to be faster.
+fn without_gain(measured: &[Measured], findings: &[Finding]) -> Advice {
+    let verdicts: Vec<Verdict> =
+        findings.iter().filter_map(|finding| Some(finding.change?.verdict)).collect();
+    let tried = measured.iter().filter(|measured| measured.variant != Variant::NORMAL).count();
+    if verdicts.is_empty() {
+        Advice::Unknown
+    } else if verdicts.contains(&Verdict::Inconclusive) {
+        Advice::Unsure
+    } else if verdicts.len() < tried {
+        Advice::NothingElse
+    } else {
+        Advice::Nothing
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +204,19 @@ mod tests {
         let all = [measured("normal", 1.0, 4.0), failed];
         let found = judge(&all, Judged::Total, 0.05);
         assert_eq!((found[1].has_failed, found[1].change), (true, None));
-        assert_eq!(advice(&all), Advice::Nothing);
+    }
+
+    #[test]
+    fn of_what_was_not_tried_to_its_end_nothing_is_said() {
+        let failed = |name| Measured { has_failed: true, ..measured(name, 0.1, 0.1) };
+        let normal = measured("normal", 1.0, 4.0);
+        let never = Measured { trials: Vec::new(), ..failed("tmpfs") };
+        assert_eq!(advice(std::slice::from_ref(&normal)), Advice::Unknown);
+        assert_eq!(advice(&[normal.clone(), failed("dangerous"), never.clone()]), Advice::Unknown);
+        let same = measured("template", 1.0, 4.01);
+        assert_eq!(advice(&[normal.clone(), same.clone(), never]), Advice::NothingElse);
+        assert_eq!(advice(&[normal.clone(), same]), Advice::Nothing);
+        assert_eq!(advice(&[normal, measured("template", 1.0, 9.0)]), Advice::Nothing);
     }
 
     #[test]

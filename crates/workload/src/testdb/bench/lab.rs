@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::databases::Databases;
+use super::databases::{Databases, Stopped};
 use super::error::BenchError;
 use super::variant::{Means, Variant};
 use crate::connect::Target;
@@ -85,8 +85,12 @@ struct Templates {
 
 impl<'a> Lab<'a> {
     /// Takes the server in hand. What a killed bench left there goes first.
-    pub(super) async fn begin(target: &Target, content: &'a Content) -> Result<Self, BenchError> {
-        let databases = Databases::begin(target).await?;
+    pub(super) async fn begin(
+        target: &Target,
+        content: &'a Content,
+        stopped: &Stopped,
+    ) -> Result<Self, BenchError> {
+        let databases = Databases::begin(target, stopped).await?;
         match active(&databases.lead).await {
             Ok(normal) => {
                 Ok(Self { databases, content, changer: None, normal, templates: Templates::default() })
@@ -247,15 +251,16 @@ impl<'a> Lab<'a> {
         self.changer.as_ref().map(|changer| changer.record().clone())
     }
 
-    /// Puts settings back and drops all databases. Both is tried.
-    pub(super) async fn finish(self) -> Result<(), BenchError> {
+    /// Puts settings back and then drops all databases: both is tried. Whether somebody has to run sync on the
+    /// server's host.
+    pub(super) async fn finish(self) -> Result<bool, BenchError> {
         let put_back = match self.changer {
-            Some(changer) => changer.finish().await.map(drop),
-            None => Ok(()),
+            Some(changer) => changer.finish().await.map(|done| done.wants_sync),
+            None => Ok(false),
         };
         let dropped = self.databases.finish().await;
-        put_back?;
-        dropped
+        let wants_sync = put_back?;
+        dropped.map(|()| wants_sync)
     }
 }
 

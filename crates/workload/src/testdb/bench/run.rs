@@ -1,12 +1,13 @@
 //! Trial after trial, and everything put back.
 
+use std::future::pending;
 use std::path::Path;
-use std::pin::pin;
 
 use measure::Trial;
 use tokio::sync::watch;
 
 use super::command::{Ended, Output, TestCommand};
+use super::databases::Stopped;
 use super::error::BenchError;
 use super::judge::Figures;
 use super::lab::{Active, Content, Lab, dangerous};
@@ -164,6 +165,9 @@ pub trait BenchObserver {
     fn failed(&mut self, failure: &Failure);
     /// Settings are put back and databases dropped.
     fn putting_back(&mut self);
+    /// All is put back, and somebody has to run sync on the server's host
+    /// ([`SYNC_BY_HAND`](crate::settings::SYNC_BY_HAND)).
+    fn wants_sync(&mut self);
 }
 
 /// Refuses what cannot be tried on that server, before anything is made.
@@ -214,21 +218,25 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
 ) -> Result<(), BenchError> {
     let (stop, stopped) = watch::channel(false);
-    let lab = Lab::begin(site.target, &request.content).await?;
-    let mut bench = Bench { site, request, lab, volatile: None, stopped, failed: Vec::new() };
-    let result = {
-        let mut work = pin!(bench.work(missing, observer));
-        tokio::select! {
-            result = &mut work => result,
-            () = interrupt => {
-                // It hears that wherever it is.
-                let _ = stop.send(true);
-                work.await
-            }
-        }
+    let work = async {
+        let lab = Lab::begin(site.target, &request.content, &stopped).await?;
+        let mut bench = Bench { site, request, lab, volatile: None, stopped, failed: Vec::new() };
+        let result = bench.work(missing, observer).await;
+        observer.putting_back();
+        Box::pin(bench.finish(result, observer)).await
     };
-    observer.putting_back();
-    Box::pin(bench.finish(result)).await
+    let heard = async {
+        interrupt.await;
+        // The work hears that wherever it is, and ends by itself.
+        let _ = stop.send(true);
+        pending().await
+    };
+    tokio::select! {
+        // So that signals are caught before anything is made.
+        biased;
+        result = heard => result,
+        result = work => result,
+    }
 }
 
 struct Bench<'a> {
@@ -237,7 +245,7 @@ struct Bench<'a> {
     lab: Lab<'a>,
     /// The server in memory, once there is one.
     volatile: Option<Lab<'a>>,
-    stopped: watch::Receiver<bool>,
+    stopped: Stopped,
     failed: Vec<Variant>,
 }
 
@@ -358,7 +366,7 @@ impl<'a> Bench<'a> {
             Ok(volatile) => volatile,
             Err(why) => return Ok(Err(why)),
         };
-        let mut lab = Lab::begin(&target, &self.request.content).await?;
+        let mut lab = Lab::begin(&target, &self.request.content, &self.stopped).await?;
         lab.make_template().await?;
         lab.allow_danger(Place::Own("testdb-bench".to_owned()), &journals).await?;
         self.volatile = Some(lab);
@@ -381,7 +389,12 @@ impl<'a> Bench<'a> {
         let interrupted = matches!(&came, Err(error) if error.is_interrupt());
         // In the end all are dropped together.
         if !interrupted {
-            self.lab_of(cell.variant).drop(number).await?;
+            let lab = self.lab_of(cell.variant);
+            // DROP DATABASE is a checkpoint of the whole cluster, which without fsync forgets to sync other databases.
+            if cell.variant.has(Means::Dangerous) {
+                lab.set(Variant::NORMAL).await?;
+            }
+            lab.drop(number).await?;
         }
         came
     }
@@ -484,10 +497,19 @@ impl<'a> Bench<'a> {
     }
 
     /// Puts everything back. A server in memory is destroyed by whoever started it.
-    async fn finish(self, result: Result<(), BenchError>) -> Result<(), BenchError> {
+    async fn finish(
+        self,
+        result: Result<(), BenchError>,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<(), BenchError> {
         let record = self.lab.record().map(Box::new);
         match self.lab.finish().await {
-            Ok(()) => result,
+            Ok(wants_sync) => {
+                if wants_sync {
+                    observer.wants_sync();
+                }
+                result
+            }
             Err(error) => Err(BenchError::NotPutBack {
                 error: Box::new(error),
                 record,

@@ -12,7 +12,7 @@ use super::plan::MatrixPlan;
 use crate::connect::{ConnectError, Connection, Target};
 use crate::fill::session::{Session, Sessions};
 use crate::server::differing_settings;
-use crate::settings::{Changer, Effect, Place, SettingsError};
+use crate::settings::{Changer, Effect, Place, SYNC_BY_HAND, SettingsError};
 use crate::tps::{End, Outcome, Plan, TpsError};
 
 /// SQLSTATE of a value that a setting cannot have.
@@ -319,7 +319,12 @@ impl<'a> Bench<'a> {
         self.observer.putting_back();
         let (record, path) = (Box::new(changer.record().clone()), changer.journal_path().to_owned());
         match changer.finish().await {
-            Ok(_) => result,
+            Ok(done) => {
+                if done.wants_sync {
+                    self.observer.warn(SYNC_BY_HAND);
+                }
+                result
+            }
             Err(error) => Err(MatrixError::NotPutBack {
                 error: error.into(),
                 ended: result.err().map(Box::new),
