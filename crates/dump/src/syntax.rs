@@ -5,7 +5,7 @@ use crate::parse::Parser;
 use crate::token::{Backslash, Characters, Syntax};
 
 impl Default for Syntax {
-    /// The server's default since 9.1, and an encoding that no dump is without harm read in otherwise.
+    /// A server's: standard strings since 9.1, and all encodings that it can have itself are safe.
     fn default() -> Self {
         Self { backslash: Backslash::Plain, characters: Characters::Safe }
     }
