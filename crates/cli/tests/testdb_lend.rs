@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::lending::{Lending, SCHEMA, name, socket};
-use common::{Rig, until};
+use common::{Rig, does, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -28,16 +28,8 @@ fn a_shell_gets_a_database_that_goes_with_it() {
             let script = format!(
                 "eval $({substitution}); echo \"$PGDATABASE $DATABASE_URL $PGHOST $PGPORT $PGUSER\"; read line"
             );
-            let mut command = rig.command("");
-            let envs: Vec<_> =
-                command.get_envs().map(|(k, v)| (k.to_owned(), v.map(ToOwned::to_owned))).collect();
-            command = Command::new(shell);
-            for (key, value) in envs {
-                match value {
-                    Some(value) => command.env(key, value),
-                    None => command.env_remove(key),
-                };
-            }
+            let mut command = Command::new(shell);
+            inherit(&mut command, &rig.command(""));
             let child = command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
             let mut child = child.unwrap();
             let mut line = String::new();
@@ -190,6 +182,76 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         assert!(spares.contains(&name(&next)), "a spare is handed out, and no other");
         assert_eq!(lending.items(&next), 2);
         lending.server.execute(&format!("DROP DATABASE {foreign}"));
+    }
+}
+
+/// As from a container of the same image: its locks are on another file system, and all names are the same.
+#[test]
+fn two_keepers_of_one_id_do_not_share_a_server() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let loan = lending.new_database("");
+    elsewhere(&rig, || {
+        let refused = rig.run("testdb list");
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for said in ["another keeper of the same id", "PGRIG_HOME", "through a Unix socket since 20"] {
+            assert!(refused.stderr.contains(said), "{refused:#?}");
+        }
+    });
+    assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan)]));
+}
+
+/// Whose owners' ids mean nothing there.
+#[test]
+fn a_container_of_the_same_image_has_a_keeper_of_its_own() {
+    let unshare = ["--pid", "--fork", "--mount-proc"];
+    // Only root can.
+    if !does("unshare", &[&unshare[..], &["true"]].concat()) {
+        return;
+    }
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
+    // By a name that means the same in a container: it cannot tell whether pgrig's own server runs.
+    let server = format!("-h {} -U maker", socket(&lending.server));
+    let loan = rig.done(&format!("testdb new {server} --owner {} --format json", std::process::id()));
+    let loan = name(&serde_json::from_str(&loan.stdout).unwrap());
+    let listed = |json: &[u8]| {
+        let list: Value = serde_json::from_slice(json).unwrap_or_else(|error| panic!("{error}"));
+        let mut databases = list["databases"].as_array().unwrap().clone().into_iter();
+        databases.find(|database| name(database) == loan).expect("it is still there")
+    };
+    elsewhere(&rig, || {
+        let pgrig = rig.command(&format!("testdb list --json {server}"));
+        let mut inside = Command::new("unshare");
+        inside.args(unshare).arg(pgrig.get_program()).args(pgrig.get_args());
+        inherit(&mut inside, &pgrig);
+        // What it starts ends with it.
+        let told = inside.output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        assert_eq!(listed(&told.stdout)["own"], false);
+    });
+    let own = listed(rig.done(&format!("testdb list --json {server}")).stdout.as_bytes());
+    assert_eq!((&own["own"], &own["state"]), (&true.into(), &"lent".into()), "{own:#}");
+    rig.done(&format!("testdb drop --all {server}"));
+}
+
+/// Where the running keeper's lock and socket cannot be seen.
+fn elsewhere(rig: &Rig, act: impl FnOnce()) {
+    let (here, there) = (rig.home.path().join("testdb"), rig.home.path().join("other"));
+    std::fs::rename(&here, &there).unwrap();
+    act();
+    std::fs::remove_dir_all(&here).unwrap();
+    std::fs::rename(&there, &here).unwrap();
+}
+
+/// The environment that a command was given.
+fn inherit(command: &mut Command, from: &Command) {
+    for (key, value) in from.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
     }
 }
 
@@ -370,12 +432,7 @@ fn a_go_between_owns_nothing() {
     for command in [new.clone(), format!("timeout 60 {new}"), format!("{new}; true")] {
         // As Python's shell=True and node's execSync do.
         let mut shell = Command::new("sh");
-        for (name, value) in rig.command("").get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
+        inherit(&mut shell, &rig.command(""));
         let told = shell.args(["-c", &command]).output().unwrap();
         assert!(told.status.success(), "{told:?}");
         let ran = rig.done("testdb list --json");

@@ -26,6 +26,18 @@ pub enum LendError {
     /// The role may not make databases.
     #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = identifier(.0))]
     NoRight(String),
+    /// Another keeper has the same id.
+    #[error(
+        "another keeper of the same id works on this server: server process {pid} is its session, {seen}. Its machine \
+         or container has the same machine-id and host name as this one: give one of them another PGRIG_HOME. If it is \
+         gone and the server has not noticed yet: SELECT pg_terminate_backend({pid})"
+    )]
+    Taken {
+        /// The server's process.
+        pid: i32,
+        /// Where from and since when it is connected.
+        seen: String,
+    },
     /// The connection ended while databases were lent.
     #[error(
         "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
@@ -42,7 +54,7 @@ impl LendError {
         match self {
             Self::Connect(error) => error.is_usage(),
             Self::Clone(error) => error.is_usage(),
-            Self::Standby | Self::TooOld(_) | Self::NoRight(_) => true,
+            Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => true,
             Self::ServerGone(_) | Self::Listen(_) => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::super::clone::{CloneError, Strategy, clone, drop_database};
 use super::super::load::{LoadError, load};
@@ -16,11 +16,16 @@ use crate::connect::{ConnectError, Target};
 use crate::fill::session::{Session, Sessions};
 use crate::quote::{identifier, literal};
 
+/// For the session of a keeper that has just ended to end too.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two looks whether it has.
+const EVERY: Duration = Duration::from_millis(20);
+
 /// Connections to one server, all to a database that is none of pgrig's.
 pub(super) struct Hands {
     target: Target,
     keeper: KeeperId,
-    /// For what must not wait: marks.
+    /// For what must not wait: marks. It has the lock by which there is one keeper of an id on a server.
     desk: Session,
     /// For what takes its time; opened when needed.
     idle: Mutex<Vec<Session>>,
@@ -56,6 +61,7 @@ impl Hands {
         if !row.get::<_, bool>("may_create") {
             return Err(LendError::NoRight(row.get("role")));
         }
+        claim(&desk, keeper).await?;
         let strategies = Strategy::available(&desk).await?;
         let ground = Ground { version, epoch: row.get("epoch"), strategies };
         Ok((Self { target, keeper: keeper.clone(), desk, idle: Mutex::default() }, ground))
@@ -230,6 +236,24 @@ async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Takes the lock of this id, until the session ends. The lock of the keeper's place does not reach as far as the
+/// server does: another machine or container may have the same id.
+async fn claim(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+    let key = keeper.lock();
+    let began = Instant::now();
+    while !desk.row("SELECT pg_try_advisory_lock($1)", &[&key]).await?.get::<_, bool>(0) {
+        if began.elapsed() > PATIENCE {
+            let holders = desk.rows(include_str!("../../sql/testdb_lend_holder.sql"), &[&key]).await?;
+            // None if it has just gone: then it is tried again.
+            if let Some(holder) = holders.first() {
+                return Err(LendError::Taken { pid: holder.get("pid"), seen: holder.get("seen") });
+            }
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+    Ok(())
 }
 
 /// Tag first, then the name: what has a final name has a tag.

@@ -101,7 +101,7 @@ impl Keeper {
             fastrand::Rng::new(),
             now,
         );
-        let first = book.adopt(hands.find().await?, Owner::is_alive, now);
+        let first = book.adopt(hands.find().await?, Owner::may_be_alive, now);
         Ok(Self { opening: Arc::new(opening), hands: Arc::new(hands), version: ground.version, book, first })
     }
 
