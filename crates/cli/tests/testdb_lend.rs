@@ -185,6 +185,37 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
     }
 }
 
+/// The server goes on with what a killed keeper had it do, and nobody would know of the outcome.
+#[test]
+fn what_a_killed_keeper_began_is_given_up() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let lending = Lending::new(&rig, version);
+        lending.new_database("");
+        until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
+        let template = lending.list("template").pop_first().unwrap();
+        // A copy has to wait for whoever changes the template's comment.
+        let client = rig.connect(&lending.url("postgres"));
+        let sql = |sql: &str| rig.block_on(client.batch_execute(sql)).unwrap();
+        sql(&format!("BEGIN; COMMENT ON DATABASE {template} IS 'changed'"));
+        // Or nobody could drop it if the test fails.
+        sql("SET LOCAL idle_in_transaction_session_timeout = '1min'");
+        lending.new_database("");
+        let copies = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE%' AND wait_event_type = \
+                      'Lock'";
+        let copying: i32 =
+            until("a copy is being made", || lending.server.rows(copies).first().map(|row| row.get(0)));
+        lending.kill_keeper();
+        rig.done("testdb list");
+        let left = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {copying}");
+        let left = lending.server.number(&left);
+        sql("ROLLBACK");
+        assert_eq!(left, 0);
+        until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
+        assert!(lending.list("making").is_empty());
+    }
+}
+
 /// As from a container of the same image: its locks are on another file system, and all names are the same.
 #[test]
 fn two_keepers_of_one_id_do_not_share_a_server() {
@@ -328,8 +359,14 @@ fn only_pgrig_s_own_are_dropped() {
         assert!(refused.stderr.contains("no database of pgrig's"), "{refused:#?}");
     }
     lending.server.execute("COMMENT ON DATABASE mine IS '{\"pgrig testdb\": 1}'");
+    // What could not be dropped when it could not be finished.
+    let unfinished = format!("pgrig_testdb_making_{}_00000001", keeper_id(&rig));
+    let orphan = "pgrig_testdb_making_000000000000_00000001";
+    lending.server.execute(&format!("CREATE DATABASE {orphan}"));
     rig.done("testdb drop --orphans");
+    assert!(!lending.is_there(orphan));
     assert!(lending.is_there(&name(&loan)));
+    lending.server.execute(&format!("CREATE DATABASE {unfinished}"));
     rig.done("testdb drop --all");
     let left = ["pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"].map(str::to_owned);
     assert_eq!(lending.there(), BTreeSet::from(left));

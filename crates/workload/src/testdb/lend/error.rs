@@ -38,6 +38,17 @@ pub enum LendError {
         /// Where from and since when it is connected.
         seen: String,
     },
+    /// What an earlier keeper began does not end.
+    #[error(
+        "{sessions} sessions of an earlier keeper do not end, though they were told to: see SELECT * FROM \
+         pg_stat_activity WHERE application_name = '{named}', and try again when they are gone"
+    )]
+    Lingering {
+        /// How many.
+        sessions: i64,
+        /// What they are called.
+        named: String,
+    },
     /// The connection ended while databases were lent.
     #[error(
         "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
@@ -55,7 +66,7 @@ impl LendError {
             Self::Connect(error) => error.is_usage(),
             Self::Clone(error) => error.is_usage(),
             Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => true,
-            Self::ServerGone(_) | Self::Listen(_) => false,
+            Self::Lingering { .. } | Self::ServerGone(_) | Self::Listen(_) => false,
         }
     }
 }
