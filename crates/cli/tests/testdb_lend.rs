@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::lending::{Lending, SCHEMA, name, socket};
+use common::lending::{Lending, SCHEMA, kill_keeper, name, socket};
 use common::{Rig, does, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -371,6 +371,30 @@ fn only_pgrig_s_own_are_dropped() {
     let left = ["pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"].map(str::to_owned);
     assert_eq!(lending.there(), BTreeSet::from(left));
     assert_eq!(lending.server.number("SELECT count(*) FROM pg_database WHERE datname = 'mine'"), 1);
+}
+
+/// A keeper that has ended for want of work is as good as dead for others.
+#[test]
+fn orphans_of_another_home_are_dropped_and_what_is_kept_there_stays() {
+    let (rig, other) = (Rig::new(), Rig::new());
+    let lending = Lending::new(&rig, "18");
+    let server = format!("-h {} -U postgres", socket(&lending.server));
+    let new = |more: &str| {
+        let loan =
+            other.done(&format!("testdb new {server} --owner {} --format json {more}", std::process::id()));
+        name(&serde_json::from_str(&loan.stdout).unwrap())
+    };
+    let (lent, kept) = (new(""), new("--keep"));
+    rig.done("testdb drop --orphans");
+    assert!(lending.is_there(&lent), "its keeper runs");
+    kill_keeper(&other);
+    let kept = BTreeSet::from([kept]);
+    // The server may go on with a copy for a moment, whose session then still stands for the keeper.
+    until("all others are dropped", || {
+        rig.done("testdb drop --orphans");
+        (!lending.is_there(&lent) && lending.there().len() <= 1).then_some(())
+    });
+    assert_eq!(lending.there(), kept);
 }
 
 #[test]

@@ -222,7 +222,7 @@ pub enum Which {
     All,
     /// Templates and their spares.
     Templates,
-    /// What keepers that are gone left, of other machines or homes too.
+    /// What keepers of other machines or homes left that run no longer, but not what is kept.
     Orphans,
 }
 

@@ -15,7 +15,7 @@ use super::hands::Hands;
 use super::http::{Door, Hall};
 use super::name::{KeeperId, Meaning, meaning};
 use super::owner::Owner;
-use super::tag::Tag;
+use super::tag::{State, Tag};
 use super::time::Time;
 use crate::connect::Target;
 
@@ -335,7 +335,7 @@ impl Office {
         match which {
             Which::Templates => self.ask(|ticket| Fact::DropTemplates { ticket }).await,
             Which::Orphans => {
-                let names = self.strays(|_, lives| !lives).await?;
+                let names = self.strays(|tag, lives| !lives && !is_kept(tag)).await?;
                 self.ask(|ticket| Fact::DropStrays { ticket, names }).await
             }
             Which::All => {
@@ -365,4 +365,9 @@ impl Office {
         });
         Ok(strays.map(|found| found.name).collect())
     }
+}
+
+/// Promised to stay until it is dropped by name, also when its keeper has ended for want of work.
+fn is_kept(tag: &Tag) -> bool {
+    matches!(&tag.state, State::Lent(terms) if terms.kept)
 }
