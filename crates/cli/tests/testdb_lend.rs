@@ -343,6 +343,26 @@ fn only_what_is_lent_can_be_kept() {
     assert!(ran.stderr.contains("no database of pgrig's"), "{ran:#?}");
 }
 
+/// Standard error goes to logs that others read.
+#[test]
+fn keep_tells_no_password() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
+    let server = format!("-h {} -U maker", socket(&lending.server));
+    let run = |arguments: &str| {
+        let told = rig.command(arguments).env("PGPASSWORD", "hush:hush").output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        (String::from_utf8(told.stdout).unwrap(), String::from_utf8(told.stderr).unwrap())
+    };
+    let (url, _) = run(&format!("testdb new {server} --owner {} --format url", std::process::id()));
+    assert!(url.starts_with("postgresql://maker:hush%3Ahush@/pgrig_testdb_"), "{url}");
+    let name = url.split(['/', '?']).nth(3).unwrap();
+    let (_, kept) = run(&format!("testdb keep {name} {server}"));
+    assert!(kept.contains(&format!("postgresql://maker@/{name}?host=")) && !kept.contains("hush"), "{kept}");
+    run(&format!("testdb drop --all {server}"));
+}
+
 fn until_some_spare(lending: &Lending<'_>) -> BTreeSet<String> {
     until("there are spares", || Some(lending.list("spare")).filter(|spares| !spares.is_empty()))
 }
