@@ -305,6 +305,8 @@ fn after_a_crash_of_the_server_templates_are_made_again() {
         let loan = lending.new_database("--unlogged");
         assert_eq!(lending.items(&loan), 2);
         let keeper = lending.keeper();
+        // That it is lent was not waited for: a crash at once would make the server forget it.
+        lending.server.execute("CHECKPOINT");
         let checkpointer: i32 =
             lending.server.row("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'").get(0);
         kill(Pid::from_raw(checkpointer), Signal::SIGKILL).unwrap();
