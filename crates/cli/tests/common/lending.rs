@@ -146,6 +146,9 @@ impl Service {
     pub fn interrupt(mut self) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), Signal::SIGINT).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
+        let mut told = String::new();
+        self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        assert!(told.contains("interrupted: what was lent is dropped") && !told.contains("error"), "{told}");
     }
 }
 
