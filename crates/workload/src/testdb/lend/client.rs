@@ -17,7 +17,7 @@ use super::socket;
 /// A connection to a keeper.
 pub struct Client {
     sender: SendRequest<Full<Bytes>>,
-    keeper: Option<i32>,
+    keeper: i32,
 }
 
 /// Why a keeper did not do what was asked.
@@ -50,15 +50,15 @@ impl Client {
     /// If none does.
     pub async fn connect(path: &Path) -> io::Result<Self> {
         let stream = socket::connect(path).await?;
-        let keeper = stream.peer_cred()?.pid();
+        let keeper = stream.peer_cred()?.pid().unwrap_or_default();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         // What goes wrong with the connection, its requests are told.
         tokio::spawn(connection);
         Ok(Self { sender, keeper })
     }
 
-    /// The keeper's process, as far as its id means anything here.
-    pub fn keeper(&self) -> Option<i32> {
+    /// The keeper's process; 0 if it cannot be seen from here.
+    pub fn keeper(&self) -> i32 {
         self.keeper
     }
 

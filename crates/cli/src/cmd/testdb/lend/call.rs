@@ -142,13 +142,13 @@ impl<'a> Caller<'a> {
 /// Keepers that went.
 #[derive(Default)]
 struct Gone {
-    last: Option<Option<i32>>,
+    last: Option<i32>,
     keepers: u32,
 }
 
 impl Gone {
     /// Counts one by its process; how many different ones in a row there were.
-    fn count(&mut self, keeper: Option<i32>) -> u32 {
+    fn count(&mut self, keeper: i32) -> u32 {
         if self.last.replace(keeper) != Some(keeper) {
             self.keepers += 1;
         }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_keeper_may_take_its_time_to_end() {
         let mut gone = Gone::default();
-        let counts = [1, 1, 1, 2, 2, 3].map(|keeper| gone.count(Some(keeper)));
+        let counts = [1, 1, 1, 2, 2, 3].map(|keeper| gone.count(keeper));
         assert_eq!(counts, [1, 1, 1, 2, 2, 3]);
     }
 }
