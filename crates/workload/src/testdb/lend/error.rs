@@ -30,7 +30,7 @@ pub enum LendError {
     #[error(
         "another keeper of the same id works on this server: server process {pid} is its session, {seen}. Its machine \
          or container has the same machine-id and host name as this one: give one of them another PGRIG_HOME. If it is \
-         gone and the server has not noticed yet: SELECT pg_terminate_backend({pid})"
+         gone, the server notices within a minute, or at once by SELECT pg_terminate_backend({pid})"
     )]
     Taken {
         /// The server's process.

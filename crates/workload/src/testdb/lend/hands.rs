@@ -54,6 +54,11 @@ impl Hands {
             .clone()
             .with_application_name(&keeper.application_name())
             .with_setting("synchronous_commit", "off");
+        // Its lock must not outlive it for hours if the network goes, or the machine. Unix sockets need none.
+        let keepalives = [("idle", "30"), ("interval", "10"), ("count", "3")];
+        let target = keepalives.iter().fold(target, |target, (name, value)| {
+            target.with_setting(&format!("tcp_keepalives_{name}"), value)
+        });
         let (target, desk) = somewhere(target).await?;
         let row = desk.row(include_str!("../../sql/testdb_lend_ground.sql"), &[]).await?;
         let version: String = row.get("version");
