@@ -59,7 +59,11 @@ pub(crate) fn status(result: anyhow::Result<()>, printer: &Printer) -> ExitCode 
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
     }
-    printer.error(told(&error));
+    match error.downcast_ref() {
+        // That is how it ends.
+        Some(Unhappy::Ended) => printer.say(told(&error)),
+        _ => printer.error(told(&error)),
+    }
     ExitCode::from(code(&error))
 }
 

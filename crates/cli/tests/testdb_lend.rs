@@ -7,8 +7,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::lending::{Lending, SCHEMA, name, socket};
-use common::{Rig, until};
+use common::lending::{Lending, SCHEMA, kill_keeper, name, socket};
+use common::{Rig, does, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -28,16 +28,8 @@ fn a_shell_gets_a_database_that_goes_with_it() {
             let script = format!(
                 "eval $({substitution}); echo \"$PGDATABASE $DATABASE_URL $PGHOST $PGPORT $PGUSER\"; read line"
             );
-            let mut command = rig.command("");
-            let envs: Vec<_> =
-                command.get_envs().map(|(k, v)| (k.to_owned(), v.map(ToOwned::to_owned))).collect();
-            command = Command::new(shell);
-            for (key, value) in envs {
-                match value {
-                    Some(value) => command.env(key, value),
-                    None => command.env_remove(key),
-                };
-            }
+            let mut command = Command::new(shell);
+            inherit(&mut command, &rig.command(""));
             let child = command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
             let mut child = child.unwrap();
             let mut line = String::new();
@@ -198,10 +190,115 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         lending.gone(&name(&half_dropped));
         lending.gone(&name(&dead));
         assert!(lending.is_there(foreign));
+        let listed = rig.done("testdb list").stdout;
+        let unfinished = listed.lines().find(|line| line.starts_with(foreign)).unwrap();
+        assert!(unfinished.contains("making, of another keeper"), "{listed}");
+        assert!(!unfinished.contains(" s "), "nobody knows its age: {listed}");
         let next = lending.new_database("");
         assert!(spares.contains(&name(&next)), "a spare is handed out, and no other");
         assert_eq!(lending.items(&next), 2);
         lending.server.execute(&format!("DROP DATABASE {foreign}"));
+    }
+}
+
+/// The server goes on with what a killed keeper had it do, and nobody would know of the outcome.
+#[test]
+fn what_a_killed_keeper_began_is_given_up() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let lending = Lending::new(&rig, version);
+        lending.new_database("");
+        until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
+        let template = lending.list("template").pop_first().unwrap();
+        // A copy has to wait for whoever changes the template's comment.
+        let client = rig.connect(&lending.url("postgres"));
+        let sql = |sql: &str| rig.block_on(client.batch_execute(sql)).unwrap();
+        sql(&format!("BEGIN; COMMENT ON DATABASE {template} IS 'changed'"));
+        // Or nobody could drop it if the test fails.
+        sql("SET LOCAL idle_in_transaction_session_timeout = '1min'");
+        lending.new_database("");
+        let copies = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE%' AND wait_event_type = \
+                      'Lock'";
+        let copying: i32 =
+            until("a copy is being made", || lending.server.rows(copies).first().map(|row| row.get(0)));
+        lending.kill_keeper();
+        rig.done("testdb list");
+        let left = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {copying}");
+        let left = lending.server.number(&left);
+        sql("ROLLBACK");
+        assert_eq!(left, 0);
+        until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
+        assert!(lending.list("making").is_empty());
+    }
+}
+
+/// As from a container of the same image: its locks are on another file system, and all names are the same.
+#[test]
+fn two_keepers_of_one_id_do_not_share_a_server() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let loan = lending.new_database("");
+    elsewhere(&rig, || {
+        let refused = rig.run("testdb list");
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for said in ["another keeper of the same id", "PGRIG_HOME", "through a Unix socket since 20"] {
+            assert!(refused.stderr.contains(said), "{refused:#?}");
+        }
+    });
+    assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan)]));
+}
+
+/// Whose owners' ids mean nothing there.
+#[test]
+fn a_container_of_the_same_image_has_a_keeper_of_its_own() {
+    let unshare = ["--pid", "--fork", "--mount-proc"];
+    // Only root can.
+    if !does("unshare", &[&unshare[..], &["true"]].concat()) {
+        return;
+    }
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
+    // By a name that means the same in a container: it cannot tell whether pgrig's own server runs.
+    let server = format!("-h {} -U maker", socket(&lending.server));
+    let loan = rig.done(&format!("testdb new {server} --owner {} --format json", std::process::id()));
+    let loan = name(&serde_json::from_str(&loan.stdout).unwrap());
+    let listed = |json: &[u8]| {
+        let list: Value = serde_json::from_slice(json).unwrap_or_else(|error| panic!("{error}"));
+        let mut databases = list["databases"].as_array().unwrap().clone().into_iter();
+        databases.find(|database| name(database) == loan).expect("it is still there")
+    };
+    elsewhere(&rig, || {
+        let pgrig = rig.command(&format!("testdb list --json {server}"));
+        let mut inside = Command::new("unshare");
+        inside.args(unshare).arg(pgrig.get_program()).args(pgrig.get_args());
+        inherit(&mut inside, &pgrig);
+        // What it starts ends with it.
+        let told = inside.output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        assert_eq!(listed(&told.stdout)["own"], false);
+    });
+    let own = listed(rig.done(&format!("testdb list --json {server}")).stdout.as_bytes());
+    assert_eq!((&own["own"], &own["state"]), (&true.into(), &"lent".into()), "{own:#}");
+    rig.done(&format!("testdb drop --all {server}"));
+}
+
+/// Where the running keeper's lock and socket cannot be seen.
+fn elsewhere(rig: &Rig, act: impl FnOnce()) {
+    let (here, there) = (rig.home.path().join("testdb"), rig.home.path().join("other"));
+    std::fs::rename(&here, &there).unwrap();
+    act();
+    std::fs::remove_dir_all(&here).unwrap();
+    std::fs::rename(&there, &here).unwrap();
+}
+
+/// The environment that a command was given.
+fn inherit(command: &mut Command, from: &Command) {
+    for (key, value) in from.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
     }
 }
 
@@ -220,6 +317,8 @@ fn after_a_crash_of_the_server_templates_are_made_again() {
         let loan = lending.new_database("--unlogged");
         assert_eq!(lending.items(&loan), 2);
         let keeper = lending.keeper();
+        // That it is lent was not waited for: a crash at once would make the server forget it.
+        lending.server.execute("CHECKPOINT");
         let checkpointer: i32 =
             lending.server.row("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'").get(0);
         kill(Pid::from_raw(checkpointer), Signal::SIGKILL).unwrap();
@@ -262,6 +361,26 @@ fn only_what_is_lent_can_be_kept() {
     assert!(ran.stderr.contains("no database of pgrig's"), "{ran:#?}");
 }
 
+/// Standard error goes to logs that others read.
+#[test]
+fn keep_tells_no_password() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
+    let server = format!("-h {} -U maker", socket(&lending.server));
+    let run = |arguments: &str| {
+        let told = rig.command(arguments).env("PGPASSWORD", "hush:hush").output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        (String::from_utf8(told.stdout).unwrap(), String::from_utf8(told.stderr).unwrap())
+    };
+    let (url, _) = run(&format!("testdb new {server} --owner {} --format url", std::process::id()));
+    assert!(url.starts_with("postgresql://maker:hush%3Ahush@/pgrig_testdb_"), "{url}");
+    let name = url.split(['/', '?']).nth(3).unwrap();
+    let (_, kept) = run(&format!("testdb keep {name} {server}"));
+    assert!(kept.contains(&format!("postgresql://maker@/{name}?host=")) && !kept.contains("hush"), "{kept}");
+    run(&format!("testdb drop --all {server}"));
+}
+
 fn until_some_spare(lending: &Lending<'_>) -> BTreeSet<String> {
     until("there are spares", || Some(lending.list("spare")).filter(|spares| !spares.is_empty()))
 }
@@ -278,12 +397,42 @@ fn only_pgrig_s_own_are_dropped() {
         assert!(refused.stderr.contains("no database of pgrig's"), "{refused:#?}");
     }
     lending.server.execute("COMMENT ON DATABASE mine IS '{\"pgrig testdb\": 1}'");
+    // What could not be dropped when it could not be finished.
+    let unfinished = format!("pgrig_testdb_making_{}_00000001", keeper_id(&rig));
+    let orphan = "pgrig_testdb_making_000000000000_00000001";
+    lending.server.execute(&format!("CREATE DATABASE {orphan}"));
     rig.done("testdb drop --orphans");
+    assert!(!lending.is_there(orphan));
     assert!(lending.is_there(&name(&loan)));
+    lending.server.execute(&format!("CREATE DATABASE {unfinished}"));
     rig.done("testdb drop --all");
     let left = ["pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"].map(str::to_owned);
     assert_eq!(lending.there(), BTreeSet::from(left));
     assert_eq!(lending.server.number("SELECT count(*) FROM pg_database WHERE datname = 'mine'"), 1);
+}
+
+/// A keeper that has ended for want of work is as good as dead for others.
+#[test]
+fn orphans_of_another_home_are_dropped_and_what_is_kept_there_stays() {
+    let (rig, other) = (Rig::new(), Rig::new());
+    let lending = Lending::new(&rig, "18");
+    let server = format!("-h {} -U postgres", socket(&lending.server));
+    let new = |more: &str| {
+        let loan =
+            other.done(&format!("testdb new {server} --owner {} --format json {more}", std::process::id()));
+        name(&serde_json::from_str(&loan.stdout).unwrap())
+    };
+    let (lent, kept) = (new(""), new("--keep"));
+    rig.done("testdb drop --orphans");
+    assert!(lending.is_there(&lent), "its keeper runs");
+    kill_keeper(&other);
+    let kept = BTreeSet::from([kept]);
+    // The server may go on with a copy for a moment, whose session then still stands for the keeper.
+    until("all others are dropped", || {
+        rig.done("testdb drop --orphans");
+        (!lending.is_there(&lent) && lending.there().len() <= 1).then_some(())
+    });
+    assert_eq!(lending.there(), kept);
 }
 
 #[test]
@@ -382,12 +531,7 @@ fn a_go_between_owns_nothing() {
     for command in [new.clone(), format!("timeout 60 {new}"), format!("{new}; true")] {
         // As Python's shell=True and node's execSync do.
         let mut shell = Command::new("sh");
-        for (name, value) in rig.command("").get_envs() {
-            match value {
-                Some(value) => shell.env(name, value),
-                None => shell.env_remove(name),
-            };
-        }
+        inherit(&mut shell, &rig.command(""));
         let told = shell.args(["-c", &command]).output().unwrap();
         assert!(told.status.success(), "{told:?}");
         let ran = rig.done("testdb list --json");

@@ -82,17 +82,26 @@ impl<'a> Lending<'a> {
 
     /// The keeper's process.
     pub fn keeper(&self) -> Pid {
-        let directory = std::fs::read_dir(self.rig.home.path().join("testdb")).unwrap();
-        let socket = directory.flatten().map(|entry| entry.path().join("socket")).find(|path| path.exists());
-        let status = Http::Unix(socket.expect("a keeper listens")).get("/status");
-        Pid::from_raw(i32::try_from(status.json()["pid"].as_i64().unwrap()).unwrap())
+        keeper(self.rig)
     }
 
     pub fn kill_keeper(&self) {
-        let keeper = self.keeper();
-        kill(keeper, Signal::SIGKILL).unwrap();
-        until("the keeper is gone", || kill(keeper, None).is_err().then_some(()));
+        kill_keeper(self.rig);
     }
+}
+
+/// The only keeper of a home.
+pub fn keeper(rig: &Rig) -> Pid {
+    let directory = std::fs::read_dir(rig.home.path().join("testdb")).unwrap();
+    let socket = directory.flatten().map(|entry| entry.path().join("socket")).find(|path| path.exists());
+    let status = Http::Unix(socket.expect("a keeper listens")).get("/status");
+    Pid::from_raw(i32::try_from(status.json()["pid"].as_i64().unwrap()).unwrap())
+}
+
+pub fn kill_keeper(rig: &Rig) {
+    let keeper = keeper(rig);
+    kill(keeper, Signal::SIGKILL).unwrap();
+    until("the keeper is gone", || kill(keeper, None).is_err().then_some(()));
 }
 
 impl Drop for Lending<'_> {
@@ -137,6 +146,9 @@ impl Service {
     pub fn interrupt(mut self) {
         kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), Signal::SIGINT).unwrap();
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
+        let mut told = String::new();
+        self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
+        assert!(told.contains("interrupted: what was lent is dropped") && !told.contains("error"), "{told}");
     }
 }
 

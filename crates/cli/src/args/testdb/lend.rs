@@ -120,7 +120,7 @@ pub(crate) struct DropArgs {
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// What keepers of other machines and homes left that run no longer
+    /// What keepers of other machines, containers and homes left that run no longer; what is kept stays
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 

@@ -97,6 +97,18 @@ impl Loan {
         }
     }
 
+    /// The connection URI for others to see.
+    pub fn url_without_password(&self) -> String {
+        let parts = self.url.split_once('@');
+        match parts.and_then(|(role, rest)| Some((role, role.rfind(':')?, rest))) {
+            // The scheme's colon is not it.
+            Some((role, colon, rest)) if !role[colon..].starts_with("://") => {
+                format!("{}@{rest}", &role[..colon])
+            }
+            _ => self.url.clone(),
+        }
+    }
+
     fn variables(&self) -> Vec<(&'static str, &str)> {
         let mut variables = vec![
             ("DATABASE_URL", self.url.as_str()),
@@ -222,7 +234,7 @@ pub enum Which {
     All,
     /// Templates and their spares.
     Templates,
-    /// What keepers that are gone left, of other machines or homes too.
+    /// What keepers of other machines or homes left that run no longer, but not what is kept.
     Orphans,
 }
 
@@ -312,6 +324,14 @@ mod tests {
         let with_password = Loan { password: Some("it's".to_owned()), ..loan() };
         assert!(with_password.told(Format::Shell).ends_with(r"PGPASSWORD='it'\''s'"));
         assert_eq!(serde_json::from_str::<Loan>(&with_password.told(Format::Json)).unwrap(), with_password);
+    }
+
+    #[test]
+    fn others_see_no_password() {
+        assert_eq!(loan().url_without_password(), loan().url);
+        let url = "postgresql://a%3Ab:p%40%3A@[::1]:5432/db%40?host=%2Fa%40b%3Ac".to_owned();
+        let told = Loan { url, ..loan() }.url_without_password();
+        assert_eq!(told, "postgresql://a%3Ab@[::1]:5432/db%40?host=%2Fa%40b%3Ac");
     }
 
     #[test]

@@ -15,7 +15,10 @@ use super::api::{Dropped, ENDING, LendRequest, List, Loan, Refusal, Status, Whic
 use super::socket;
 
 /// A connection to a keeper.
-pub struct Client(SendRequest<Full<Bytes>>);
+pub struct Client {
+    sender: SendRequest<Full<Bytes>>,
+    keeper: i32,
+}
 
 /// Why a keeper did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -47,10 +50,16 @@ impl Client {
     /// If none does.
     pub async fn connect(path: &Path) -> io::Result<Self> {
         let stream = socket::connect(path).await?;
+        let keeper = stream.peer_cred()?.pid().unwrap_or_default();
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         // What goes wrong with the connection, its requests are told.
         tokio::spawn(connection);
-        Ok(Self(sender))
+        Ok(Self { sender, keeper })
+    }
+
+    /// The keeper's process; 0 if it cannot be seen from here.
+    pub fn keeper(&self) -> i32 {
+        self.keeper
     }
 
     /// Asks for a database.
@@ -134,7 +143,7 @@ impl Client {
         let request = Request::builder().method(method).uri(path).header(HOST, "localhost");
         let request = request.header(CONTENT_TYPE, "application/json").body(Full::new(body.into()));
         let request = request.map_err(|error| CallError::Answer(error.to_string()))?;
-        let response = self.0.send_request(request).await.map_err(gone)?;
+        let response = self.sender.send_request(request).await.map_err(gone)?;
         let status = response.status();
         let body = response.into_body().collect().await.map_err(gone)?.to_bytes();
         if status.is_success() {

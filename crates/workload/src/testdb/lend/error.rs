@@ -26,6 +26,29 @@ pub enum LendError {
     /// The role may not make databases.
     #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = identifier(.0))]
     NoRight(String),
+    /// Another keeper has the same id.
+    #[error(
+        "another keeper of the same id works on this server: server process {pid} is its session, {seen}. Its machine \
+         or container has the same machine-id and host name as this one: give one of them another PGRIG_HOME. If it is \
+         gone, the server notices within a minute, or at once by SELECT pg_terminate_backend({pid})"
+    )]
+    Taken {
+        /// The server's process.
+        pid: i32,
+        /// Where from and since when it is connected.
+        seen: String,
+    },
+    /// What an earlier keeper began does not end.
+    #[error(
+        "{sessions} sessions of an earlier keeper do not end, though they were told to: see SELECT * FROM \
+         pg_stat_activity WHERE application_name = '{named}', and try again when they are gone"
+    )]
+    Lingering {
+        /// How many.
+        sessions: i64,
+        /// What they are called.
+        named: String,
+    },
     /// The connection ended while databases were lent.
     #[error(
         "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
@@ -42,8 +65,8 @@ impl LendError {
         match self {
             Self::Connect(error) => error.is_usage(),
             Self::Clone(error) => error.is_usage(),
-            Self::Standby | Self::TooOld(_) | Self::NoRight(_) => true,
-            Self::ServerGone(_) | Self::Listen(_) => false,
+            Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => true,
+            Self::Lingering { .. } | Self::ServerGone(_) | Self::Listen(_) => false,
         }
     }
 }

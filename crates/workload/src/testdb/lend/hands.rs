@@ -1,8 +1,9 @@
 //! What the keeper does to the server: it makes, copies, marks and drops databases.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::super::clone::{CloneError, Strategy, clone, drop_database};
 use super::super::load::{LoadError, load};
@@ -16,14 +17,23 @@ use crate::connect::{ConnectError, Target};
 use crate::fill::session::{Session, Sessions};
 use crate::quote::{identifier, literal};
 
+/// For the session of a keeper that has just ended to end too.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// And for what it had begun to be given up.
+const LAST_WORK: Duration = Duration::from_mins(1);
+/// Between two looks whether it has.
+const EVERY: Duration = Duration::from_millis(20);
+
 /// Connections to one server, all to a database that is none of pgrig's.
 pub(super) struct Hands {
     target: Target,
     keeper: KeeperId,
-    /// For what must not wait: marks.
+    /// For what must not wait: marks. It has the lock by which there is one keeper of an id on a server.
     desk: Session,
     /// For what takes its time; opened when needed.
     idle: Mutex<Vec<Session>>,
+    /// Names of what is not finished yet.
+    making: Mutex<BTreeSet<String>>,
 }
 
 /// What the server is, to a keeper.
@@ -44,6 +54,11 @@ impl Hands {
             .clone()
             .with_application_name(&keeper.application_name())
             .with_setting("synchronous_commit", "off");
+        // Its lock must not outlive it for hours if the network goes, or the machine. Unix sockets need none.
+        let keepalives = [("idle", "30"), ("interval", "10"), ("count", "3")];
+        let target = keepalives.iter().fold(target, |target, (name, value)| {
+            target.with_setting(&format!("tcp_keepalives_{name}"), value)
+        });
         let (target, desk) = somewhere(target).await?;
         let row = desk.row(include_str!("../../sql/testdb_lend_ground.sql"), &[]).await?;
         let version: String = row.get("version");
@@ -56,9 +71,12 @@ impl Hands {
         if !row.get::<_, bool>("may_create") {
             return Err(LendError::NoRight(row.get("role")));
         }
+        claim(&desk, keeper).await?;
+        end_predecessor(&desk, keeper).await?;
         let strategies = Strategy::available(&desk).await?;
         let ground = Ground { version, epoch: row.get("epoch"), strategies };
-        Ok((Self { target, keeper: keeper.clone(), desk, idle: Mutex::default() }, ground))
+        let (keeper, idle, making) = (keeper.clone(), Mutex::default(), Mutex::default());
+        Ok((Self { target, keeper, desk, idle, making }, ground))
     }
 
     /// Whether this database is the one that it is connected to, which nobody can copy meanwhile.
@@ -120,12 +138,13 @@ impl Hands {
     /// Makes a template; whether there are unlogged tables in it. It has another name until it is whole.
     pub(super) async fn make(&self, template: &str, recipe: &Recipe, tag: Tag) -> Result<bool, Refusal> {
         let session = self.session().await.map_err(Refusal::failed)?;
-        let making = name::making(&self.keeper, fastrand::u32(..));
+        let making = self.begin();
         let made = self.make_as(&session, &making, template, recipe, tag).await;
         if made.is_err() {
             // What cannot be dropped now, the next keeper will.
             let _ = drop_database(&session, &making).await;
         }
+        self.in_hand().remove(&making);
         self.put_back(session);
         made
     }
@@ -170,7 +189,7 @@ impl Hands {
         tag: &Tag,
     ) -> Result<Duration, Failed> {
         let session = self.session().await.map_err(failed)?;
-        let making = name::making(&self.keeper, fastrand::u32(..));
+        let making = self.begin();
         let copied = match clone(&session, template, &making, strategy).await {
             Ok(took) => finish(&session, &making, name, tag).await.map(|()| took).map_err(failed),
             Err(CloneError::Missing { .. }) => Err(Failed::Missing),
@@ -179,6 +198,7 @@ impl Hands {
         if copied.is_err() {
             let _ = drop_database(&session, &making).await;
         }
+        self.in_hand().remove(&making);
         self.put_back(session);
         copied
     }
@@ -202,6 +222,22 @@ impl Hands {
         let dropped = drop_database(&session, name).await;
         self.put_back(session);
         dropped.map_err(|error| Refusal::failed(format!("cannot drop database {name}: {error}")))
+    }
+
+    /// Whether this is the name of something that will be finished, or dropped.
+    pub(super) fn is_making(&self, name: &str) -> bool {
+        self.in_hand().contains(name)
+    }
+
+    /// A name for something to be made.
+    fn begin(&self) -> String {
+        let making = name::making(&self.keeper, fastrand::u32(..));
+        self.in_hand().insert(making.clone());
+        making
+    }
+
+    fn in_hand(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn session(&self) -> Result<Session, ConnectError> {
@@ -229,6 +265,41 @@ async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
             Ok((target, session))
         }
         Err(error) => Err(error),
+    }
+}
+
+/// Takes the lock of this id, until the session ends. The lock of the keeper's place does not reach as far as the
+/// server does: another machine or container may have the same id.
+async fn claim(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+    let key = keeper.lock();
+    let began = Instant::now();
+    while !desk.row("SELECT pg_try_advisory_lock($1)", &[&key]).await?.get::<_, bool>(0) {
+        if began.elapsed() > PATIENCE {
+            let holders = desk.rows(include_str!("../../sql/testdb_lend_holder.sql"), &[&key]).await?;
+            // None if it has just gone: then it is tried again.
+            if let Some(holder) = holders.first() {
+                return Err(LendError::Taken { pid: holder.get("pid"), seen: holder.get("seen") });
+            }
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+    Ok(())
+}
+
+/// Ends what a keeper of this id before had begun. The server would go on with it, and finish it after this one has
+/// looked what is there.
+async fn end_predecessor(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+    let began = Instant::now();
+    loop {
+        let end = include_str!("../../sql/testdb_lend_end.sql");
+        let left: i64 = desk.row(end, &[&keeper.application_name()]).await?.get(0);
+        match left {
+            0 => return Ok(()),
+            left if began.elapsed() > LAST_WORK => {
+                return Err(LendError::Lingering { sessions: left, named: keeper.application_name() });
+            }
+            _ => tokio::time::sleep(EVERY).await,
+        }
     }
 }
 

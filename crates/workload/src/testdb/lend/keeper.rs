@@ -13,9 +13,9 @@ use super::error::LendError;
 use super::fingerprint::Hashes;
 use super::hands::Hands;
 use super::http::{Door, Hall};
-use super::name::KeeperId;
+use super::name::{KeeperId, Meaning, meaning};
 use super::owner::Owner;
-use super::tag::Tag;
+use super::tag::{State, Tag};
 use super::time::Time;
 use crate::connect::Target;
 
@@ -101,7 +101,7 @@ impl Keeper {
             fastrand::Rng::new(),
             now,
         );
-        let first = book.adopt(hands.find().await?, Owner::is_alive, now);
+        let first = book.adopt(hands.find().await?, Owner::may_be_alive, now);
         Ok(Self { opening: Arc::new(opening), hands: Arc::new(hands), version: ground.version, book, first })
     }
 
@@ -335,8 +335,7 @@ impl Office {
         match which {
             Which::Templates => self.ask(|ticket| Fact::DropTemplates { ticket }).await,
             Which::Orphans => {
-                let living = self.hands.living().await.map_err(Refusal::failed)?;
-                let names = self.strays(move |tag| !living(&tag.keeper)).await?;
+                let names = self.strays(|tag, lives| !lives && !is_kept(tag)).await?;
                 self.ask(|ticket| Fact::DropStrays { ticket, names }).await
             }
             Which::All => {
@@ -345,20 +344,30 @@ impl Office {
                         format!("pgrig testdb serve runs, process {}, at {serves}", std::process::id());
                     return Err(Refusal::new(409, error, "end it first"));
                 }
-                let strays = self.strays(|_| true).await?;
+                let strays = self.strays(|_, _| true).await?;
                 self.ask(|ticket| Fact::DropAll { ticket, strays }).await
             }
         }
     }
 
-    /// What other keepers made, if the condition holds for it.
-    async fn strays(&self, condition: impl Fn(&Tag) -> bool) -> Result<Vec<String>, Refusal> {
+    /// What is not in the book: what other keepers made, if the condition holds for it and whether its keeper lives, and
+    /// what nobody will finish any more.
+    async fn strays(&self, condition: impl Fn(&Tag, bool) -> bool) -> Result<Vec<String>, Refusal> {
+        // Who had anything in hand then still lives, or will not finish it.
         let found = self.hands.find().await.map_err(Refusal::failed)?;
+        let lives = self.hands.living().await.map_err(Refusal::failed)?;
         let own = &self.opening.keeper;
-        let strays = found.into_iter().filter(|found| {
-            // Without a tag it is being made by a keeper that lives, or its own next one drops it.
-            found.tag.as_ref().is_some_and(|tag| tag.keeper != *own && condition(tag))
+        let strays = found.into_iter().filter(|found| match (meaning(&found.name), &found.tag) {
+            (Some(Meaning::Making(keeper)), _) if keeper == *own => !self.hands.is_making(&found.name),
+            (Some(Meaning::Making(keeper)), _) => !lives(&keeper),
+            (_, Some(tag)) => tag.keeper != *own && condition(tag, lives(&tag.keeper)),
+            (_, None) => false,
         });
         Ok(strays.map(|found| found.name).collect())
     }
+}
+
+/// Promised to stay until it is dropped by name, also when its keeper has ended for want of work.
+fn is_kept(tag: &Tag) -> bool {
+    matches!(&tag.state, State::Lent(terms) if terms.kept)
 }

@@ -16,7 +16,7 @@ const SHORT: usize = 6;
 /// Of what tells databases of the same template apart.
 const RANDOM: usize = 8;
 
-/// Which keeper: one for each PGRIG_HOME of a machine and each server. 12 hexadecimal digits.
+/// Which keeper: one for each PGRIG_HOME of a machine or container and each server. 12 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeeperId(String);
@@ -30,6 +30,12 @@ impl KeeperId {
     /// What its sessions are called, so that others see in pg_stat_activity that it lives.
     pub(super) fn application_name(&self) -> String {
         format!("pgrig testdb {self}")
+    }
+
+    /// The key of its advisory lock: the id, and two bytes for whoever looks at `pg_locks`.
+    pub(super) fn lock(&self) -> i64 {
+        let id = i64::from_str_radix(&self.0, 16).unwrap_or_default();
+        i64::from(u16::from_be_bytes(*b"pg")) << (4 * LONG) | id
     }
 }
 
@@ -127,6 +133,13 @@ mod tests {
         ] {
             assert_eq!(meaning(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn keepers_have_locks_of_their_own() {
+        let key = |id: &str| KeeperId(id.to_owned()).lock();
+        assert_eq!(key("0123456789ab"), 0x7067_0123_4567_89ab);
+        assert_eq!(key("ffffffffffff"), 0x7067_ffff_ffff_ffff);
     }
 
     #[test]

@@ -46,16 +46,31 @@ impl Owner {
         self.machine == machine() && Stat::read(self.pid).as_ref().is_some_and(same)
     }
 
+    /// Whether it may still run, for all that can be told from here: of processes in another namespace, nothing can.
+    /// Those of an earlier start of this machine do not run.
+    pub(super) fn may_be_alive(&self) -> bool {
+        !self.is_here() || self.is_alive()
+    }
+
+    /// Whether its id counts here, or did before the machine was started anew.
+    fn is_here(&self) -> bool {
+        let space = |machine: &str| machine.split_once(' ').map(|(_, space)| space.to_owned());
+        space(&self.machine) == space(machine())
+    }
+
     /// Its command line, for people; none if it is gone.
     pub fn command(&self) -> Option<String> {
         self.is_alive().then(|| command_line(self.pid)).flatten()
     }
 
-    /// Returns once it has exited.
+    /// Returns once it has exited; never, if that cannot be told from here.
     ///
     /// # Errors
     /// If it cannot be watched: descriptors are used up, or the kernel is older than 5.3.
     pub(super) async fn exit(&self) -> io::Result<()> {
+        if !self.is_here() {
+            return std::future::pending().await;
+        }
         let Some(process) = self.open()? else { return Ok(()) };
         let watched = watch(process)?;
         watched.readable().await?.retain_ready();
@@ -180,6 +195,18 @@ mod tests {
         let elsewhere = Owner { machine: "elsewhere".to_owned(), ..own };
         assert!(!earlier.is_alive() && !elsewhere.is_alive());
         assert_eq!(elsewhere.command(), None);
+    }
+
+    #[test]
+    fn a_new_start_of_the_machine_ends_all_and_other_namespaces_cannot_be_told() {
+        let own = Owner::of(std::process::id()).unwrap();
+        assert!(own.may_be_alive());
+        let (boot, space) = own.machine.split_once(' ').unwrap();
+        let before_the_start = Owner { machine: format!("earlier {space}"), ..own.clone() };
+        let in_a_container = Owner { machine: format!("{boot} pid:[1]"), ..own.clone() };
+        let earlier = Owner { start: own.start - 1, ..own.clone() };
+        assert!(!before_the_start.may_be_alive() && !earlier.may_be_alive());
+        assert!(in_a_container.may_be_alive() && !in_a_container.is_alive());
     }
 
     #[tokio::test]

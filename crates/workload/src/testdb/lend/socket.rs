@@ -5,18 +5,23 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
+use nix::sys::stat::{Mode, umask};
 use tokio::net::{UnixListener, UnixStream};
 
 /// The longest path that fits, the final zero byte taken off.
 const MAX: usize = 107;
 
-/// Listens there. What is left of an earlier socket must be removed before.
+/// Listens there, for this user alone from the first moment on. What is left of an earlier socket must be removed
+/// before.
 ///
 /// # Errors
 /// If it cannot be made.
 pub fn listen(path: &Path) -> io::Result<UnixListener> {
     let (_directory, path) = short(path)?;
-    UnixListener::bind(path)
+    let before = umask(Mode::S_IRWXG | Mode::S_IRWXO);
+    let listener = UnixListener::bind(path);
+    umask(before);
+    listener
 }
 
 pub(super) async fn connect(path: &Path) -> io::Result<UnixStream> {
@@ -38,7 +43,18 @@ fn short(path: &Path) -> io::Result<(Option<File>, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
+
+    #[tokio::test]
+    async fn others_have_no_way_in() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("socket");
+        let _listener = listen(&path).unwrap();
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{mode:o}");
+    }
 
     #[tokio::test]
     async fn paths_of_any_length_can_be_reached() {

@@ -18,6 +18,8 @@ use crate::target::spec;
 
 /// Between two looks whether the keeper is there.
 const EVERY: Duration = Duration::from_millis(3);
+/// So many keepers in a row may go before they have done what is asked.
+const KEEPERS: u32 = 10;
 /// What `-d` says goes to the keeper by this variable: an argument, with a password in it maybe, all could read.
 pub(super) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 
@@ -47,21 +49,32 @@ impl<'a> Caller<'a> {
         Ok(Self { place, keeper, idle, printer, runtime })
     }
 
-    /// Asks the keeper; another one, if it goes meanwhile.
+    /// Asks the keeper; another one, if it goes meanwhile, but not for ever.
     pub(super) fn call<T>(
         &self,
         ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
     ) -> anyhow::Result<T> {
+        let mut gone = Gone::default();
         loop {
             let answer = self.runtime.block_on(async {
                 match Client::connect(&self.place.socket()).await {
-                    Ok(mut client) => Some(ask(&mut client).await),
+                    Ok(mut client) => Some((client.keeper(), ask(&mut client).await)),
                     Err(_) => None,
                 }
             });
             match answer {
-                Some(Err(CallError::Gone(_))) | None => self.start()?,
-                Some(answer) => return Ok(answer?),
+                None => self.start()?,
+                Some((keeper, Err(error @ CallError::Gone(_)))) => {
+                    if gone.count(keeper) >= KEEPERS {
+                        let log = self.place.log();
+                        let told =
+                            format!("{KEEPERS} keepers in a row ended; why may stand in {}", log.display());
+                        return Err(error).context(told);
+                    }
+                    // One that is ending answers until it has dropped what was lent.
+                    std::thread::sleep(EVERY);
+                }
+                Some((_, answer)) => return Ok(answer?),
             }
         }
     }
@@ -126,6 +139,23 @@ impl<'a> Caller<'a> {
     }
 }
 
+/// Keepers that went.
+#[derive(Default)]
+struct Gone {
+    last: Option<i32>,
+    keepers: u32,
+}
+
+impl Gone {
+    /// Counts one by its process; how many different ones in a row there were.
+    fn count(&mut self, keeper: i32) -> u32 {
+        if self.last.replace(keeper) != Some(keeper) {
+            self.keepers += 1;
+        }
+        self.keepers
+    }
+}
+
 /// A keeper that does not answer yet.
 struct Starting {
     child: Child,
@@ -184,4 +214,16 @@ fn server_arguments(choice: &ServerChoice) -> anyhow::Result<Vec<String>> {
         give("--set", Some(format!("{name}={value}")));
     }
     Ok(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keeper_may_take_its_time_to_end() {
+        let mut gone = Gone::default();
+        let counts = [1, 1, 1, 2, 2, 3].map(|keeper| gone.count(keeper));
+        assert_eq!(counts, [1, 1, 1, 2, 2, 3]);
+    }
 }

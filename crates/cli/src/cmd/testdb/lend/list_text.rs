@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use measure::human::bytes;
-use workload::testdb::lend::{List, Listed, ListedOwner};
+use workload::testdb::lend::{List, Listed, ListedOwner, ListedState};
 
 use crate::printer::Printer;
 use crate::table::{align_right, new_table};
@@ -37,13 +37,15 @@ pub(super) fn settings(settings: &[(String, String)]) -> String {
 
 fn row(database: &Listed, now: Timestamp) -> [String; 7] {
     let Listed { name, state, source, own, owner, created, bytes: size, expires } = database;
+    // What is not finished has no comment yet to tell it.
+    let age = if *state == ListedState::Making { String::new() } else { length(now, *created, 1) };
     let state = if *own { state.to_string() } else { format!("{state}, of another keeper") };
     [
         name.clone(),
         state,
         source.clone(),
         owner.as_ref().map_or_else(String::new, owned),
-        length(now, *created, 1),
+        age,
         size.map_or_else(String::new, bytes),
         expires.map_or_else(String::new, |expires| length(now, expires, -1)),
     ]

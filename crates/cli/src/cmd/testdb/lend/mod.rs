@@ -85,7 +85,7 @@ pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> anyhow::Result<()
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
         let loan = caller.call(&async |client| client.keep(name).await)?;
-        printer.say(format!("kept until pgrig testdb drop {name}: {}", loan.url));
+        printer.say(format!("kept until pgrig testdb drop {name}: {}", loan.url_without_password()));
     }
     Ok(())
 }

@@ -83,9 +83,11 @@ fn own_instance(home: &Home, target: &Target) -> Option<String> {
     found.map(|instance| instance.name().to_owned())
 }
 
-/// What tells machines that share a server apart.
+/// What tells machines and containers that share a server apart. Containers of one image have the same machine-id, and
+/// often the same paths.
 fn machine() -> String {
-    let read = |path| fs::read_to_string(Path::new(path)).ok().map(|text| text.trim().to_owned());
-    let id = read("/etc/machine-id").filter(|id| !id.is_empty());
-    id.or_else(|| read("/proc/sys/kernel/hostname")).unwrap_or_default()
+    let read =
+        |path| fs::read_to_string(Path::new(path)).map(|text| text.trim().to_owned()).unwrap_or_default();
+    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {} {}", read("/etc/machine-id"), read("/proc/sys/kernel/hostname"), space.display())
 }

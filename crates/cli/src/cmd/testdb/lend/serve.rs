@@ -1,7 +1,6 @@
 //! The keeper's process: in the foreground for `serve`, in the background for the other verbs.
 
-use std::fs::{self, File, Permissions, TryLockError};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -163,7 +162,6 @@ impl Public {
             }
             Address::Unix(path) => {
                 let listener = fresh_socket(path)?;
-                fs::set_permissions(path, Permissions::from_mode(0o600))?;
                 Ok((Door::Own(listener), format!("unix:{}", path.display())))
             }
         }
