@@ -154,6 +154,23 @@ fn serve_is_for_nobody_s_web_page_and_offers_over_tcp_what_it_was_told_to() {
     assert_eq!(refused.code, Some(2), "{refused:#?}");
 }
 
+#[test]
+fn serve_is_ready_only_with_what_works() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    std::fs::write(&lending.schema, "CREATE TABLE a (b int);\nCREATE TABLE a (b int);\n").unwrap();
+    let ready = rig.home.path().join("ready");
+    for (source, told) in [
+        (format!("--from {}", lending.schema.display()), "line 2"),
+        ("--template nowhere".to_owned(), "there is no database nowhere"),
+    ] {
+        let ran = rig.run(&format!("testdb serve {source} --ready-file {}", ready.display()));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:#?}");
+        assert!(ran.stderr.contains(told), "{ran:#?}");
+        assert!(!ready.exists() && lending.there().is_empty(), "{ran:#?}");
+    }
+}
+
 /// pytest and node's test runner, each with many tests at a time.
 #[test]
 fn suites_of_other_languages_run_in_parallel() {

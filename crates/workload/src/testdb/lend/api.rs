@@ -280,7 +280,7 @@ impl Refusal {
     }
 
     pub(super) fn unknown(name: &str) -> Self {
-        let error = format!("{} is no database of pgrig's", quote::identifier(name));
+        let error = format!("{} is no database of pgrig's that this role owns", quote::identifier(name));
         Self::new(404, error, "pgrig testdb list shows those that are; others are never touched")
     }
 

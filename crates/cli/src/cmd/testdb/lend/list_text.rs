@@ -7,19 +7,26 @@ use workload::testdb::lend::{List, Listed, ListedOwner, ListedState};
 use crate::printer::Printer;
 use crate::table::{align_right, new_table};
 
+const COLUMNS: [&str; 7] = ["name", "state", "source", "owner", "age", "size", "expires in"];
+/// From this one on they are lengths of something.
+const LENGTHS: usize = 4;
 /// Longer command lines are cut.
 const COMMAND: usize = 40;
 
 /// Prints the databases and what SHOW says.
 pub(super) fn print(list: &List, printer: &Printer) -> anyhow::Result<()> {
     if list.databases.is_empty() {
-        printer.result("no databases of pgrig testdb")?;
+        printer.result("no databases of pgrig testdb that this role owns")?;
     } else {
         let now = Timestamp::now();
-        let mut table = new_table(&["name", "state", "source", "owner", "age", "size", "expires in"]);
-        align_right(&mut table, 4..7);
-        for database in &list.databases {
-            table.add_row(row(database, now));
+        let rows: Vec<_> = list.databases.iter().map(|database| row(database, now)).collect();
+        // What no database has would only take room.
+        let is_shown = |column: usize| rows.iter().any(|row| !row[column].is_empty());
+        let columns: Vec<usize> = (0..COLUMNS.len()).filter(|column| is_shown(*column)).collect();
+        let mut table = new_table(&columns.iter().map(|column| COLUMNS[*column]).collect::<Vec<_>>());
+        align_right(&mut table, columns.partition_point(|column| *column < LENGTHS)..columns.len());
+        for row in &rows {
+            table.add_row(columns.iter().map(|column| &row[*column]));
         }
         for line in table.lines() {
             printer.result(line.trim())?;

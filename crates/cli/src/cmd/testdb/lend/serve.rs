@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use jiff::Timestamp;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
-use workload::testdb::lend::{CallError, Client, Door, Ended, Keeper, Offer, Opening, Rules, listen};
+use workload::testdb::lend::{
+    CallError, Client, Door, Ended, Keeper, LendRequest, Offer, Opening, Rules, listen,
+};
 use workload::testdb::source::Source;
 
 use super::call::DBNAME_VARIABLE;
@@ -230,31 +233,65 @@ impl Work {
         let socket = self.place.socket();
         let mut doors = vec![Door::Own(fresh_socket(&socket)?)];
         doors.extend(door);
-        if let Some(url) = &url {
+        if url.is_some() {
             printer.say(list_text::settings(&keeper.settings().await?));
-            self.tell_ready(url)?;
         }
-        let interrupted = Arc::new(Notify::new());
-        let noticed = Arc::clone(&interrupted);
+        let (interrupted, failed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let (noticed, ends) = (Arc::clone(&interrupted), Arc::clone(&failed));
+        let interrupt = interrupted_telling(|_| log("told to end: dropping what is lent"));
         let stop = async move {
-            interrupted_telling(|_| log("told to end: dropping what is lent")).await;
-            noticed.notify_one();
+            tokio::select! {
+                () = interrupt => noticed.notify_one(),
+                () = ends.notified() => {}
+            }
         };
-        let ended = keeper.run(doors, stop).await;
-        // Before the lock goes: the next keeper makes its own.
-        let _ = fs::remove_file(&socket);
+        let mut running = pin!(keeper.run(doors, stop));
+        let readied = tokio::select! {
+            ended = &mut running => Err(ended),
+            readied = self.make_ready(&socket, url.as_deref()) => Ok(readied),
+        };
+        let (ended, readied) = match readied {
+            Err(ended) => (ended, Ok(())),
+            Ok(readied) => {
+                if readied.is_err() {
+                    failed.notify_one();
+                }
+                (running.await, readied)
+            }
+        };
+        self.remove_files(&socket);
+        let told = tokio::time::timeout(Duration::ZERO, interrupted.notified()).await.is_ok();
+        log(match ended? {
+            Ended::Done => "ended",
+            Ended::Retired => "ended: another keeper takes over",
+        });
+        readied.map(|()| told)
+    }
+
+    /// Before the lock goes: the next keeper makes its own.
+    fn remove_files(&self, socket: &Path) {
+        let _ = fs::remove_file(socket);
         if let Some(Public { address: Address::Unix(path), .. }) = &self.public {
             let _ = fs::remove_file(path);
         }
         if let Some(file) = self.public.as_ref().and_then(|public| public.ready_file.as_ref()) {
             let _ = fs::remove_file(file);
         }
-        let told = tokio::time::timeout(Duration::ZERO, interrupted.notified()).await.is_ok();
-        log(match ended? {
-            Ended::Done => "ended",
-            Ended::Retired => "ended: another keeper takes over",
-        });
-        Ok(told)
+    }
+
+    /// What is offered is lent once, before anybody is told where: so it works, and its template is there.
+    async fn make_ready(&self, socket: &Path, url: Option<&str>) -> anyhow::Result<()> {
+        for offer in &self.offers {
+            let (from, template, unlogged) = match offer {
+                Offer::File(path, unlogged) => (Some(path.clone()), None, *unlogged),
+                Offer::Database(name) => (None, Some(name.clone()), false),
+            };
+            let mut client = Client::connect(socket).await?;
+            let loan =
+                client.lend(&LendRequest { from, template, unlogged, ..LendRequest::default() }).await?;
+            client.drop(&loan.name).await?;
+        }
+        url.map_or(Ok(()), |url| self.tell_ready(url))
     }
 
     /// On standard output, and in a file that is there at once as a whole.
