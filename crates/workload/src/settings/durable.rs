@@ -7,7 +7,7 @@ use crate::connect::ConnectError;
 use crate::fill::session::Session;
 use crate::machine;
 
-/// What people are told where [`force_out`] cannot be sure.
+/// What people are told where nobody can be sure that all is forced to disk.
 pub const SYNC_BY_HAND: &str = "fsync was off meanwhile, and the server is not known to be on this machine: run sync on its host now. \
      Until that is done, a crash of that host may corrupt EVERY database of the cluster";
 
