@@ -228,6 +228,31 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
     }
 }
 
+#[test]
+fn what_cannot_be_unlogged_is_left_out_and_told() {
+    let rig = Rig::new();
+    let (server, url) = named(&rig, NEWEST);
+    let client = rig.connect(&url);
+    rig.block_on(client.batch_execute("CREATE PUBLICATION news FOR ALL TABLES")).unwrap();
+    drop(client);
+    until("nobody uses it", || {
+        (server.number("SELECT count(*) FROM pg_stat_activity WHERE datname = 'my shop'") == 0).then_some(())
+    });
+    let told =
+        ["published by publication news", "DROP PUBLICATION \"news\"", "--no-publications", "--dump FILE"];
+    let (ran, document) = bench(&rig, &format!("{SHORT} -d {url}"), "true");
+    assert_eq!(configs(&document), set(&["normal", "template"]));
+    assert_says(
+        &ran,
+        0,
+        &[&["left out     unlogged: tables public.child, public.parent are"][..], &told].concat(),
+    );
+    let ran = rig.run(&format!("testdb bench {SHORT} --variants unlogged -d {url} -- true"));
+    assert_says(&ran, 2, &[&["unlogged cannot be tried here"][..], &told].concat());
+    assert!(!ran.stderr.contains("--keep"), "{ran:#?}");
+    assert_nothing_left(&rig, &server);
+}
+
 /// While fsync is off nothing is dropped, and once it is on again all is forced to disk before anything else.
 #[track_caller]
 fn assert_forced_out(rig: &Rig, times: usize) {

@@ -323,8 +323,9 @@ impl<'a> Bench<'a> {
         {
             missing.push(Missing { means: Means::Tmpfs, why });
         }
-        if wanted.has(Means::Unlogged) && !self.make_unlogged(observer).await? {
-            let why = "none of its tables can be unlogged".to_owned();
+        if wanted.has(Means::Unlogged)
+            && let Err(why) = self.make_unlogged(observer).await?
+        {
             missing.push(Missing { means: Means::Unlogged, why });
         }
         let choice = choose(self.request, &missing)?;
@@ -373,14 +374,17 @@ impl<'a> Bench<'a> {
         Ok(Ok(()))
     }
 
-    /// Whether any table is unlogged then.
-    async fn make_unlogged(&mut self, observer: &mut dyn BenchObserver) -> Result<bool, BenchError> {
+    /// Makes unlogged templates; why not, if they cannot be.
+    async fn make_unlogged(
+        &mut self,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<Result<(), String>, BenchError> {
         observer.stage("making an unlogged template");
-        let tables = self.lab.make_unlogged_template().await?;
-        if let Some(lab) = &mut self.volatile {
-            lab.make_unlogged_template().await?;
+        let made = self.lab.make_unlogged_template().await?;
+        match &mut self.volatile {
+            Some(lab) if made.is_ok() => lab.make_unlogged_template().await,
+            _ => Ok(made),
         }
-        Ok(tables > 0)
     }
 
     /// Makes the database, measures, and drops it.
