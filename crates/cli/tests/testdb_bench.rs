@@ -401,6 +401,42 @@ fn a_role_that_may_not_is_told_what_it_needs() {
     assert_nothing_left(&rig, &server);
 }
 
+#[test]
+fn all_grants_that_dangerous_settings_need_are_told_at_once_and_suffice() {
+    let rig = Rig::new();
+    let (server, url) = named(&rig, NEWEST);
+    server.execute("CREATE ROLE \"a dev\" LOGIN CREATEDB");
+    let url = url.replace("postgres@", "a%20dev@");
+    let schema = schema(&rig);
+    let suite = seeing(&rig);
+    let arguments = format!(
+        "testdb bench {SHORT} --allow-dangerous-settings -d {url} --schema-file {}",
+        schema.display()
+    );
+    let ran = rig.run(&format!("{arguments} --variants dangerous -- {suite}"));
+    let grants = [
+        "GRANT ALTER SYSTEM ON PARAMETER fsync, full_page_writes TO \"a dev\";",
+        "GRANT EXECUTE ON FUNCTION pg_reload_conf() TO \"a dev\";",
+        "GRANT pg_read_all_settings TO \"a dev\";",
+    ];
+    assert_says(
+        &ran,
+        2,
+        &[&["dangerous cannot be tried here", "in database \"my shop\""][..], &grants].concat(),
+    );
+    assert!(!ran.stderr.contains("DANGEROUS"), "{ran:#?}");
+    // By default it is left out; what would be dangerous about it is not told then.
+    let ran = rig.done(&format!("{arguments} -- true"));
+    assert_says(&ran, 0, &[&["left out     dangerous, unlogged+dangerous: role"][..], &grants].concat());
+    assert!(!ran.stderr.contains("DANGEROUS"), "{ran:#?}");
+    let client = rig.connect(&url.replace("a%20dev@", "postgres@"));
+    rig.block_on(client.batch_execute(&grants.concat())).unwrap();
+    let ran = rig.done(&format!("{arguments} --variants dangerous -- {suite}"));
+    assert_says(&ran, 0, &["DANGEROUS"]);
+    assert_eq!(seen(&rig), set(&["on on on 0 f 50 t", "off off off 0 f 50 t"]));
+    assert_nothing_left(&rig, &server);
+}
+
 /// A bench in the middle of a command that does not end; the command's process.
 fn in_the_middle(rig: &Rig, arguments: &str) -> (Running, Pid) {
     let suite = suite(

@@ -10,8 +10,8 @@ use workload::fill::DataDirectory;
 use workload::settings::SYNC_BY_HAND;
 use workload::surroundings::Surroundings;
 use workload::testdb::bench::{
-    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Content, Done, Failure, Output, Site,
-    Work,
+    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure, Means,
+    Output, Site, Work,
 };
 use workload::testdb::source::Source;
 use workload::tps::Plan;
@@ -68,7 +68,8 @@ async fn measure(
         },
     };
     let missing = bench::check(&site, &request).await?;
-    if !is_own && request.allow_dangerous {
+    let choice = Choice::new(request.variants.as_deref(), &missing);
+    if !is_own && choice.is_ok_and(|choice| choice.has(Means::Dangerous)) {
         printer.danger(
             "DANGEROUS, until this has ended: fsync and full_page_writes are off at times; a crash of the machine may \
              corrupt EVERY database of that cluster beyond repair",

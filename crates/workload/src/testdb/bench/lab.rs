@@ -107,7 +107,9 @@ impl<'a> Lab<'a> {
 
     /// Makes dangerous variants possible.
     pub(super) async fn allow_danger(&mut self, place: Place, journals: &Path) -> Result<(), BenchError> {
-        self.changer = Some(Changer::begin(&self.databases.target(), place, journals, &dangerous()).await?);
+        let Databases { outside, anchor, .. } = &self.databases;
+        let changer = Changer::begin_waiting_in(anchor, outside, place, journals, &dangerous()).await?;
+        self.changer = Some(changer);
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::error::{Publication, UnlogError};
+use super::error::UnlogError;
 use super::foreign_keys::{self, Edge};
 use super::look::{Catalogs, Key, Relation};
 use super::plan::{ForeignKey, Left, Step, UnlogPlan, Why};
