@@ -209,7 +209,8 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
             &[
                 "dangerous, unlogged+dangerous: ",
                 "--allow-dangerous-settings",
-                "tmpfs: the server is not pgrig's own",
+                "no -d, -h, -p, -U",
+                "tmpfs: a server that is named",
             ],
         );
         let all = "--variants unlogged+dangerous+template,dangerous --allow-dangerous-settings";
@@ -323,6 +324,25 @@ fn other_variables_that_name_a_server_are_taken_away() {
 }
 
 #[test]
+fn a_server_that_the_environment_names_is_told_by_its_variables() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let socket = rig.data().parent().unwrap().join("socket");
+    for way in ["tmpfs", "dangerous"] {
+        let mut command = rig.command(&format!("testdb bench {SHORT} --variants {way} -- true"));
+        command
+            .env("PGHOST", &socket)
+            .env("PGPORT", "5432")
+            .env("PGUSER", "postgres")
+            .env("PGDATABASE", "postgres");
+        let ran = Ran::from(command.output().unwrap());
+        assert_says(&ran, 2, &["(unset PGHOST PGPORT PGUSER PGDATABASE, or give --instance NAME)"]);
+        assert!(!ran.stderr.contains("no -d"), "{ran:#?}");
+    }
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
 fn a_way_in_which_the_command_fails_is_out() {
     let rig = Rig::new();
     let schema = schema(&rig);
@@ -378,7 +398,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
     let server = rig.server("");
     for (arguments, told) in [
         (format!("--variants dangerous -d {}", server.url), "--allow-dangerous-settings"),
-        (format!("--variants tmpfs -d {}", server.url), "not pgrig's own"),
+        (format!("--variants tmpfs -d {}", server.url), "Use pgrig's own server (no -d"),
         ("--variants unlogged --instance default".to_owned(), "the suite makes its own tables"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments} -- true"));

@@ -54,22 +54,23 @@ async fn measure(
     let log = file.path().with_extension("log");
     let request = request(arguments, source, chosen, &log)?;
     let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
-    let is_own = chosen.ground().is_own;
+    let own = if chosen.ground().is_own { Ok(()) } else { Err(arguments.how_to_have_own()) };
     let journals = journals(home);
     let site = Site {
         target: &chosen.target,
         place: chosen.place(),
         journals: &journals,
-        is_own,
-        tmpfs: if is_own {
-            Ok(&memory)
-        } else {
-            Err("the server is not pgrig's own, so its data stay where they are".to_owned())
+        tmpfs: match &own {
+            Ok(()) => Ok(&memory),
+            Err(how) => Err(format!(
+                "a server that is named keeps its data where they are. Use pgrig's own server ({how})"
+            )),
         },
+        own,
     };
     let missing = bench::check(&site, &request).await?;
     let choice = Choice::new(request.variants.as_deref(), &missing);
-    if !is_own && choice.is_ok_and(|choice| choice.has(Means::Dangerous)) {
+    if site.own.is_err() && choice.is_ok_and(|choice| choice.has(Means::Dangerous)) {
         printer.danger(
             "DANGEROUS, until this has ended: fsync and full_page_writes are off at times; a crash of the machine may \
              corrupt EVERY database of that cluster beyond repair",

@@ -53,8 +53,8 @@ pub struct Site<'a> {
     pub place: Place,
     /// Where journals are.
     pub journals: &'a Path,
-    /// Whether the server is pgrig's own.
-    pub is_own: bool,
+    /// Whether the server is pgrig's own; if not, how to have that instead.
+    pub own: Result<(), String>,
     /// Who starts a server in memory; none: why there cannot be one.
     pub tmpfs: Result<&'a dyn Tmpfs, String>,
 }
@@ -188,11 +188,13 @@ pub async fn check(site: &Site<'_>, request: &BenchRequest) -> Result<Vec<Missin
     if let Err(why) = &site.tmpfs {
         lacks(Means::Tmpfs, why.clone());
     }
-    if !site.is_own && !request.allow_dangerous {
-        let why = "fsync and full_page_writes would be off on a server that is not pgrig's own: meanwhile a crash of the \
-                   machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server (no -d, -h, \
-                   -p, -U), or accept that with --allow-dangerous-settings";
-        lacks(Means::Dangerous, why.to_owned());
+    if let (Err(how), false) = (&site.own, request.allow_dangerous) {
+        let why = format!(
+            "fsync and full_page_writes would be off on a server that may be somebody else's: meanwhile a crash of the \
+             machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server ({how}), or accept \
+             that with --allow-dangerous-settings"
+        );
+        lacks(Means::Dangerous, why);
     } else if let Err(error) = dangerous().look(site.target).await {
         lacks(Means::Dangerous, error.to_string());
     }
