@@ -538,6 +538,33 @@ fn an_interrupted_bench_leaves_nothing_in_memory() {
 }
 
 #[test]
+fn a_second_bench_is_told_of_the_first() {
+    let rig = Rig::new();
+    let (pgrig, command) = in_the_middle(&rig, &format!("{SHORT} --variants dangerous+tmpfs"));
+    let pid = pgrig.pid();
+    let ran = rig.run(&format!("testdb bench {SHORT} -- true"));
+    assert_eq!(
+        (ran.code, ran.stderr),
+        (
+            Some(2),
+            format!(
+                "error: another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER\n"
+            )
+        )
+    );
+    // There is one server in memory.
+    let ran = rig.run(&format!("testdb bench {SHORT} --instance default --variants tmpfs -- true"));
+    assert_says(&ran, 2, &[&format!("another bench, pgrig process {pid}, has its server in memory")]);
+    assert!(!ran.stderr.contains("left"), "{ran:#?}");
+    pgrig.signal(Signal::SIGINT);
+    assert_says(&pgrig.end(), 130, &["interrupted"]);
+    until("the command is gone", || is_gone(command));
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+    rig.done("server destroy --instance testdb-bench");
+}
+
+#[test]
 fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
     for version in [NEWEST, OLDEST] {
         let rig = Rig::new();

@@ -21,6 +21,7 @@ use super::bench_results::Results;
 use super::bench_text;
 use crate::args::BenchArgs;
 use crate::cmd::fill::on_server;
+use crate::exit::Usage;
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::recovery::journals;
@@ -36,8 +37,21 @@ pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> anyhow::Result<()
     let source = arguments.script().map(Source::file).transpose().map_err(BenchError::from)?;
     Memory::clear(&Home::locate()?, printer);
     // Starting and stopping the server in memory blocks one thread.
-    on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        Box::pin(measure(arguments, source, home, chosen, printer)).await
+    let measured =
+        on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+            Box::pin(measure(arguments, source, home, chosen, printer)).await
+        });
+    measured.map_err(|error| match error.downcast_ref() {
+        // Nobody else has that instance.
+        Some(pgserver::Error::InUse { instance, pid })
+            if instance == BenchArgs::INSTANCE && arguments.server.embedded.instance.is_none() =>
+        {
+            let told = format!(
+                "another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER"
+            );
+            Usage(told).into()
+        }
+        _ => error,
     })
 }
 
