@@ -374,8 +374,17 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
     assert_says(&ran, 1, &["all is broken", "exit status: 7", "nothing to compare with"]);
     fs::write(&schema, "CREATE TABLE a (id int); CREATE TABEL b (id int);").unwrap();
     let ran = rig.run(&format!("testdb bench --instance default --schema-file {} -- true", schema.display()));
-    assert_says(&ran, 1, &["TABEL", "42601"]);
+    assert_says(&ran, 2, &[&format!("error: {}: line 1: ", schema.display()), "TABEL", "42601"]);
+    // What is made by the first load is there when the script is loaded again.
     let server = rig.server("");
+    fs::write(&schema, "CREATE ROLE appx; CREATE TABLE a (i int); GRANT SELECT ON a TO appx;").unwrap();
+    let ran = rig.run(&format!(
+        "testdb bench --instance default --variants template --schema-file {} -- true",
+        schema.display()
+    ));
+    assert_says(&ran, 2, &["appx", "outlive the database", "make them once beforehand", "DO block"]);
+    assert!(!ran.stderr.contains("empty database"), "{ran:#?}");
+    server.execute("DROP ROLE appx");
     assert_nothing_left(&rig, &server);
 }
 

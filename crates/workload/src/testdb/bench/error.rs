@@ -70,8 +70,13 @@ pub enum BenchError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// It cannot be loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
+    #[error("{script}: {error}")]
+    Load {
+        /// Its file.
+        script: String,
+        /// Why not.
+        error: LoadError,
+    },
     /// A copy's tables cannot be made unlogged.
     #[error(transparent)]
     Unlog(#[from] UnlogError),
@@ -110,7 +115,8 @@ impl BenchError {
             Self::Missing { .. } | Self::ReadOnce => true,
             Self::Clone(error) => error.is_usage(),
             Self::Source(error) => error.is_usage(),
-            Self::Load(error) => error.is_usage(),
+            // As of `testdb new`: a statement that fails is the script's.
+            Self::Load { error, .. } => error.is_usage() || matches!(error, LoadError::Statement { .. }),
             Self::Unlog(error) => error.is_usage(),
             Self::Settings(error) => error.is_usage(),
             Self::Tps(error) => error.is_usage(),

@@ -148,7 +148,7 @@ impl<'a> Lab<'a> {
                 return Ok(Err(format!("{why}, or measure with a dump of it: {DUMP_OF_IT}")));
             }
             // Logged it was loaded before.
-            Err(BenchError::Load(error @ (LoadError::Statement { .. } | LoadError::Dump(_)))) => {
+            Err(error @ BenchError::Load { error: LoadError::Statement { .. } | LoadError::Dump(_), .. }) => {
                 return Ok(Err(format!("with unlogged tables the script cannot be loaded: {error}")));
             }
             Err(error) => return Err(error),
@@ -254,8 +254,13 @@ impl<'a> Lab<'a> {
         // What pg_dump's scripts are meant for.
         clone(&self.databases.lead, "template0", name, Strategy::Default).await?;
         self.relax(name, is_dangerous).await?;
-        load(&self.databases.at(name), source, is_unlogged).await?;
-        Ok(())
+        match load(&self.databases.at(name), source, is_unlogged).await {
+            Ok(_) => Ok(()),
+            // These say what they are about.
+            Err(LoadError::Source(error)) => Err(error.into()),
+            Err(LoadError::Connect(error)) => Err(error.into()),
+            Err(error) => Err(BenchError::Load { script: source.to_string(), error }),
+        }
     }
 
     /// synchronous_commit is a matter of sessions, so it is turned off for those of this database only.
