@@ -63,11 +63,11 @@ impl Changer {
     ) -> Result<Self, SettingsError> {
         let mut record = Record::new(place, None);
         let target = named_session(target, &record);
-        let server = Server { waiting: target.clone().with_database(database), target };
+        let server = Server { waiting: target.clone().with_database(database), acting: target };
         let session = Sessions::new(&server.waiting).open().await?;
         refuse_others(&session).await?;
         record.system_identifier = system_identifier(&session).await?;
-        let found = to_change.look(&server.target).await?;
+        let found = to_change.look(&server.acting).await?;
         let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
         record.settings = reloaded.map(|setting| setting.before).collect();
         record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
@@ -181,7 +181,7 @@ impl Changer {
 /// One server, in sessions that bear the record's name.
 struct Server {
     /// The database in which the role has its rights: EXECUTE on a function is each database's own.
-    target: Target,
+    acting: Target,
     /// Where sessions stay. The same, unless that one must not be in use.
     waiting: Target,
 }
@@ -206,7 +206,7 @@ pub struct PutBack {
 /// If something cannot be put back; the journal then stays.
 pub async fn put_back(target: &Target, journal: Journal) -> Result<PutBack, SettingsError> {
     let target = named_session(target, &journal.record);
-    put_back_on(&Server { waiting: target.clone(), target }, journal).await
+    put_back_on(&Server { waiting: target.clone(), acting: target }, journal).await
 }
 
 async fn put_back_on(server: &Server, journal: Journal) -> Result<PutBack, SettingsError> {
@@ -311,11 +311,11 @@ async fn reload(session: &Session, server: &Server) -> Result<Session, SettingsE
 /// In the database where the role may.
 async fn ask_to_reload(session: &Session, server: &Server) -> Result<(), ConnectError> {
     let query = "SELECT pg_reload_conf()";
-    if server.waiting.dbname() == server.target.dbname() {
+    if server.waiting.dbname() == server.acting.dbname() {
         session.row(query, &[]).await?;
         return Ok(());
     }
-    let there = Session { connection: server.target.connect().await? };
+    let there = Session { connection: server.acting.connect().await? };
     let asked = there.row(query, &[]).await;
     there.close().await;
     asked.map(|_| ())
