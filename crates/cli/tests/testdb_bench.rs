@@ -399,6 +399,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
         ("--tps nowhere.sql", "nowhere.sql"),
         ("--tps tpcb-like -- true", "cannot be used with"),
         ("-c 2 -- true", "cannot be used with"),
+        ("--trials 0 -- true", "give a number from 1 on"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments}"));
         assert_says(&ran, 2, &[told]);
@@ -523,7 +524,10 @@ fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
         );
         pgrig.signal(signal);
         let ran = pgrig.end();
-        assert_says(&ran, 130, &["interrupted", "putting settings back, dropping databases"]);
+        assert_says(&ran, 130, &["interrupted: ", "putting settings back, dropping databases"]);
+        let has_table = !ran.stdout.is_empty();
+        assert_eq!(ran.stderr.contains("is above"), has_table, "{ran:#?}");
+        assert_eq!(ran.stderr.contains("nothing that counts was measured"), !has_table, "{ran:#?}");
         until("the command is gone", || is_gone(command));
         let document = read(&file);
         assert_eq!(document["status"], "interrupted");
@@ -628,7 +632,8 @@ fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
         let rig = Rig::new();
         let (server, url) = named(&rig, version);
         let before = databases(&server);
-        assert_says(&ended_at_the_beginning(&rig, &server, &url, signal), 130, &["interrupted"]);
+        let ran = ended_at_the_beginning(&rig, &server, &url, signal);
+        assert_says(&ran, 130, &["interrupted: nothing that counts was measured"]);
         assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
     }
@@ -717,6 +722,22 @@ fn a_script_of_transactions_gives_the_articles_table() {
     }
     let server = rig.server("");
     assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let ran = rig.run(&format!(
+        "testdb bench --instance default {SHORT} --variants normal --schema-file {} --tps tpcb-like -c 1 -T 1",
+        schema.display()
+    ));
+    assert_says(
+        &ran,
+        2,
+        &[&format!("{} holds no tables of pgbench's", schema.display()), "--dump FILE", "pg_dump"],
+    );
+    assert!(!ran.stderr.contains("pgrig_testdb_bench_"), "{ran:#?}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ pub(crate) struct BenchArgs {
     pub(crate) variants: Vec<Variant>,
 
     /// Rounds that count, each with one trial of each way; with fewer than 6 nothing is proved
-    #[arg(long, value_name = "N", default_value = "6")]
+    #[arg(long, value_name = "N", default_value = "6", value_parser = at_least_one)]
     pub(crate) trials: NonZeroUsize,
 
     /// Leave out the first round, which does not count
@@ -108,6 +108,10 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a number from 1 on".to_owned())
 }
 
 impl BenchArgs {

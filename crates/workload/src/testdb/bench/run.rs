@@ -222,7 +222,8 @@ pub async fn run(
     let (stop, stopped) = watch::channel(false);
     let work = async {
         let lab = Lab::begin(site.target, &request.content, &stopped).await?;
-        let mut bench = Bench { site, request, lab, volatile: None, stopped, failed: Vec::new() };
+        let mut bench =
+            Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
         let result = bench.work(missing, observer).await;
         observer.putting_back();
         Box::pin(bench.finish(result, observer)).await
@@ -249,6 +250,8 @@ struct Bench<'a> {
     volatile: Option<Lab<'a>>,
     stopped: Stopped,
     failed: Vec<Variant>,
+    /// Whether a trial that counts has come to its end.
+    has_judged: bool,
 }
 
 /// What came of a trial.
@@ -280,6 +283,7 @@ impl<'a> Bench<'a> {
             match self.trial(number, cell).await {
                 Ok(Came::Done(figures, active, outcome)) => {
                     let is_judged = round > 0 || !self.request.warm_up;
+                    self.has_judged |= is_judged;
                     observer.done(&Done { cell, number, is_judged, figures, active, outcome });
                 }
                 Ok(Came::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
@@ -471,7 +475,10 @@ impl<'a> Bench<'a> {
         let clients = cell.clients.unwrap_or(base.clients);
         let request = Request { clients, jobs: base.jobs.min(clients), ..base.clone() };
         let connection = target.connect().await?;
-        let plan = Plan::new(&connection, request).await?;
+        let plan = match Plan::new(&connection, request).await {
+            Err(error @ (TpsError::NoTables { .. } | TpsError::Empty)) => return Err(self.no_tables(error)),
+            plan => plan?,
+        };
         plan.prepare(&connection).await?;
         connection.close().await;
         let mut stopped = self.stopped.clone();
@@ -482,6 +489,18 @@ impl<'a> Bench<'a> {
         match Box::pin(tps::run(target, &plan, &Unwatched, interrupt)).await {
             Err(TpsError::Interrupted) => Err(BenchError::Interrupted),
             outcome => Ok(outcome?),
+        }
+    }
+
+    /// Names what people know: the trial's database is gone in a moment.
+    fn no_tables(&self, error: TpsError) -> BenchError {
+        match (&self.request.content, error) {
+            (Content::Database(name), TpsError::NoTables { .. }) => {
+                TpsError::NoTables { database: name.clone() }.into()
+            }
+            (Content::Database(_), error) => error.into(),
+            (Content::Script(source), _) => BenchError::NoTables { content: source.to_string() },
+            (Content::Empty, _) => BenchError::NoTables { content: "an empty database".to_owned() },
         }
     }
 
@@ -508,6 +527,10 @@ impl<'a> Bench<'a> {
         result: Result<(), BenchError>,
         observer: &mut dyn BenchObserver,
     ) -> Result<(), BenchError> {
+        let result = match result {
+            Err(BenchError::Interrupted) if !self.has_judged => Err(BenchError::InterruptedEarly),
+            result => result,
+        };
         let record = self.lab.record().map(Box::new);
         match self.lab.finish().await {
             Ok(wants_sync) => {
