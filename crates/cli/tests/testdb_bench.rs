@@ -209,7 +209,8 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
             &[
                 "dangerous, unlogged+dangerous: ",
                 "--allow-dangerous-settings",
-                "tmpfs: the server is not pgrig's own",
+                "no -d, -h, -p, -U",
+                "tmpfs: a server that is named",
             ],
         );
         let all = "--variants unlogged+dangerous+template,dangerous --allow-dangerous-settings";
@@ -226,6 +227,31 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
         assert!(rig.block_on(client.query_one(query, &[])).unwrap().get::<_, bool>(0));
         assert_nothing_left(&rig, &server);
     }
+}
+
+#[test]
+fn what_cannot_be_unlogged_is_left_out_and_told() {
+    let rig = Rig::new();
+    let (server, url) = named(&rig, NEWEST);
+    let client = rig.connect(&url);
+    rig.block_on(client.batch_execute("CREATE PUBLICATION news FOR ALL TABLES")).unwrap();
+    drop(client);
+    until("nobody uses it", || {
+        (server.number("SELECT count(*) FROM pg_stat_activity WHERE datname = 'my shop'") == 0).then_some(())
+    });
+    let told =
+        ["published by publication news", "DROP PUBLICATION \"news\"", "--no-publications", "--dump FILE"];
+    let (ran, document) = bench(&rig, &format!("{SHORT} -d {url}"), "true");
+    assert_eq!(configs(&document), set(&["normal", "template"]));
+    assert_says(
+        &ran,
+        0,
+        &[&["left out     unlogged: tables public.child, public.parent are"][..], &told].concat(),
+    );
+    let ran = rig.run(&format!("testdb bench {SHORT} --variants unlogged -d {url} -- true"));
+    assert_says(&ran, 2, &[&["unlogged cannot be tried here"][..], &told].concat());
+    assert!(!ran.stderr.contains("--keep"), "{ran:#?}");
+    assert_nothing_left(&rig, &server);
 }
 
 /// While fsync is off nothing is dropped, and once it is on again all is forced to disk before anything else.
@@ -298,6 +324,25 @@ fn other_variables_that_name_a_server_are_taken_away() {
 }
 
 #[test]
+fn a_server_that_the_environment_names_is_told_by_its_variables() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let socket = rig.data().parent().unwrap().join("socket");
+    for way in ["tmpfs", "dangerous"] {
+        let mut command = rig.command(&format!("testdb bench {SHORT} --variants {way} -- true"));
+        command
+            .env("PGHOST", &socket)
+            .env("PGPORT", "5432")
+            .env("PGUSER", "postgres")
+            .env("PGDATABASE", "postgres");
+        let ran = Ran::from(command.output().unwrap());
+        assert_says(&ran, 2, &["(unset PGHOST PGPORT PGUSER PGDATABASE, or give --instance NAME)"]);
+        assert!(!ran.stderr.contains("no -d"), "{ran:#?}");
+    }
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
 fn a_way_in_which_the_command_fails_is_out() {
     let rig = Rig::new();
     let schema = schema(&rig);
@@ -329,8 +374,17 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
     assert_says(&ran, 1, &["all is broken", "exit status: 7", "nothing to compare with"]);
     fs::write(&schema, "CREATE TABLE a (id int); CREATE TABEL b (id int);").unwrap();
     let ran = rig.run(&format!("testdb bench --instance default --schema-file {} -- true", schema.display()));
-    assert_says(&ran, 1, &["TABEL", "42601"]);
+    assert_says(&ran, 2, &[&format!("error: {}: line 1: ", schema.display()), "TABEL", "42601"]);
+    // What is made by the first load is there when the script is loaded again.
     let server = rig.server("");
+    fs::write(&schema, "CREATE ROLE appx; CREATE TABLE a (i int); GRANT SELECT ON a TO appx;").unwrap();
+    let ran = rig.run(&format!(
+        "testdb bench --instance default --variants template --schema-file {} -- true",
+        schema.display()
+    ));
+    assert_says(&ran, 2, &["appx", "outlive the database", "make them once beforehand", "DO block"]);
+    assert!(!ran.stderr.contains("empty database"), "{ran:#?}");
+    server.execute("DROP ROLE appx");
     assert_nothing_left(&rig, &server);
 }
 
@@ -345,6 +399,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
         ("--tps nowhere.sql", "nowhere.sql"),
         ("--tps tpcb-like -- true", "cannot be used with"),
         ("-c 2 -- true", "cannot be used with"),
+        ("--trials 0 -- true", "give a number from 1 on"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments}"));
         assert_says(&ran, 2, &[told]);
@@ -353,7 +408,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
     let server = rig.server("");
     for (arguments, told) in [
         (format!("--variants dangerous -d {}", server.url), "--allow-dangerous-settings"),
-        (format!("--variants tmpfs -d {}", server.url), "not pgrig's own"),
+        (format!("--variants tmpfs -d {}", server.url), "Use pgrig's own server (no -d"),
         ("--variants unlogged --instance default".to_owned(), "the suite makes its own tables"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments} -- true"));
@@ -373,6 +428,42 @@ fn a_role_that_may_not_is_told_what_it_needs() {
     server.execute("ALTER ROLE plain CREATEDB");
     let ran = rig.run(&format!("testdb bench {SHORT} --variants template -d {url} -- true"));
     assert_says(&ran, 2, &["role plain may not copy database postgres", "IS_TEMPLATE"]);
+    assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn all_grants_that_dangerous_settings_need_are_told_at_once_and_suffice() {
+    let rig = Rig::new();
+    let (server, url) = named(&rig, NEWEST);
+    server.execute("CREATE ROLE \"a dev\" LOGIN CREATEDB");
+    let url = url.replace("postgres@", "a%20dev@");
+    let schema = schema(&rig);
+    let suite = seeing(&rig);
+    let arguments = format!(
+        "testdb bench {SHORT} --allow-dangerous-settings -d {url} --schema-file {}",
+        schema.display()
+    );
+    let ran = rig.run(&format!("{arguments} --variants dangerous -- {suite}"));
+    let grants = [
+        "GRANT ALTER SYSTEM ON PARAMETER fsync, full_page_writes TO \"a dev\";",
+        "GRANT EXECUTE ON FUNCTION pg_reload_conf() TO \"a dev\";",
+        "GRANT pg_read_all_settings TO \"a dev\";",
+    ];
+    assert_says(
+        &ran,
+        2,
+        &[&["dangerous cannot be tried here", "in database \"my shop\""][..], &grants].concat(),
+    );
+    assert!(!ran.stderr.contains("DANGEROUS"), "{ran:#?}");
+    // By default it is left out; what would be dangerous about it is not told then.
+    let ran = rig.done(&format!("{arguments} -- true"));
+    assert_says(&ran, 0, &[&["left out     dangerous, unlogged+dangerous: role"][..], &grants].concat());
+    assert!(!ran.stderr.contains("DANGEROUS"), "{ran:#?}");
+    let client = rig.connect(&url.replace("a%20dev@", "postgres@"));
+    rig.block_on(client.batch_execute(&grants.concat())).unwrap();
+    let ran = rig.done(&format!("{arguments} --variants dangerous -- {suite}"));
+    assert_says(&ran, 0, &["DANGEROUS"]);
+    assert_eq!(seen(&rig), set(&["on on on 0 f 50 t", "off off off 0 f 50 t"]));
     assert_nothing_left(&rig, &server);
 }
 
@@ -433,7 +524,10 @@ fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
         );
         pgrig.signal(signal);
         let ran = pgrig.end();
-        assert_says(&ran, 130, &["interrupted", "putting settings back, dropping databases"]);
+        assert_says(&ran, 130, &["interrupted: ", "putting settings back, dropping databases"]);
+        let has_table = !ran.stdout.is_empty();
+        assert_eq!(ran.stderr.contains("is above"), has_table, "{ran:#?}");
+        assert_eq!(ran.stderr.contains("nothing that counts was measured"), !has_table, "{ran:#?}");
         until("the command is gone", || is_gone(command));
         let document = read(&file);
         assert_eq!(document["status"], "interrupted");
@@ -454,6 +548,33 @@ fn an_interrupted_bench_leaves_nothing_in_memory() {
     until("the command is gone", || is_gone(command));
     let server = rig.server("");
     assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn a_second_bench_is_told_of_the_first() {
+    let rig = Rig::new();
+    let (pgrig, command) = in_the_middle(&rig, &format!("{SHORT} --variants dangerous+tmpfs"));
+    let pid = pgrig.pid();
+    let ran = rig.run(&format!("testdb bench {SHORT} -- true"));
+    assert_eq!(
+        (ran.code, ran.stderr),
+        (
+            Some(2),
+            format!(
+                "error: another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER\n"
+            )
+        )
+    );
+    // There is one server in memory.
+    let ran = rig.run(&format!("testdb bench {SHORT} --instance default --variants tmpfs -- true"));
+    assert_says(&ran, 2, &[&format!("another bench, pgrig process {pid}, has its server in memory")]);
+    assert!(!ran.stderr.contains("left"), "{ran:#?}");
+    pgrig.signal(Signal::SIGINT);
+    assert_says(&pgrig.end(), 130, &["interrupted"]);
+    until("the command is gone", || is_gone(command));
+    let server = rig.server("");
+    assert_nothing_left(&rig, &server);
+    rig.done("server destroy --instance testdb-bench");
 }
 
 #[test]
@@ -511,7 +632,8 @@ fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
         let rig = Rig::new();
         let (server, url) = named(&rig, version);
         let before = databases(&server);
-        assert_says(&ended_at_the_beginning(&rig, &server, &url, signal), 130, &["interrupted"]);
+        let ran = ended_at_the_beginning(&rig, &server, &url, signal);
+        assert_says(&ran, 130, &["interrupted: nothing that counts was measured"]);
         assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
     }
@@ -600,6 +722,22 @@ fn a_script_of_transactions_gives_the_articles_table() {
     }
     let server = rig.server("");
     assert_nothing_left(&rig, &server);
+}
+
+#[test]
+fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
+    let rig = Rig::new();
+    let schema = schema(&rig);
+    let ran = rig.run(&format!(
+        "testdb bench --instance default {SHORT} --variants normal --schema-file {} --tps tpcb-like -c 1 -T 1",
+        schema.display()
+    ));
+    assert_says(
+        &ran,
+        2,
+        &[&format!("{} holds no tables of pgbench's", schema.display()), "--dump FILE", "pg_dump"],
+    );
+    assert!(!ran.stderr.contains("pgrig_testdb_bench_"), "{ran:#?}");
 }
 
 #[test]

@@ -243,11 +243,42 @@ fn published_tables_are_refused() {
             for options in ["", " WITH (publish_via_partition_root = true)"] {
                 database.sql(&format!("CREATE PUBLICATION news FOR {kind}{options}")).await;
                 let error = plan_error(&database, &unlogged()).await;
-                assert_says(&error, &[table, "publication news", "--keep"]);
+                assert_says(&error, &[table, "publication news", "DROP PUBLICATION \"news\"", "--keep"]);
                 database.sql("DROP PUBLICATION news").await;
             }
         }
         assert_eq!(plan_of(&database, &unlogged()).await.changes(ObjectKind::Table).count(), 2);
+    });
+}
+
+#[test]
+fn all_published_tables_are_told_at_once_with_what_helps() {
+    on_each_release(async |database| {
+        let tables: Vec<String> = (10..22).map(|number| format!("t{number}")).collect();
+        for table in &tables {
+            database.sql(&format!("CREATE TABLE {table} (id int PRIMARY KEY)")).await;
+        }
+        database
+            .sql("CREATE PUBLICATION weekly FOR TABLE t10, t11; CREATE PUBLICATION other FOR TABLE t10")
+            .await;
+        let error = plan_error(&database, &unlogged()).await;
+        assert_says(
+            &error,
+            &[
+                "tables public.t10, public.t11 are published by publication other, weekly",
+                "DROP PUBLICATION \"other\", \"weekly\"",
+                "give --keep public.t10 --keep public.t11",
+            ],
+        );
+        database.sql(&format!("ALTER PUBLICATION weekly SET TABLE {}", tables.join(", "))).await;
+        let error = plan_error(&database, &unlogged()).await;
+        assert_says(&error, &["public.t18, public.t19 and 2 more are published", "--keep TABLE for each"]);
+        assert!(!error.to_string().contains("t20"), "{error}");
+        // To keep one is no way out of this one.
+        database.sql("CREATE PUBLICATION every FOR ALL TABLES").await;
+        let kept = UnlogRequest { keep: vec!["t10".to_owned()], ..unlogged() };
+        let error = plan_error(&database, &kept).await;
+        assert_says(&error, &["every (FOR ALL TABLES)", "pg_dump --no-publications", "--keep does not help"]);
     });
 }
 

@@ -29,7 +29,7 @@ const SESSION_NAME: &str = "pgrig settings";
 /// Changes settings and tables' persistence of one server, journalled. Dropping it leaves the journal, and
 /// the next pgrig puts things back: see [`put_back`].
 pub struct Changer {
-    target: Target,
+    server: Server,
     session: Session,
     journal: Journal,
 }
@@ -46,18 +46,34 @@ impl Changer {
         directory: &Path,
         to_change: &ToChange,
     ) -> Result<Self, SettingsError> {
+        Self::begin_waiting_in(target.dbname(), target, place, directory, to_change).await
+    }
+
+    /// The same, where the target's database must not be in use between two changes, because it is copied. Its rights
+    /// are those that count: sessions elsewhere only wait.
+    ///
+    /// # Errors
+    /// As [`Changer::begin`].
+    pub(crate) async fn begin_waiting_in(
+        database: &str,
+        target: &Target,
+        place: Place,
+        directory: &Path,
+        to_change: &ToChange,
+    ) -> Result<Self, SettingsError> {
         let mut record = Record::new(place, None);
         let target = named_session(target, &record);
-        let session = Sessions::new(&target).open().await?;
+        let server = Server { waiting: target.clone().with_database(database), acting: target };
+        let session = Sessions::new(&server.waiting).open().await?;
         refuse_others(&session).await?;
         record.system_identifier = system_identifier(&session).await?;
-        let found = to_change.look_in(&session).await?;
+        let found = to_change.look(&server.acting).await?;
         let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
         record.settings = reloaded.map(|setting| setting.before).collect();
         record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
         session.run(LOCK_TIMEOUT).await?;
         let journal = Journal::begin(directory, record)?;
-        Ok(Self { target, session, journal })
+        Ok(Self { server, session, journal })
     }
 
     /// What was written down.
@@ -72,7 +88,7 @@ impl Changer {
 
     /// The server, in sessions that are ended before all is put back, should one be left behind.
     pub(crate) fn target(&self) -> &Target {
-        &self.target
+        &self.server.waiting
     }
 
     /// Connects anew: the server was restarted.
@@ -80,7 +96,7 @@ impl Changer {
     /// # Errors
     /// If that fails.
     pub async fn reconnect(&mut self) -> Result<(), SettingsError> {
-        self.session = Sessions::new(&self.target).open().await?;
+        self.session = Sessions::new(&self.server.waiting).open().await?;
         Ok(self.session.run(LOCK_TIMEOUT).await?)
     }
 
@@ -119,7 +135,7 @@ impl Changer {
                 None => self.session.run(&alter(&before.name, before.altered.as_deref())).await?,
             }
         }
-        let fresh = reload(&self.session, &self.target).await?;
+        let fresh = reload(&self.session, &self.server).await?;
         let mut shown = Vec::new();
         for before in settings {
             shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
@@ -144,10 +160,10 @@ impl Changer {
     /// # Errors
     /// If something could not be put back; the journal then stays.
     pub async fn finish(self) -> Result<PutBack, SettingsError> {
-        let Self { target, session, journal } = self;
+        let Self { server, session, journal } = self;
         // It may be in the middle of a statement; the server is told to end it.
         drop(session);
-        put_back(&target, journal).await
+        put_back_on(&server, journal).await
     }
 
     async fn alter_system(&self, name: &str, value: &str) -> Result<(), SettingsError> {
@@ -160,6 +176,14 @@ impl Changer {
             done => Ok(done?),
         }
     }
+}
+
+/// One server, in sessions that bear the record's name.
+struct Server {
+    /// The database in which the role has its rights: EXECUTE on a function is each database's own.
+    acting: Target,
+    /// Where sessions stay. The same, unless that one must not be in use.
+    waiting: Target,
 }
 
 /// What was put back.
@@ -181,20 +205,24 @@ pub struct PutBack {
 /// # Errors
 /// If something cannot be put back; the journal then stays.
 pub async fn put_back(target: &Target, journal: Journal) -> Result<PutBack, SettingsError> {
+    let target = named_session(target, &journal.record);
+    put_back_on(&Server { waiting: target.clone(), acting: target }, journal).await
+}
+
+async fn put_back_on(server: &Server, journal: Journal) -> Result<PutBack, SettingsError> {
     let record = &journal.record;
-    let target = named_session(target, record);
-    let session = Sessions::new(&target).open().await?;
+    let session = Sessions::new(&server.waiting).open().await?;
     let found = system_identifier(&session).await?;
     if found.is_some() && record.system_identifier.is_some() && found != record.system_identifier {
         return Err(SettingsError::OtherServer);
     }
-    end_others(&session, &target).await?;
+    end_others(&session, &server.waiting).await?;
     let mut done = PutBack::default();
     for before in &record.settings {
         session.run(&alter(&before.name, before.altered.as_deref())).await?;
     }
     if !record.settings.is_empty() {
-        let fresh = reload(&session, &target).await?;
+        let fresh = reload(&session, server).await?;
         for before in &record.settings {
             done.settings.push((before.name.clone(), show(&fresh, &before.name).await?));
         }
@@ -260,13 +288,13 @@ async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectE
 
 /// Has the server load its configuration again, and returns a session that began after that: new sessions have
 /// the settings of the server's main process, and know when that loaded them.
-async fn reload(session: &Session, target: &Target) -> Result<Session, SettingsError> {
+async fn reload(session: &Session, server: &Server) -> Result<Session, SettingsError> {
     let asked = "SELECT extract(epoch FROM clock_timestamp())::float8";
     let asked: f64 = session.row(asked, &[]).await?.get(0);
-    session.row("SELECT pg_reload_conf()", &[]).await?;
+    ask_to_reload(session, server).await?;
     let begin = Instant::now();
     loop {
-        let fresh = Session { connection: target.connect().await? };
+        let fresh = Session { connection: server.waiting.connect().await? };
         let loaded = "SELECT extract(epoch FROM pg_conf_load_time())::float8 >= $1";
         if fresh.row(loaded, &[&asked]).await?.get(0) {
             return Ok(fresh);
@@ -278,6 +306,19 @@ async fn reload(session: &Session, target: &Target) -> Result<Session, SettingsE
         }
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
+}
+
+/// In the database where the role may.
+async fn ask_to_reload(session: &Session, server: &Server) -> Result<(), ConnectError> {
+    let query = "SELECT pg_reload_conf()";
+    if server.waiting.dbname() == server.acting.dbname() {
+        session.row(query, &[]).await?;
+        return Ok(());
+    }
+    let there = Session { connection: server.acting.connect().await? };
+    let asked = there.row(query, &[]).await;
+    there.close().await;
+    asked.map(|_| ())
 }
 
 /// What is wrong with the server's configuration files, where the role may see that.

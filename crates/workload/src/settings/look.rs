@@ -9,6 +9,7 @@ use super::journal::Before;
 use super::tables::{self, Loggable};
 use crate::connect::Target;
 use crate::fill::session::{Session, Sessions};
+use crate::quote::identifier;
 
 /// Settings that hold lists of names: ALTER SYSTEM would quote their text as one name
 /// (pg_dump's variable_is_guc_list_quote).
@@ -93,7 +94,7 @@ impl ToChange {
         looked
     }
 
-    pub(super) async fn look_in(&self, session: &Session) -> Result<Looked, SettingsError> {
+    async fn look_in(&self, session: &Session) -> Result<Looked, SettingsError> {
         Ok(Looked {
             settings: look_at_settings(session, &self.settings, self.restart).await?,
             tables: tables::look(session, &self.tables).await?,
@@ -116,12 +117,11 @@ async fn look_at_settings(
         let Some(row) = rows.first() else {
             return Err(SettingsError::Unknown { name: name.clone() });
         };
-        let found = changeable_if(row, restart)?;
-        if found.effect == Effect::Reload {
-            refuse_without_rights(session, &rights, &found.before.name).await?;
-        }
-        changeable.push(found);
+        changeable.push(changeable_if(row, restart)?);
     }
+    let reloaded = changeable.iter().filter(|found| found.effect == Effect::Reload);
+    refuse_without_rights(session, &rights, reloaded.map(|found| found.before.name.as_str()).collect())
+        .await?;
     if rights.get("sees_files") {
         let altered = altered(session).await?;
         for found in &mut changeable {
@@ -181,14 +181,21 @@ async fn altered(session: &Session) -> Result<HashMap<String, String>, SettingsE
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-async fn refuse_without_rights(session: &Session, rights: &Row, name: &str) -> Result<(), SettingsError> {
+/// Tells all that is missing at once, with the statements that give it.
+async fn refuse_without_rights(
+    session: &Session,
+    rights: &Row,
+    names: Vec<&str>,
+) -> Result<(), SettingsError> {
+    if names.is_empty() {
+        return Ok(());
+    }
     let role: String = rights.get("role");
-    let refused = |what: &str, remedy: String| {
-        Err(SettingsError::NotAllowed { role: role.clone(), what: what.to_owned(), remedy })
-    };
+    let refused =
+        |what: String, remedy: String| Err(SettingsError::NotAllowed { role: role.clone(), what, remedy });
     if !rights.get::<_, bool>("allowed") {
         return refused(
-            "allow_alter_system is off",
+            "allow_alter_system is off".to_owned(),
             "whoever runs the server has to set it to on".to_owned(),
         );
     }
@@ -198,20 +205,31 @@ async fn refuse_without_rights(session: &Session, rights: &Row, name: &str) -> R
     let superuser = "connect as a superuser; a managed server has none, then change it in its console, and leave it \
                      out here";
     if rights.get::<_, i32>("version_num") < 150_000 {
-        return refused("before PostgreSQL 15 only superusers may", superuser.to_owned());
+        return refused("before PostgreSQL 15 only superusers may".to_owned(), superuser.to_owned());
     }
-    let query = "SELECT has_parameter_privilege($1::text, 'ALTER SYSTEM')";
-    if !session.row(query, &[&name]).await?.get::<_, bool>(0) {
-        let remedy = format!("GRANT ALTER SYSTEM ON PARAMETER {name} TO {role}, or {superuser}");
-        return refused(&format!("ALTER SYSTEM SET {name}"), remedy);
+    let (mut lacking, mut grants) = (Vec::new(), Vec::new());
+    let mut lacks = |what: String, grant: String| {
+        lacking.push(what);
+        grants.push(format!("GRANT {grant} TO {};", identifier(&role)));
+    };
+    let query = "SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name \
+                 WHERE NOT has_parameter_privilege(name, 'ALTER SYSTEM')";
+    if let Some(names) = session.row(query, &[&names]).await?.get::<_, Option<String>>(0) {
+        lacks(format!("ALTER SYSTEM SET {names}"), format!("ALTER SYSTEM ON PARAMETER {names}"));
     }
     if !rights.get::<_, bool>("may_reload") {
-        let remedy = format!("GRANT EXECUTE ON FUNCTION pg_reload_conf() TO {role}, or {superuser}");
-        return refused("pg_reload_conf()", remedy);
+        let function = "pg_reload_conf()";
+        lacks(function.to_owned(), format!("EXECUTE ON FUNCTION {function}"));
     }
     if !rights.get::<_, bool>("sees_files") && !rights.get::<_, bool>("sees_sources") {
-        let remedy = format!("GRANT pg_read_all_settings TO {role}, or {superuser}");
-        return refused("it does not see what postgresql.auto.conf says, so could not put it back", remedy);
+        let what = "seeing what postgresql.auto.conf says, without which it could not be put back";
+        lacks(what.to_owned(), "pg_read_all_settings".to_owned());
     }
-    Ok(())
+    if grants.is_empty() {
+        return Ok(());
+    }
+    // Rights on functions are each database's own.
+    let database = identifier(rights.get("database"));
+    let remedy = format!("have a superuser run in database {database}: {} Or {superuser}", grants.join(" "));
+    refused(format!("it lacks {}", lacking.join(", and ")), remedy)
 }

@@ -1,4 +1,5 @@
 SELECT current_user::text AS role,
+       current_database()::text AS database,
        current_setting('server_version_num')::int AS version_num,
        r.rolsuper AS superuser,
        -- From PostgreSQL 17 on; elsewhere always possible.

@@ -10,4 +10,4 @@ SELECT d.datname::text AS anchor,
   LEFT JOIN pg_shdescription c ON c.objoid = d.oid AND c.classoid = 'pg_database'::regclass
  WHERE d.datname ~ '^pgrig_testdb_bench_[0-9a-f]{16}$'
    AND (c.description = $1 AND pg_has_role(d.datdba, 'USAGE')
-        OR c.description IS NULL AND d.datdba = current_user::regrole)
+        OR c.description IS NULL AND d.datdba = quote_ident(current_user)::regrole)

@@ -25,9 +25,8 @@ used (relation, attribute, type) AS (
      WHERE t.typrelid <> 0
      GROUP BY t.typrelid
 ), published AS (
-    SELECT g.relid, min(p.pubname::text) AS publication
+    SELECT g.relid, p.pubname::text AS publication, p.puballtables AS of_all
       FROM pg_publication p, LATERAL pg_get_publication_tables(p.pubname::text) g
-     GROUP BY g.relid
 )
 SELECT c.oid,
        n.nspname::text AS schema,
@@ -39,9 +38,14 @@ SELECT c.oid,
        CASE WHEN c.relkind = 'r' THEN pg_total_relation_size(c.oid) END AS bytes,
        ARRAY(SELECT a.relid::oid FROM pg_partition_ancestors(c.oid) a WHERE a.relid <> c.oid) AS ancestors,
        row_type.used_by AS row_type_used_by,
-       (SELECT min(p.publication)
-          FROM published p
-         WHERE p.relid = c.oid OR p.relid IN (SELECT relid FROM pg_partition_ancestors(c.oid))) AS publication,
+       ARRAY(SELECT p.publication
+               FROM published p
+              WHERE NOT p.of_all
+                AND (p.relid = c.oid OR p.relid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))) AS publications,
+       ARRAY(SELECT p.publication
+               FROM published p
+              WHERE p.of_all
+                AND (p.relid = c.oid OR p.relid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))) AS publications_of_all,
        (SELECT e.extname::text
           FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
          WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = 0

@@ -16,6 +16,9 @@ use crate::args::{ServerChoice, share};
 use crate::duration::seconds;
 use crate::exit::Usage;
 
+/// Variables of the environment that name a server, as `pgrig testdb new` sets some, or who connects to it.
+const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
+
 /// Which way of preparing the database makes your test command faster, measured.
 ///
 /// COMMAND is run on a fresh database for each trial, prepared in each of several ways, in rounds of balanced order. It
@@ -54,7 +57,7 @@ pub(crate) struct BenchArgs {
     pub(crate) variants: Vec<Variant>,
 
     /// Rounds that count, each with one trial of each way; with fewer than 6 nothing is proved
-    #[arg(long, value_name = "N", default_value = "6")]
+    #[arg(long, value_name = "N", default_value = "6", value_parser = at_least_one)]
     pub(crate) trials: NonZeroUsize,
 
     /// Leave out the first round, which does not count
@@ -105,6 +108,10 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,
+}
+
+fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "give a number from 1 on".to_owned())
 }
 
 impl BenchArgs {
@@ -165,6 +172,17 @@ impl BenchArgs {
     /// The seed, or always the same one: what is measured does not hang on it.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
+    }
+
+    /// What makes pgrig's own server meant, where another one is named.
+    pub(crate) fn how_to_have_own(&self) -> String {
+        let ServerChoice { dbname, host, port, username, .. } = &self.server;
+        if [dbname, host, port, username].into_iter().any(Option::is_some) {
+            return "no -d, -h, -p, -U".to_owned();
+        }
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let set: Vec<&str> = SERVER_VARIABLES.into_iter().filter(is_set).collect();
+        format!("unset {}, or give --instance NAME", set.join(" "))
     }
 
     /// The server. Where none is named, it is an instance for this alone, as PostgreSQL is by default.

@@ -10,8 +10,8 @@ use workload::fill::DataDirectory;
 use workload::settings::SYNC_BY_HAND;
 use workload::surroundings::Surroundings;
 use workload::testdb::bench::{
-    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Content, Done, Failure, Output, Site,
-    Work,
+    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure, Means,
+    Output, Site, Work,
 };
 use workload::testdb::source::Source;
 use workload::tps::Plan;
@@ -21,6 +21,7 @@ use super::bench_results::Results;
 use super::bench_text;
 use crate::args::BenchArgs;
 use crate::cmd::fill::on_server;
+use crate::exit::Usage;
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::recovery::journals;
@@ -36,8 +37,21 @@ pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> anyhow::Result<()
     let source = arguments.script().map(Source::file).transpose().map_err(BenchError::from)?;
     Memory::clear(&Home::locate()?, printer);
     // Starting and stopping the server in memory blocks one thread.
-    on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        Box::pin(measure(arguments, source, home, chosen, printer)).await
+    let measured =
+        on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+            Box::pin(measure(arguments, source, home, chosen, printer)).await
+        });
+    measured.map_err(|error| match error.downcast_ref() {
+        // Nobody else has that instance.
+        Some(pgserver::Error::InUse { instance, pid })
+            if instance == BenchArgs::INSTANCE && arguments.server.embedded.instance.is_none() =>
+        {
+            let told = format!(
+                "another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER"
+            );
+            Usage(told).into()
+        }
+        _ => error,
     })
 }
 
@@ -54,21 +68,23 @@ async fn measure(
     let log = file.path().with_extension("log");
     let request = request(arguments, source, chosen, &log)?;
     let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
-    let is_own = chosen.ground().is_own;
+    let own = if chosen.ground().is_own { Ok(()) } else { Err(arguments.how_to_have_own()) };
     let journals = journals(home);
     let site = Site {
         target: &chosen.target,
         place: chosen.place(),
         journals: &journals,
-        is_own,
-        tmpfs: if is_own {
-            Ok(&memory)
-        } else {
-            Err("the server is not pgrig's own, so its data stay where they are".to_owned())
+        tmpfs: match &own {
+            Ok(()) => Ok(&memory),
+            Err(how) => Err(format!(
+                "a server that is named keeps its data where they are. Use pgrig's own server ({how})"
+            )),
         },
+        own,
     };
     let missing = bench::check(&site, &request).await?;
-    if !is_own && request.allow_dangerous {
+    let choice = Choice::new(request.variants.as_deref(), &missing);
+    if site.own.is_err() && choice.is_ok_and(|choice| choice.has(Means::Dangerous)) {
         printer.danger(
             "DANGEROUS, until this has ended: fsync and full_page_writes are off at times; a crash of the machine may \
              corrupt EVERY database of that cluster beyond repair",

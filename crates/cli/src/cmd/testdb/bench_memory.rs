@@ -46,6 +46,8 @@ impl<'a> Memory<'a> {
             let destroyed = Instance::open(&twin, spec).and_then(|instance| instance.destroy(&|_| ()));
             match destroyed {
                 Ok(()) | Err(pgserver::Error::NotCreated { .. }) => remove(twin.root(), printer),
+                // It is a living bench's.
+                Err(pgserver::Error::InUse { .. }) => {}
                 Err(error) => printer.warn(format!("a server in {} is left: {error}", twin.root().display())),
             }
         }
@@ -89,6 +91,11 @@ impl Tmpfs for Memory<'_> {
             match self.start_at(&place) {
                 Ok(Some(volatile)) => return Ok(volatile),
                 Ok(None) => why = format!("the server's account cannot enter {}", place.display()),
+                Err(pgserver::Error::InUse { pid, .. }) => {
+                    why = format!(
+                        "another bench, pgrig process {pid}, has its server in memory: wait for its end"
+                    );
+                }
                 Err(error) => why = error.to_string(),
             }
         }

@@ -41,7 +41,11 @@ pub(super) fn plan(plan: &BenchPlan) -> String {
             format!("{}, the fastest ({})", copying.fastest, took.collect::<Vec<_>>().join(", ")),
         );
     }
-    line("trials", format!("{} in {} rounds of balanced order", plan.trials(), plan.rounds.len()));
+    let rounds = match plan.rounds.len() {
+        1 => "1 round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
+    line("trials", format!("{} in {rounds} of balanced order", plan.trials()));
     text
 }
 

@@ -30,8 +30,9 @@ pub(super) type Stopped = watch::Receiver<bool>;
 /// Databases of one bench on one server.
 pub(super) struct Databases {
     /// The database that the server was named with: the last connection is to that one.
-    outside: Target,
-    anchor: String,
+    pub(super) outside: Target,
+    /// For sessions that must be in the way of no copy.
+    pub(super) anchor: String,
     /// Connected to the anchor, so that it is in the way of no copy.
     pub(super) lead: Session,
 }
@@ -64,11 +65,6 @@ impl Databases {
     /// A name for a further database.
     pub(super) fn name(&self, suffix: &str) -> String {
         format!("{}_{suffix}", self.anchor)
-    }
-
-    /// The anchor, for sessions that must be in the way of no copy.
-    pub(super) fn target(&self) -> Target {
-        self.at(&self.anchor)
     }
 
     /// One of the databases.

@@ -49,6 +49,15 @@ pub enum BenchError {
         /// In which variant.
         variant: Variant,
     },
+    /// The databases have no tables of pgbench's, or empty ones.
+    #[error(
+        "{content} holds no tables of pgbench's with rows, which the built-in scripts need: give --dump FILE, made by \
+         pg_dump of a database that pgrig fill has filled (pgrig fill --scale 10), or a script of your own (--tps FILE)"
+    )]
+    NoTables {
+        /// What the databases are made from.
+        content: String,
+    },
     /// Standard input cannot be read for each trial anew.
     #[error("the script is loaded again and again: give a file, not standard input")]
     ReadOnce,
@@ -70,8 +79,13 @@ pub enum BenchError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// It cannot be loaded.
-    #[error(transparent)]
-    Load(#[from] LoadError),
+    #[error("{script}: {error}")]
+    Load {
+        /// Its file.
+        script: String,
+        /// Why not.
+        error: LoadError,
+    },
     /// A copy's tables cannot be made unlogged.
     #[error(transparent)]
     Unlog(#[from] UnlogError),
@@ -97,6 +111,9 @@ pub enum BenchError {
     /// The user wanted it to stop.
     #[error("interrupted: what was measured until then is above")]
     Interrupted,
+    /// The same, before any trial that counts had come to its end.
+    #[error("interrupted: nothing that counts was measured until then")]
+    InterruptedEarly,
 }
 
 fn by_hand(record: Option<&Record>) -> String {
@@ -107,10 +124,11 @@ impl BenchError {
     /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Missing { .. } | Self::ReadOnce => true,
+            Self::Missing { .. } | Self::ReadOnce | Self::NoTables { .. } => true,
             Self::Clone(error) => error.is_usage(),
             Self::Source(error) => error.is_usage(),
-            Self::Load(error) => error.is_usage(),
+            // As of `testdb new`: a statement that fails is the script's.
+            Self::Load { error, .. } => error.is_usage() || matches!(error, LoadError::Statement { .. }),
             Self::Unlog(error) => error.is_usage(),
             Self::Settings(error) => error.is_usage(),
             Self::Tps(error) => error.is_usage(),
@@ -122,7 +140,7 @@ impl BenchError {
     /// Whether the user ended it.
     pub fn is_interrupt(&self) -> bool {
         match self {
-            Self::Interrupted => true,
+            Self::Interrupted | Self::InterruptedEarly => true,
             Self::NotPutBack { ended, .. } => ended.as_ref().is_some_and(|ended| ended.is_interrupt()),
             _ => false,
         }

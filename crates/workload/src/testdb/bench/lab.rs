@@ -14,7 +14,7 @@ use crate::fill::session::Session;
 use crate::quote::identifier;
 use crate::settings::{Changer, Place, Record, Restart, ToChange};
 use crate::testdb::clone::{self, Measured, Strategy, clone};
-use crate::testdb::load::load;
+use crate::testdb::load::{LoadError, load};
 use crate::testdb::source::Source;
 use crate::testdb::unlog::{self, Direction, UnlogRequest};
 
@@ -22,6 +22,9 @@ use crate::testdb::unlog::{self, Direction, UnlogRequest};
 const CLONE_ROUNDS: usize = 3;
 /// What a dangerous variant turns off for the whole server; synchronous_commit is the database's own.
 const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
+
+/// What helps where a database's tables cannot be unlogged as they are.
+const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, then --dump FILE";
 
 /// What the databases hold.
 #[derive(Debug)]
@@ -104,7 +107,9 @@ impl<'a> Lab<'a> {
 
     /// Makes dangerous variants possible.
     pub(super) async fn allow_danger(&mut self, place: Place, journals: &Path) -> Result<(), BenchError> {
-        self.changer = Some(Changer::begin(&self.databases.target(), place, journals, &dangerous()).await?);
+        let Databases { outside, anchor, .. } = &self.databases;
+        let changer = Changer::begin_waiting_in(anchor, outside, place, journals, &dangerous()).await?;
+        self.changer = Some(changer);
         Ok(())
     }
 
@@ -129,23 +134,39 @@ impl<'a> Lab<'a> {
         Ok(u64::try_from(size).unwrap_or_default())
     }
 
-    /// Makes the unlogged template. How many of its tables are unlogged.
-    pub(super) async fn make_unlogged_template(&mut self) -> Result<i64, BenchError> {
+    /// Makes the unlogged template; or says why there can be none.
+    pub(super) async fn make_unlogged_template(&mut self) -> Result<Result<(), String>, BenchError> {
         let name = self.databases.name("unlogged");
-        match self.content {
-            Content::Empty => return Ok(0),
-            Content::Script(source) => self.load(source, &name, true, false).await?,
-            Content::Database(template) => {
-                clone(&self.databases.lead, template, &name, Strategy::Default).await?;
-                let copy = self.databases.at(&name);
-                let plan = unlog::plan(&copy, &UnlogRequest::whole_database(Direction::Unlogged)).await?;
-                // Who interrupts a bench drops its databases.
-                unlog::apply(&copy, &plan, &Unobserved, std::future::pending()).await?;
+        let made = match self.content {
+            Content::Empty => Ok(()),
+            Content::Script(source) => self.load(source, &name, true, false).await,
+            Content::Database(template) => self.unlog_copy(template, &name).await,
+        };
+        match made {
+            Ok(()) => {}
+            Err(BenchError::Unlog(error)) if let Some(why) = error.hindrance() => {
+                return Ok(Err(format!("{why}, or measure with a dump of it: {DUMP_OF_IT}")));
             }
+            // Logged it was loaded before.
+            Err(error @ BenchError::Load { error: LoadError::Statement { .. } | LoadError::Dump(_), .. }) => {
+                return Ok(Err(format!("with unlogged tables the script cannot be loaded: {error}")));
+            }
+            Err(error) => return Err(error),
         }
-        let found = self.look(&name).await?;
+        if self.look(&name).await?.unlogged_tables == 0 {
+            return Ok(Err("none of its tables can be unlogged".to_owned()));
+        }
         self.templates.unlogged = Some(name);
-        Ok(found.unlogged_tables)
+        Ok(Ok(()))
+    }
+
+    async fn unlog_copy(&self, template: &str, name: &str) -> Result<(), BenchError> {
+        clone(&self.databases.lead, template, name, Strategy::Default).await?;
+        let copy = self.databases.at(name);
+        let plan = unlog::plan(&copy, &UnlogRequest::whole_database(Direction::Unlogged)).await?;
+        // Who interrupts a bench drops its databases.
+        unlog::apply(&copy, &plan, &Unobserved, std::future::pending()).await?;
+        Ok(())
     }
 
     /// Measures each way to copy the template.
@@ -233,8 +254,13 @@ impl<'a> Lab<'a> {
         // What pg_dump's scripts are meant for.
         clone(&self.databases.lead, "template0", name, Strategy::Default).await?;
         self.relax(name, is_dangerous).await?;
-        load(&self.databases.at(name), source, is_unlogged).await?;
-        Ok(())
+        match load(&self.databases.at(name), source, is_unlogged).await {
+            Ok(_) => Ok(()),
+            // These say what they are about.
+            Err(LoadError::Source(error)) => Err(error.into()),
+            Err(LoadError::Connect(error)) => Err(error.into()),
+            Err(error) => Err(BenchError::Load { script: source.to_string(), error }),
+        }
     }
 
     /// synchronous_commit is a matter of sessions, so it is turned off for those of this database only.

@@ -53,8 +53,8 @@ pub struct Site<'a> {
     pub place: Place,
     /// Where journals are.
     pub journals: &'a Path,
-    /// Whether the server is pgrig's own.
-    pub is_own: bool,
+    /// Whether the server is pgrig's own; if not, how to have that instead.
+    pub own: Result<(), String>,
     /// Who starts a server in memory; none: why there cannot be one.
     pub tmpfs: Result<&'a dyn Tmpfs, String>,
 }
@@ -188,11 +188,13 @@ pub async fn check(site: &Site<'_>, request: &BenchRequest) -> Result<Vec<Missin
     if let Err(why) = &site.tmpfs {
         lacks(Means::Tmpfs, why.clone());
     }
-    if !site.is_own && !request.allow_dangerous {
-        let why = "fsync and full_page_writes would be off on a server that is not pgrig's own: meanwhile a crash of the \
-                   machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server (no -d, -h, \
-                   -p, -U), or accept that with --allow-dangerous-settings";
-        lacks(Means::Dangerous, why.to_owned());
+    if let (Err(how), false) = (&site.own, request.allow_dangerous) {
+        let why = format!(
+            "fsync and full_page_writes would be off on a server that may be somebody else's: meanwhile a crash of the \
+             machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server ({how}), or accept \
+             that with --allow-dangerous-settings"
+        );
+        lacks(Means::Dangerous, why);
     } else if let Err(error) = dangerous().look(site.target).await {
         lacks(Means::Dangerous, error.to_string());
     }
@@ -220,7 +222,8 @@ pub async fn run(
     let (stop, stopped) = watch::channel(false);
     let work = async {
         let lab = Lab::begin(site.target, &request.content, &stopped).await?;
-        let mut bench = Bench { site, request, lab, volatile: None, stopped, failed: Vec::new() };
+        let mut bench =
+            Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
         let result = bench.work(missing, observer).await;
         observer.putting_back();
         Box::pin(bench.finish(result, observer)).await
@@ -247,6 +250,8 @@ struct Bench<'a> {
     volatile: Option<Lab<'a>>,
     stopped: Stopped,
     failed: Vec<Variant>,
+    /// Whether a trial that counts has come to its end.
+    has_judged: bool,
 }
 
 /// What came of a trial.
@@ -278,6 +283,7 @@ impl<'a> Bench<'a> {
             match self.trial(number, cell).await {
                 Ok(Came::Done(figures, active, outcome)) => {
                     let is_judged = round > 0 || !self.request.warm_up;
+                    self.has_judged |= is_judged;
                     observer.done(&Done { cell, number, is_judged, figures, active, outcome });
                 }
                 Ok(Came::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
@@ -323,8 +329,9 @@ impl<'a> Bench<'a> {
         {
             missing.push(Missing { means: Means::Tmpfs, why });
         }
-        if wanted.has(Means::Unlogged) && !self.make_unlogged(observer).await? {
-            let why = "none of its tables can be unlogged".to_owned();
+        if wanted.has(Means::Unlogged)
+            && let Err(why) = self.make_unlogged(observer).await?
+        {
             missing.push(Missing { means: Means::Unlogged, why });
         }
         let choice = choose(self.request, &missing)?;
@@ -373,14 +380,17 @@ impl<'a> Bench<'a> {
         Ok(Ok(()))
     }
 
-    /// Whether any table is unlogged then.
-    async fn make_unlogged(&mut self, observer: &mut dyn BenchObserver) -> Result<bool, BenchError> {
+    /// Makes unlogged templates; why not, if they cannot be.
+    async fn make_unlogged(
+        &mut self,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<Result<(), String>, BenchError> {
         observer.stage("making an unlogged template");
-        let tables = self.lab.make_unlogged_template().await?;
-        if let Some(lab) = &mut self.volatile {
-            lab.make_unlogged_template().await?;
+        let made = self.lab.make_unlogged_template().await?;
+        match &mut self.volatile {
+            Some(lab) if made.is_ok() => lab.make_unlogged_template().await,
+            _ => Ok(made),
         }
-        Ok(tables > 0)
     }
 
     /// Makes the database, measures, and drops it.
@@ -465,7 +475,10 @@ impl<'a> Bench<'a> {
         let clients = cell.clients.unwrap_or(base.clients);
         let request = Request { clients, jobs: base.jobs.min(clients), ..base.clone() };
         let connection = target.connect().await?;
-        let plan = Plan::new(&connection, request).await?;
+        let plan = match Plan::new(&connection, request).await {
+            Err(error @ (TpsError::NoTables { .. } | TpsError::Empty)) => return Err(self.no_tables(error)),
+            plan => plan?,
+        };
         plan.prepare(&connection).await?;
         connection.close().await;
         let mut stopped = self.stopped.clone();
@@ -476,6 +489,18 @@ impl<'a> Bench<'a> {
         match Box::pin(tps::run(target, &plan, &Unwatched, interrupt)).await {
             Err(TpsError::Interrupted) => Err(BenchError::Interrupted),
             outcome => Ok(outcome?),
+        }
+    }
+
+    /// Names what people know: the trial's database is gone in a moment.
+    fn no_tables(&self, error: TpsError) -> BenchError {
+        match (&self.request.content, error) {
+            (Content::Database(name), TpsError::NoTables { .. }) => {
+                TpsError::NoTables { database: name.clone() }.into()
+            }
+            (Content::Database(_), error) => error.into(),
+            (Content::Script(source), _) => BenchError::NoTables { content: source.to_string() },
+            (Content::Empty, _) => BenchError::NoTables { content: "an empty database".to_owned() },
         }
     }
 
@@ -502,6 +527,10 @@ impl<'a> Bench<'a> {
         result: Result<(), BenchError>,
         observer: &mut dyn BenchObserver,
     ) -> Result<(), BenchError> {
+        let result = match result {
+            Err(BenchError::Interrupted) if !self.has_judged => Err(BenchError::InterruptedEarly),
+            result => result,
+        };
         let record = self.lab.record().map(Box::new);
         match self.lab.finish().await {
             Ok(wants_sync) => {

@@ -62,8 +62,8 @@ impl LoadError {
         };
         Self::Statement {
             line: text.line + server.map_or(0, |server| lines_in(text, server)),
+            remedy: server.map_or("", |error| remedy(error, &text.excerpt())),
             statement: text.excerpt(),
-            remedy: server.map_or("", remedy),
             error: Box::new(error),
         }
     }
@@ -106,8 +106,13 @@ fn remedy_for_command(command: &str) -> &'static str {
 }
 
 /// By SQLSTATE ("Appendix A. PostgreSQL Error Codes"), as a further clause.
-fn remedy(error: &ServerError) -> &'static str {
+fn remedy(error: &ServerError, statement: &str) -> &'static str {
     match error.code.as_str() {
+        "42710" if makes_what_outlives_a_database(statement) => {
+            "; roles and tablespaces belong to the whole cluster and outlive the database, so a script that is loaded \
+             again finds them there: make them once beforehand, outside of the script, or only if they are not there \
+             (a DO block with IF NOT EXISTS … FROM pg_roles)"
+        }
         "42P07" | "42710" | "42723" | "42P06" | "42P04" | "42701" => "; load into an empty database",
         "42704" if error.message.starts_with("role ") => {
             "; create that role, or make the dump with --no-owner --no-privileges"
@@ -121,9 +126,31 @@ fn remedy(error: &ServerError) -> &'static str {
     }
 }
 
+/// CREATE ROLE, USER, GROUP or TABLESPACE; a user mapping is a database's own.
+fn makes_what_outlives_a_database(statement: &str) -> bool {
+    let words: Vec<String> = statement.split(' ').take(3).map(str::to_ascii_uppercase).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["CREATE", "USER", next] => next != "MAPPING",
+        ["CREATE", kind, _] => ["ROLE", "GROUP", "TABLESPACE"].contains(&kind),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_belongs_to_the_whole_cluster() {
+        for statement in
+            ["create role app;", "CREATE USER app LOGIN;", "CREATE TABLESPACE fast LOCATION '/x';"]
+        {
+            assert!(makes_what_outlives_a_database(statement), "{statement}");
+        }
+        for statement in ["CREATE USER MAPPING FOR app SERVER s;", "CREATE TYPE role AS ENUM ();", "CREATE"] {
+            assert!(!makes_what_outlives_a_database(statement), "{statement}");
+        }
+    }
 
     #[test]
     fn the_line_of_a_row() {

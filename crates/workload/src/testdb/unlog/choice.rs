@@ -107,18 +107,27 @@ impl<'a> Choice<'a> {
     fn refuse_unfit(&self) -> Result<(), UnlogError> {
         let tables = self.tables.iter().map(|oid| self.by_oid[oid]);
         let sequences = self.sequences().filter(|sequence| matches!(self.fate(sequence), Fate::Changes));
-        for relation in tables.chain(sequences) {
-            let object = relation.object.to_string();
+        let changed: Vec<&Relation> = tables.chain(sequences).collect();
+        for relation in &changed {
             if let Some(owner) = &relation.other_owner {
-                return Err(UnlogError::NotOwner { object, owner: owner.clone() });
-            }
-            if let (Direction::Unlogged, Some(publication)) = (self.request.direction, &relation.publication)
-            {
-                let publication = publication.clone();
-                return Err(UnlogError::Published { table: object, publication });
+                return Err(UnlogError::NotOwner {
+                    object: relation.object.to_string(),
+                    owner: owner.clone(),
+                });
             }
         }
-        Ok(())
+        if self.request.direction == Direction::Logged {
+            return Ok(());
+        }
+        let published: Vec<_> = changed.iter().filter(|relation| !relation.publications.is_empty()).collect();
+        if published.is_empty() {
+            return Ok(());
+        }
+        let by = published.iter().flat_map(|relation| relation.publications.iter().cloned());
+        Err(UnlogError::Published {
+            tables: sorted(published.iter().map(|relation| relation.object.to_string())),
+            publications: sorted(by),
+        })
     }
 
     fn has_unlogged_sequences(&self) -> bool {
@@ -235,6 +244,11 @@ fn why_unchangeable(relation: &Relation) -> Option<Why> {
     }
     let extension = relation.extension.clone().map(Why::Extension);
     extension.or_else(|| relation.row_type_used_by.clone().map(Why::RowType))
+}
+
+/// Each once.
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.collect::<BTreeSet<T>>().into_iter().collect()
 }
 
 fn outside(direction: Direction, selected: &Relation, outside: &Relation) -> UnlogError {

@@ -1,6 +1,22 @@
 //! Why tables were not made unlogged, or logged again.
 
 use crate::connect::ConnectError;
+use crate::quote::identifier;
+
+/// So many tables are named one by one.
+const MOST_NAMED: usize = 10;
+
+const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transaction on so many tables; nothing was \
+                              changed: raise max_locks_per_transaction (and restart it)";
+
+/// A publication that tables are in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Publication {
+    /// Its name.
+    pub name: String,
+    /// `FOR ALL TABLES`: no table can be taken out of it.
+    pub is_of_all: bool,
+}
 
 /// Why nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -28,25 +44,20 @@ pub enum UnlogError {
         why: &'static str,
     },
     /// A table is somebody else's.
-    #[error(
-        "{object} belongs to role {owner}: connect as that one or as a superuser, or give --keep {object}"
-    )]
+    #[error("{}, or give --keep {object}", not_owner(.object, .owner))]
     NotOwner {
         /// The table or sequence, qualified.
         object: String,
         /// Its owner.
         owner: String,
     },
-    /// A table would leave a publication.
-    #[error(
-        "table {table} is published by publication {publication}, and unlogged tables are not replicated: drop the \
-         publication if this is a database for tests (DROP PUBLICATION), or give --keep {table}"
-    )]
+    /// Tables would leave a publication.
+    #[error("{}, or {}", published(.tables, .publications), unpublished(.tables, .publications))]
     Published {
-        /// The table, qualified.
-        table: String,
-        /// One that it is in.
-        publication: String,
+        /// The tables, qualified.
+        tables: Vec<String>,
+        /// Those that they are in.
+        publications: Vec<Publication>,
     },
     /// A logged table would reference an unlogged one.
     #[error(
@@ -64,10 +75,7 @@ pub enum UnlogError {
         selected: String,
     },
     /// Triggers of a foreign key that must be dropped and added again are disabled, and would come back enabled.
-    #[error(
-        "foreign key {constraint} of {table} is one of a circle and must be dropped and added again, but its triggers are \
-         disabled (ALTER TABLE … DISABLE TRIGGER), and would come back enabled: enable them first, or give --keep {table}"
-    )]
+    #[error("{}, or give --keep {table}", disabled_triggers(.constraint, .table))]
     DisabledTriggers {
         /// The constraint.
         constraint: String,
@@ -86,10 +94,7 @@ pub enum UnlogError {
         holder: String,
     },
     /// The transaction needs more locks than the server has room for.
-    #[error(
-        "the server has no room for the locks of one transaction on so many tables; nothing was changed: raise \
-         max_locks_per_transaction (and restart it), or go schema by schema (--schema): {error}"
-    )]
+    #[error("{TOO_MANY_LOCKS}, or go schema by schema (--schema): {error}")]
     TooManyLocks {
         /// The server's words.
         error: ConnectError,
@@ -118,7 +123,65 @@ pub enum UnlogError {
     Connect(#[from] ConnectError),
 }
 
+fn not_owner(object: &str, owner: &str) -> String {
+    format!("{object} belongs to role {owner}: connect as that one or as a superuser")
+}
+
+fn disabled_triggers(constraint: &str, table: &str) -> String {
+    format!(
+        "foreign key {constraint} of {table} is one of a circle and must be dropped and added again, but its triggers are \
+         disabled (ALTER TABLE … DISABLE TRIGGER), and would come back enabled: enable them first"
+    )
+}
+
+fn published(tables: &[String], publications: &[Publication]) -> String {
+    let (these, are) = if tables.len() == 1 { ("table", "is") } else { ("tables", "are") };
+    let more = match tables.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = tables[..tables.len().min(MOST_NAMED)].join(", ");
+    let by: Vec<String> = publications
+        .iter()
+        .map(|by| format!("{}{}", by.name, if by.is_of_all { " (FOR ALL TABLES)" } else { "" }))
+        .collect();
+    let drop: Vec<String> = publications.iter().map(|by| identifier(&by.name)).collect();
+    format!(
+        "{these} {named}{more} {are} published by publication {}, and unlogged tables are not replicated: if this is a \
+         database for tests, DROP PUBLICATION {}",
+        by.join(", "),
+        drop.join(", ")
+    )
+}
+
+/// What else helps.
+fn unpublished(tables: &[String], publications: &[Publication]) -> String {
+    if publications.iter().any(|publication| publication.is_of_all) {
+        return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --keep does not help, for \
+                FOR ALL TABLES takes in every table"
+            .to_owned();
+    }
+    if tables.len() > MOST_NAMED {
+        return "give --keep TABLE for each of them".to_owned();
+    }
+    let keep: Vec<String> = tables.iter().map(|table| format!("--keep {table}")).collect();
+    format!("give {}", keep.join(" "))
+}
+
 impl UnlogError {
+    /// What about the database, or what this role may do there, is in the way, and what to do, without options of
+    /// `testdb unlog`. None if it is nothing about the database.
+    pub fn hindrance(&self) -> Option<String> {
+        match self {
+            Self::NotOwner { object, owner } => Some(not_owner(object, owner)),
+            Self::Published { tables, publications } => Some(published(tables, publications)),
+            Self::DisabledTriggers { constraint, table } => Some(disabled_triggers(constraint, table)),
+            Self::TooManyLocks { error } => Some(format!("{TOO_MANY_LOCKS} ({error})")),
+            Self::Statement { .. } => Some(self.to_string()),
+            _ => None,
+        }
+    }
+
     /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
     pub fn is_usage(&self) -> bool {
         match self {

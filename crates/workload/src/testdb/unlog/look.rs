@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tokio_postgres::Row;
 
-use super::error::UnlogError;
+use super::error::{Publication, UnlogError};
 use super::plan::{ForeignKey, Object, ObjectKind};
 use super::request::UnlogRequest;
 use crate::connect::ConnectError;
@@ -38,8 +38,8 @@ pub(super) struct Relation {
     pub(super) is_kept: bool,
     /// The column of another table that has its row type.
     pub(super) row_type_used_by: Option<String>,
-    /// A publication that it is in.
-    pub(super) publication: Option<String>,
+    /// Publications that it is in.
+    pub(super) publications: Vec<Publication>,
     /// The extension that it belongs to.
     pub(super) extension: Option<String>,
     /// Of a sequence: the table of the column that owns it.
@@ -113,10 +113,18 @@ fn relation(row: &Row, request: &UnlogRequest, kept: &[u32]) -> Relation {
         is_selected,
         is_kept: kept.contains(&oid) || ancestors.iter().any(|ancestor| kept.contains(ancestor)),
         row_type_used_by: row.get("row_type_used_by"),
-        publication: row.get("publication"),
+        publications: publications(row),
         extension: row.get("extension"),
         owned_by: row.get("owned_by"),
     }
+}
+
+fn publications(row: &Row) -> Vec<Publication> {
+    let named = |column, is_of_all| {
+        let names: Vec<String> = row.get(column);
+        names.into_iter().map(move |name| Publication { name, is_of_all })
+    };
+    named("publications", false).chain(named("publications_of_all", true)).collect()
 }
 
 fn letter(row: &Row, column: &str) -> char {

@@ -12,6 +12,6 @@ mod plan;
 mod request;
 
 pub use apply::{Durability, Observer, Unlogged, apply};
-pub use error::UnlogError;
+pub use error::{Publication, UnlogError};
 pub use plan::{ForeignKey, Left, Object, ObjectKind, Step, UnlogPlan, Why, plan};
 pub use request::{Direction, UnlogRequest};
