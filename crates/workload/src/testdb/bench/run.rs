@@ -1,7 +1,6 @@
 //! Trial after trial, and everything put back.
 
 use std::future::pending;
-use std::path::Path;
 
 use measure::Trial;
 use tokio::sync::watch;
@@ -11,53 +10,14 @@ use super::databases::Stopped;
 use super::error::BenchError;
 use super::judge::Figures;
 use super::lab::{Active, Content, Lab, dangerous};
-use super::tmpfs::{Tmpfs, Volatile};
+use super::request::{BenchRequest, Site, Work};
+use super::tmpfs::Volatile;
 use super::variant::{Choice, Means, Missing, Variant};
 use crate::connect::Target;
 use crate::settings::Place;
 use crate::testdb::clone::Measured;
 use crate::tps::matrix::rounds;
 use crate::tps::{self, End, Outcome, Plan, Request, Second, TpsError};
-
-/// What is measured on each database.
-pub enum Work {
-    /// The user's command, once.
-    Command(TestCommand, Output),
-    /// A script of transactions, with each of these numbers of clients.
-    Tps(Box<Request>, Vec<usize>),
-}
-
-/// What was asked for.
-pub struct BenchRequest {
-    /// What the databases hold.
-    pub content: Content,
-    /// What is done with them.
-    pub work: Work,
-    /// Which variants; none: the defaults, as far as they are possible.
-    pub variants: Option<Vec<Variant>>,
-    /// Rounds that are judged.
-    pub trials: usize,
-    /// Whether a round that is not judged comes first.
-    pub warm_up: bool,
-    /// For the order of trials.
-    pub seed: u64,
-    /// Whether a crash may cost what is on a server that is not pgrig's own.
-    pub allow_dangerous: bool,
-}
-
-/// Where a bench runs.
-pub struct Site<'a> {
-    /// The server, and a database that nothing is done to.
-    pub target: &'a Target,
-    /// The same for the journal.
-    pub place: Place,
-    /// Where journals are.
-    pub journals: &'a Path,
-    /// Whether the server is pgrig's own; if not, how to have that instead.
-    pub own: Result<(), String>,
-    /// Who starts a server in memory; none: why there cannot be one.
-    pub tmpfs: Result<&'a dyn Tmpfs, String>,
-}
 
 /// One combination that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
