@@ -3,6 +3,7 @@
 // Each test program uses its part.
 #![allow(dead_code, unreachable_pub, clippy::missing_panics_doc)]
 
+pub mod bench;
 pub mod lending;
 pub mod proof;
 pub mod victims;
