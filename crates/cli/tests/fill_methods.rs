@@ -338,6 +338,63 @@ fn probes_show_latencies_as_the_table_grows() {
 }
 
 #[test]
+fn a_conflict_is_refused_before_the_old_tables_are_dropped() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done("fill 2MB");
+    let rows = server.number("SELECT count(*) FROM pgbench_accounts");
+    server.execute(
+        "CREATE SCHEMA seen; CREATE TABLE seen.pgbench_branches (x int); \
+         CREATE VIEW seen.of_it AS SELECT x FROM seen.pgbench_branches; \
+         CREATE SCHEMA forbidden; CREATE TABLE forbidden.pgbench_history (x int); \
+         CREATE FUNCTION no_key() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF current_query() LIKE '%forbidden%ADD PRIMARY KEY%' THEN RAISE 'no keys here'; END IF; END $$; \
+         CREATE EVENT TRIGGER no_key ON ddl_command_end EXECUTE FUNCTION no_key()",
+    );
+    for (options, said) in [
+        ("--for 2s --unlogged --data-only --probe lookup", "--probe scan"),
+        ("2MB -I dtgp --probe batch", "--probe scan"),
+        ("2MB --schema seen", "other objects depend on it"),
+        ("2MB --index-tablespace pg_global", "pg_global"),
+        ("2MB --schema forbidden", "no keys here"),
+    ] {
+        for explain in ["--explain", ""] {
+            let ran = rig.run(&format!("fill --drop {options} {explain}"));
+            assert_eq!(ran.code, Some(2), "{options} {explain}: {ran:#?}");
+            assert!(ran.stderr.contains(said), "{options} {explain}: {ran:#?}");
+            assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts"), rows, "{options}");
+            let others = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'pgbench%' \
+                          AND relnamespace::regnamespace::text IN ('seen', 'forbidden')";
+            assert_eq!(server.number(others), 2, "{options}");
+        }
+    }
+    // Limits are refused by --explain as well.
+    for explain in ["--explain", ""] {
+        let ran = rig.run(&format!("fill --brim --reserve 100TB --drop --schema unseen {explain}"));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("no room for a single chunk"), "{ran:#?}");
+    }
+
+    // A query is tried on the tables that will be there, not on those that are.
+    server.execute("DROP TABLE pgbench_accounts CASCADE; CREATE TABLE pgbench_accounts (x int)");
+    let probed = |options: &str| {
+        let mut command = rig.command(&format!("fill 2MB --drop {options}"));
+        command.args(["--probe", "SELECT abalance FROM pgbench_accounts WHERE aid <= $1 AND $2 > 0"]);
+        command.output().unwrap()
+    };
+    for options in ["--explain", ""] {
+        let output = probed(options);
+        assert!(output.status.success(), "{options}: {output:?}");
+    }
+
+    // Whoever only asks does not wait for a lock.
+    let holder = rig.connect(&server.url);
+    rig.block_on(holder.batch_execute("BEGIN; LOCK TABLE pgbench_tellers")).unwrap();
+    let explained = rig.done("fill 2MB --drop --explain").stdout;
+    assert!(explained.contains("another session holds a lock"), "{explained}");
+}
+
+#[test]
 fn how_well_a_payload_compresses_is_measured() {
     let rig = Rig::new();
     let _server = rig.server("");

@@ -8,7 +8,7 @@ use pgserver::Home;
 use tokio::runtime::Builder;
 use workload::blockio::BlockioError;
 use workload::disturbance::Checkpoints;
-use workload::fill::{self, Conduct, FillError, Outcome, Plan, Request, Survey, turning_point};
+use workload::fill::{self, Conduct, FillError, Outcome, Plan, Rehearsed, Request, Survey, turning_point};
 
 use super::{fill_text, ladder};
 use crate::args::{FillArgs, ServerChoice};
@@ -87,6 +87,10 @@ async fn fill(
         let _ = write!(planned, "\n  flags        {}", level.flags());
     }
     if arguments.explain {
+        if fill::rehearse(&chosen.target, &plan, conduct).await? == Rehearsed::Locked {
+            planned +=
+                "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
+        }
         if arguments.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
         }

@@ -252,6 +252,12 @@ pub enum FillError {
     /// Limits that cannot be kept.
     #[error(transparent)]
     Limits(#[from] LimitsError),
+    /// The server refuses what comes before the rows.
+    #[error("{0}. Nothing was changed")]
+    Rehearsal(ConnectError),
+    /// Pages could not be written into the files of tables like these.
+    #[error("{0}. Nothing was changed")]
+    Pages(Box<Cause>),
     /// A step failed.
     #[error("{} failed: {source}\n{remains}", step.name())]
     Step {
@@ -335,6 +341,9 @@ impl FillError {
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Connect(error) => error.is_usage(),
+            Self::Rehearsal(error) => {
+                matches!(error, ConnectError::Query { .. }) && Shortage::of(error).is_none()
+            }
             Self::Limits(error) => error.is_usage(),
             Self::Table(error) => error.is_usage(),
             Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery | Self::InHand { .. } => false,

@@ -83,14 +83,7 @@ impl Filler<'_> {
             filler: self,
             ledger: Ledger::of(plan, &self.tables.bulk.name),
             sink: Sink::new(plan, &self.tables),
-            direct: plan.ground.as_ref().map(|ground| Direct {
-                ground,
-                table: &self.tables.bulk,
-                persistence: plan.persistence,
-                fillfactor: plan.fillfactor,
-                vacuum: plan.includes(InitStep::Vacuum),
-                writers: plan.streams.get().div_ceil(plan.sessions().get()),
-            }),
+            direct: self.direct(),
             meter,
             started: Instant::now(),
             queue: Queue::of(plan),
@@ -133,6 +126,19 @@ impl Filler<'_> {
         self.drop_defaults(session).await?;
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
+    }
+
+    /// What writes pages, if that is the method.
+    pub(super) fn direct(&self) -> Option<Direct<'_>> {
+        let plan = self.plan;
+        plan.ground.as_ref().map(|ground| Direct {
+            ground,
+            table: &self.tables.bulk,
+            persistence: plan.persistence,
+            fillfactor: plan.fillfactor,
+            vacuum: plan.includes(InitStep::Vacuum),
+            writers: plan.streams.get().div_ceil(plan.sessions().get()),
+        })
     }
 
     async fn hold_ballast(&self, session: &Session) -> Result<(), ConnectError> {

@@ -26,6 +26,7 @@ mod present;
 mod probe;
 mod queue;
 mod rate;
+mod rehearsal;
 mod remains;
 mod request;
 mod scratch;
@@ -54,6 +55,7 @@ pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
 pub use rate::RateMeter;
+pub use rehearsal::Rehearsed;
 pub use remains::{Remains, Replaced};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
@@ -63,7 +65,8 @@ pub use scratch::{SCRATCH_SCHEMA, clear_scratch, settle};
 pub use script::sql_of_script;
 pub use survey::{DataDirectory, Survey};
 
-use self::limits::{Event, Governor, Limits, Outlook, Sight};
+use self::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
+use self::rehearsal::Unwatched;
 use self::steps::Filler;
 use crate::connect::Target;
 
@@ -103,6 +106,38 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// How long cancelling may take, and sessions to end after it.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 
+/// Refuses what [`run`] would refuse before it changes anything, and changes nothing.
+///
+/// # Errors
+/// As [`run`] before its first step.
+pub async fn rehearse(target: &Target, plan: &Plan, conduct: Conduct) -> Result<Rehearsed, FillError> {
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+    let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
+    Filler::new(target, plan, governor, prober, false, &Unwatched).rehearse_alone().await
+}
+
+/// Whether rows are committed chunk by chunk.
+fn in_chunks(plan: &Plan) -> bool {
+    plan.has_ledger() && !plan.is_single_transaction()
+}
+
+/// What lets chunks begin, if rows come in chunks; refuses limits that cannot be kept.
+fn governor<'a>(
+    plan: &Plan,
+    limits: Limits,
+    sight: Option<Sight>,
+    tell: &'a Tell<'a>,
+) -> Result<Option<Governor<'a>>, FillError> {
+    let in_chunks = in_chunks(plan);
+    let governor = in_chunks.then(|| Governor::new(limits, sight, plan.owed(), tell)).transpose()?;
+    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
+        // How much dropped tables will give back is only known afterwards.
+        let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
+        governor.refuse_full(plan.chunk_space(), freed)?;
+    }
+    Ok(governor)
+}
+
 /// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
 /// then cancelled, and the error says what is there.
 ///
@@ -116,17 +151,10 @@ pub async fn run(
     interrupt: impl Future<Output = ()>,
 ) -> Result<Outcome, FillError> {
     let tell = |event: &Event| observer.event(event);
-    let in_chunks = plan.has_ledger() && !plan.is_single_transaction();
     // The checkpoints' own files are beside tables that are in no tablespace of their own.
-    let ballast = in_chunks && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
-    let governor =
-        in_chunks.then(|| Governor::new(conduct.limits, conduct.sight, plan.owed(), &tell)).transpose()?;
-    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
-        // How much dropped tables will give back is only known afterwards.
-        let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
-        governor.refuse_full(plan.chunk_space(), freed)?;
-    }
+    let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
     let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+    let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);
     let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = tokio::select! {

@@ -337,6 +337,12 @@ impl Plan {
         if key.is_none() && kind.needs_index() {
             return Err(ProbeError::NoKey { probe: kind.name(), table: name });
         }
+        let is_made_here = self.described.is_none() && self.includes(InitStep::Create);
+        let keys_early = self.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
+        if kind.needs_index() && is_made_here && (!keys_early || self.index == IndexKind::None) {
+            let key = key.map_or(String::new(), |key| key.column);
+            return Err(ProbeError::NoIndex { probe: kind.name(), table: name, key });
+        }
         let RowKey { column, first } = key.unwrap_or(RowKey { column: String::new(), first: 1 });
         let table = ProbeTable { name, key: column, first_key: first };
         Ok(Prober::new(kind, table, self.geometry, self.major, bulk.seed))

@@ -25,7 +25,7 @@ use super::limits::{Governor, StopReason};
 use super::outcome::Outcome;
 use super::plan::{Method, Plan};
 use super::predict::Sizes;
-use super::probe::{ProbeError, ProbePoint, Prober};
+use super::probe::{ProbePoint, Prober};
 use super::remains::{Progress, Remains};
 use super::request::{InitStep, Subject};
 use super::session::{Session, Sessions};
@@ -124,11 +124,11 @@ impl<'a> Filler<'a> {
         self.sessions.cancel_all().await;
     }
 
-    /// Opens the session that leads, and makes sure that no other one is at this fill. One that a
+    /// Opens the session that leads, makes sure that no other one is at this fill, and rehearses. A session that a
     /// killed pgrig left behind ends by itself: it is waited for.
     ///
     /// # Errors
-    /// If the server refuses, or another session keeps at it.
+    /// If the server refuses, another session keeps at it, or a conflict shows.
     pub(super) async fn begin(&self) -> Result<Session, FillError> {
         let session = self.open_loader().await?;
         let name = qualified(&self.plan.schema, &self.tables.bulk.name);
@@ -137,27 +137,12 @@ impl<'a> Filler<'a> {
             let row = session.row(include_str!("../sql/take_in_hand.sql"), &[&name]).await?;
             match row.get::<_, Option<i32>>("holder") {
                 None => {
-                    self.try_probe(&session).await?;
+                    self.rehearse(&session).await?;
                     return Ok(session);
                 }
                 Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
                 Some(_) => tokio::time::sleep(PROGRESS_INTERVAL).await,
             }
-        }
-    }
-
-    /// Refuses a query of the user's that cannot be run, while the tables that it is about are still there
-    /// to be tried.
-    async fn try_probe(&self, session: &Session) -> Result<(), FillError> {
-        let prober = self.prober.lock().await;
-        let Some(prober) = prober.as_ref().filter(|prober| prober.is_own_query()) else { return Ok(()) };
-        if self.plan.dropped.is_empty() || self.plan.unfinished.is_some() {
-            return Ok(());
-        }
-        match prober.check(&session.connection.client).await {
-            Ok(()) => Ok(()),
-            Err(ProbeError::Query(error)) => Err(session.connection.explain(error).await.into()),
-            Err(error) => Err(error.into()),
         }
     }
 

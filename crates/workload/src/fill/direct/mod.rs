@@ -125,16 +125,7 @@ impl Direct<'_> {
             return Ok(0);
         }
         fork::allow_many_files();
-        session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
-        let (found, fork) =
-            relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
-        let (mut direct, mut built) = (Vec::new(), Vec::new());
-        for index in relation::indexes(session, relation).await? {
-            match index.key(self.table) {
-                Some(key) => direct.push(self.index(session, index, key).await?),
-                None => built.push(index.name),
-            }
-        }
+        let Opened { found, fork, direct, built } = self.open(session, relation).await?;
         let write = self.write(fork, direct, rows, sent);
         // Without the session there is no transaction any more that the files could belong to.
         let written = tokio::select! {
@@ -147,6 +138,22 @@ impl Direct<'_> {
         self.look(session, relation, &written).await?;
         promises::kept(session, relation, &found).await?;
         Ok(written.rows)
+    }
+
+    /// Locks the empty relation of this qualified name, which the session's transaction has made, looks at it, and
+    /// opens its files and its indexes'.
+    pub(super) async fn open(&self, session: &Session, relation: &str) -> Result<Opened, Failure> {
+        session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
+        let (found, fork) =
+            relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
+        let (mut direct, mut built) = (Vec::new(), Vec::new());
+        for index in relation::indexes(session, relation).await? {
+            match index.key(self.table) {
+                Some(key) => direct.push(self.index(session, index, key).await?),
+                None => built.push(index.name),
+            }
+        }
+        Ok(Opened { found, fork, direct, built })
     }
 
     async fn index(&self, session: &Session, found: IndexFound, key: Key) -> Result<Index, Failure> {
@@ -246,6 +253,24 @@ impl Direct<'_> {
             }
         }
         Ok(())
+    }
+}
+
+/// A relation that can be written.
+pub(super) struct Opened {
+    found: Relation,
+    fork: Fork,
+    /// Indexes that are written with it.
+    direct: Vec<Index>,
+    /// Indexes that the server builds.
+    built: Vec<String>,
+}
+
+impl Opened {
+    /// Closes the files as the server made them.
+    pub(super) fn leave(&self) {
+        let of_indexes = self.direct.iter().map(|index| &index.fork);
+        of_indexes.chain([&self.fork]).for_each(Fork::keep);
     }
 }
 

@@ -93,11 +93,6 @@ impl Prober {
         }
     }
 
-    /// Whether it runs the user's own SQL.
-    pub fn is_own_query(&self) -> bool {
-        matches!(self.kind, ProbeKind::Sql(_))
-    }
-
     /// Whether the table has grown enough for another point.
     pub fn due(&self, table_bytes: u64) -> bool {
         table_bytes >= self.next
