@@ -145,7 +145,7 @@ fn is_off(settings: &[(String, String)], name: &str) -> bool {
 impl Chosen {
     /// Connects, and makes sure that an embedded server runs with the settings it was given.
     pub(crate) async fn connect(&self, printer: &Printer) -> anyhow::Result<Connection> {
-        let connection = self.target.connect().await?;
+        let connection = self.connect_or_restart(printer).await?;
         for warning in self.target.warnings().iter().chain(connection.warnings()) {
             printer.warn(warning);
         }
@@ -154,6 +154,23 @@ impl Chosen {
             assert_settings(&connection, &settings).await?;
         }
         Ok(connection)
+    }
+
+    /// Waits for a server that is not ready yet. One of pgrig's own that died is started again.
+    async fn connect_or_restart(&self, printer: &Printer) -> anyhow::Result<Connection> {
+        let error = match self.target.connect_when_ready(&|text| printer.say(text)).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+        match &self.kind {
+            Kind::Embedded(embedded) if !embedded.running().is_alive() => {
+                printer.say(format!("the server has died ({error}): starting it again"));
+                let started = embedded.instance.attach_or_start(&|event| printer.say(event))?;
+                *embedded.running() = started;
+                Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
+            }
+            _ => Err(error.into()),
+        }
     }
 
     /// The data directory; `named` is where somebody says it is.

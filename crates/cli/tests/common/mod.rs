@@ -228,6 +228,12 @@ impl Running {
         Self(Some(command.spawn().unwrap()))
     }
 
+    /// Starts it; what it tells goes where the command says.
+    pub fn start_quietly(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        Self(Some(command.spawn().unwrap()))
+    }
+
     pub fn pid(&self) -> nix::unistd::Pid {
         nix::unistd::Pid::from_raw(i32::try_from(self.0.as_ref().unwrap().id()).unwrap())
     }

@@ -9,6 +9,7 @@
 //!
 //! The client encoding is always UTF8: the driver decodes text as UTF-8 and pgrig's COPY data is UTF-8.
 
+mod blocked;
 mod certificate;
 mod connection;
 mod conninfo;
@@ -19,6 +20,7 @@ mod handover;
 mod overhear;
 mod params;
 mod passfile;
+mod ready;
 mod rejection;
 mod resolve;
 mod route;

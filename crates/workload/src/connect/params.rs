@@ -199,10 +199,14 @@ impl Params {
         })
     }
 
-    /// The value as a whole number; zero and less mean what unset means, as in libpq.
-    pub(super) fn positive(&self, keyword: &'static str) -> Result<Option<u32>, ConnectError> {
+    /// The value as a whole number, `default` if unset; zero and less turn it off.
+    pub(super) fn positive_or(
+        &self,
+        keyword: &'static str,
+        default: u32,
+    ) -> Result<Option<u32>, ConnectError> {
         let Some(setting) = self.get(keyword) else {
-            return Ok(None);
+            return Ok(Some(default));
         };
         match setting.value.trim().parse::<i32>() {
             Ok(number) => Ok(u32::try_from(number).ok().filter(|&n| n > 0)),

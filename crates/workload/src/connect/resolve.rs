@@ -10,7 +10,10 @@ use tokio_postgres::config::ChannelBinding;
 use super::error::ConnectError;
 use super::params::{Origin, Params, Setting, invalid};
 use super::passfile::{PassFile, Secret};
-use super::target::{Address, Host, SessionAttributes, Target, TcpOptions};
+use super::target::{
+    Address, CONNECT_TIMEOUT, Host, KEEPALIVES_COUNT, KEEPALIVES_IDLE, KEEPALIVES_INTERVAL, Keepalives,
+    SessionAttributes, Target, TcpOptions,
+};
 use super::tls::Tls;
 use super::{ConnectOptions, Env, conninfo, service};
 
@@ -132,7 +135,9 @@ fn interpret(params: &Params, env: Env<'_>, machine: &Machine) -> Result<Target,
             .get("password")
             .map(|setting| Secret { value: setting.value.clone(), source: setting.origin.to_string() }),
         passfile: Arc::new(passfile),
-        connect_timeout: params.positive("connect_timeout")?.map(|s| Duration::from_secs(s.into())),
+        connect_timeout: params
+            .positive_or("connect_timeout", CONNECT_TIMEOUT)?
+            .map(|s| Duration::from_secs(s.into())),
         application_name: application_name.to_owned(),
         options: session_options(params, env),
         tcp: tcp_options(params)?,
@@ -197,13 +202,24 @@ fn encoding_warning(params: &Params) -> Option<String> {
 }
 
 fn tcp_options(params: &Params) -> Result<TcpOptions, ConnectError> {
-    let seconds = |keyword| Ok(params.positive(keyword)?.map(|s| Duration::from_secs(s.into())));
+    let seconds = |keyword, default| {
+        let given = params.positive_or(keyword, default)?;
+        Ok::<_, ConnectError>(given.map(|seconds| Duration::from_secs(seconds.into())))
+    };
+    let keepalives = Keepalives {
+        idle: seconds("keepalives_idle", KEEPALIVES_IDLE)?,
+        interval: seconds("keepalives_interval", KEEPALIVES_INTERVAL)?,
+        count: params.positive_or("keepalives_count", KEEPALIVES_COUNT)?,
+    };
+    let user_timeout = match params.get("tcp_user_timeout") {
+        Some(_) => params.positive_or("tcp_user_timeout", 0)?.map(|ms| Duration::from_millis(ms.into())),
+        // Not sooner than keepalives that the user has chosen.
+        None => keepalives.patience(),
+    };
     Ok(TcpOptions {
-        no_keepalives: params.get("keepalives").is_some() && params.positive("keepalives")?.is_none(),
-        idle: seconds("keepalives_idle")?,
-        interval: seconds("keepalives_interval")?,
-        count: params.positive("keepalives_count")?,
-        user_timeout: params.positive("tcp_user_timeout")?.map(|ms| Duration::from_millis(ms.into())),
+        keepalives: params.positive_or("keepalives", 1)?.map(|_| keepalives),
+        user_timeout,
+        is_default: params.get("tcp_user_timeout").is_none(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::super::ConnectOptions;
 use super::super::error::ConnectError;
@@ -158,15 +159,36 @@ fn values_mean_what_the_documentation_says() {
     let target =
         fixture.resolve([text, "", "", ""], &[("PGTZ", "UTC"), ("PGOPTIONS", "-c geqo=off")]).unwrap();
     assert_eq!(target.connect_timeout.unwrap().as_secs(), 3);
-    assert!(target.tcp.no_keepalives);
-    assert_eq!(target.tcp.idle.unwrap().as_secs(), 9);
+    assert!(target.tcp.keepalives.is_none());
     assert_eq!(target.tcp.user_timeout.unwrap().as_millis(), 1500);
+    assert!(!target.tcp.is_default);
     assert_eq!(target.application_name, "fallback");
     assert_eq!(target.tls.mode, SslMode::Allow);
     assert_eq!(target.options.as_deref(), Some("-c timezone=UTC -c geqo=off"));
     assert!(target.warnings().iter().any(|warning| warning.contains("LATIN1")));
-    let forever = fixture.resolve(["host=x connect_timeout=-1", "", "", ""], &[]).unwrap();
-    assert_eq!(forever.connect_timeout, None);
+}
+
+#[test]
+fn what_is_dead_is_noticed_within_30_s_unless_the_user_says_otherwise() {
+    let fixture = Fixture::new();
+    let resolved = |text: &str, env: &[(&str, &str)]| fixture.resolve([text, "", "", ""], env).unwrap();
+    for text in ["host=x connect_timeout=0", "host=x connect_timeout=-1"] {
+        assert_eq!(resolved(text, &[]).connect_timeout, None, "{text}");
+    }
+    let seconds = |env: &[(&str, &str)]| resolved("host=x", env).connect_timeout.unwrap().as_secs();
+    assert_eq!((seconds(&[]), seconds(&[("PGCONNECT_TIMEOUT", "45")])), (10, 45));
+    let patience = |text: &str| {
+        let tcp = resolved(text, &[]).tcp;
+        let keepalives = tcp.keepalives.and_then(|keepalives| keepalives.patience());
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
+        (seconds(keepalives), seconds(tcp.user_timeout), tcp.is_default)
+    };
+    assert_eq!(patience("host=x"), (Some(25), Some(25), true));
+    assert_eq!(patience("host=x keepalives=0"), (None, Some(25), true));
+    assert_eq!(patience("host=x keepalives_idle=100"), (Some(115), Some(115), true));
+    assert_eq!(patience("host=x keepalives_idle=0"), (None, None, true));
+    assert_eq!(patience("host=x tcp_user_timeout=0"), (Some(25), None, false));
+    assert_eq!(patience("host=x tcp_user_timeout=9000"), (Some(25), Some(9), false));
 }
 
 #[test]

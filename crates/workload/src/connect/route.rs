@@ -19,6 +19,9 @@ use super::transport::Transport;
 /// An SSLRequest message ("54.7 Message Formats"): its length, and the code 1234 · 65536 + 5679.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
+/// For a cancel request. Who sends one does not want to wait.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// How much one attempt insists on TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encryption {
@@ -36,7 +39,6 @@ pub(super) struct Route {
     pub(super) place: Place,
     pub(super) encryption: Encryption,
     tcp: TcpOptions,
-    timeout: Option<Duration>,
     sslmode: SslMode,
     direct: bool,
     handshake: Option<Handshake>,
@@ -62,7 +64,6 @@ impl Route {
             place: place.clone(),
             encryption,
             tcp: target.tcp.clone(),
-            timeout: target.connect_timeout,
             sslmode: target.tls.mode,
             direct: target.tls.direct,
             handshake,
@@ -141,6 +142,6 @@ impl Route {
                 ConnectError::Protocol { at: at.clone(), why }
             })
         };
-        within(self.timeout, &at, request).await
+        within(Some(CANCEL_TIMEOUT), &at, request).await
     }
 }

@@ -11,11 +11,12 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
+use super::blocked::{BlockedWrites, set_user_timeout};
 use super::error::ConnectError;
 use super::handover::Followed;
 use super::overhear::{Ear, Overheard};
 use super::stream::{PlainSocket, Stream};
-use super::target::TcpOptions;
+use super::target::{Keepalives, TcpOptions};
 use super::transport::host_port;
 
 /// Where a socket leads, the name resolved.
@@ -40,14 +41,18 @@ impl std::fmt::Display for Place {
 /// An open socket.
 pub(super) enum Socket {
     Unix(UnixStream),
-    Tcp(TcpStream),
+    /// With a guard for writes that wait, unless the user has set tcp_user_timeout.
+    Tcp(TcpStream, Option<BlockedWrites>),
 }
 
 impl Socket {
     pub(super) async fn open(place: &Place, options: &TcpOptions) -> Result<Self, ConnectError> {
         let opened = match place {
             Place::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
-            Place::Tcp { address, .. } => open_tcp(*address, options).await.map(Self::Tcp),
+            Place::Tcp { address, .. } => open_tcp(*address, options).await.map(|stream| {
+                let timeout = options.user_timeout.filter(|_| options.is_default);
+                Self::Tcp(stream, timeout.map(|timeout| BlockedWrites::new(*address, timeout)))
+            }),
         };
         opened.map_err(|source| unreachable_at(place, source))
     }
@@ -56,7 +61,7 @@ impl Socket {
     fn into_std(self) -> io::Result<PlainSocket> {
         match self {
             Self::Unix(stream) => stream.into_std().map(PlainSocket::Unix),
-            Self::Tcp(stream) => stream.into_std().map(PlainSocket::Tcp),
+            Self::Tcp(stream, _) => stream.into_std().map(PlainSocket::Tcp),
         }
     }
 }
@@ -64,14 +69,13 @@ impl Socket {
 async fn open_tcp(address: SocketAddr, options: &TcpOptions) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
+    set_user_timeout(&stream, options.user_timeout)?;
     let socket = SockRef::from(&stream);
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(options.user_timeout)?;
-    if !options.no_keepalives {
+    if let Some(Keepalives { idle, interval, count }) = options.keepalives {
         let mut keepalive = TcpKeepalive::new();
-        keepalive = options.idle.into_iter().fold(keepalive, TcpKeepalive::with_time);
-        keepalive = options.interval.into_iter().fold(keepalive, TcpKeepalive::with_interval);
-        keepalive = options.count.into_iter().fold(keepalive, TcpKeepalive::with_retries);
+        keepalive = idle.into_iter().fold(keepalive, TcpKeepalive::with_time);
+        keepalive = interval.into_iter().fold(keepalive, TcpKeepalive::with_interval);
+        keepalive = count.into_iter().fold(keepalive, TcpKeepalive::with_retries);
         socket.set_tcp_keepalive(&keepalive)?;
     }
     Ok(stream)
@@ -166,7 +170,7 @@ impl AsyncRead for Socket {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
-            Self::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Self::Tcp(stream, _) => Pin::new(stream).poll_read(cx, buf),
         }
     }
 }
@@ -177,7 +181,16 @@ impl AsyncWrite for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
-            Self::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+            Self::Tcp(stream, guard) => {
+                let written = Pin::new(&mut *stream).poll_write(cx, buf);
+                if let Some(guard) = guard {
+                    match &written {
+                        Poll::Pending => guard.waits(stream, cx),
+                        Poll::Ready(_) => guard.went_out(stream),
+                    }
+                }
+                written
+            }
         };
         let hung_up = |kind| matches!(kind, io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset);
         match written {
@@ -189,14 +202,14 @@ impl AsyncWrite for Socket {
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Self::Tcp(stream, _) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tcp(stream, _) => Pin::new(stream).poll_shutdown(cx),
         }
     }
 }

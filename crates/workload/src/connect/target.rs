@@ -48,14 +48,60 @@ pub(super) enum Address {
     Tcp { name: String, address: Option<IpAddr> },
 }
 
-/// TCP settings ("34.1.2", keepalives*, tcp_user_timeout); `None` is the operating system's default.
-#[derive(Debug, Clone, Default)]
+/// connect_timeout, where none is given, in seconds. libpq would wait without end.
+pub(super) const CONNECT_TIMEOUT: u32 = 10;
+
+/// keepalives_idle, where none is given, in seconds.
+pub(super) const KEEPALIVES_IDLE: u32 = 10;
+/// keepalives_interval, where none is given, in seconds.
+pub(super) const KEEPALIVES_INTERVAL: u32 = 5;
+/// keepalives_count, where none is given.
+pub(super) const KEEPALIVES_COUNT: u32 = 3;
+
+/// TCP settings ("34.1.2", keepalives*, tcp_user_timeout). Unless the user gives others, a dead network ends a
+/// connection within 30 s; the system's defaults would take hours.
+#[derive(Debug, Clone)]
 pub(super) struct TcpOptions {
-    pub(super) no_keepalives: bool,
+    /// Probes of a connection on which nothing is under way; `None` sends none.
+    pub(super) keepalives: Option<Keepalives>,
+    /// How long what was sent may stay without an answer of the other side's network stack; `None` is the
+    /// system's default.
+    pub(super) user_timeout: Option<Duration>,
+    /// Whether `user_timeout` is pgrig's own choice.
+    pub(super) is_default: bool,
+}
+
+/// keepalives_idle, _interval and _count; `None` is the system's default.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Keepalives {
     pub(super) idle: Option<Duration>,
     pub(super) interval: Option<Duration>,
     pub(super) count: Option<u32>,
-    pub(super) user_timeout: Option<Duration>,
+}
+
+impl Default for Keepalives {
+    fn default() -> Self {
+        let seconds = |seconds: u32| Some(Duration::from_secs(seconds.into()));
+        Self {
+            idle: seconds(KEEPALIVES_IDLE),
+            interval: seconds(KEEPALIVES_INTERVAL),
+            count: Some(KEEPALIVES_COUNT),
+        }
+    }
+}
+
+impl Keepalives {
+    /// After which time without an answer they end the connection; unknown if the system decides.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        Some(self.idle? + self.interval? * self.count?)
+    }
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        let keepalives = Keepalives::default();
+        Self { keepalives: Some(keepalives), user_timeout: keepalives.patience(), is_default: true }
+    }
 }
 
 /// target_session_attrs.
@@ -93,7 +139,7 @@ impl Target {
             dbname: dbname.to_owned(),
             password: None,
             passfile: Arc::default(),
-            connect_timeout: None,
+            connect_timeout: Some(Duration::from_secs(CONNECT_TIMEOUT.into())),
             application_name: super::APPLICATION_NAME.to_owned(),
             options: None,
             tcp: TcpOptions::default(),

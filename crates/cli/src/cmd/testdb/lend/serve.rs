@@ -213,6 +213,12 @@ impl Work {
         if chosen.target.is_embedded() {
             // Whether it runs with the settings that it was given.
             chosen.connect(printer).await?.close().await;
+        } else {
+            // A server that is not ready is waited for. What else may be wrong, the keeper says.
+            let target = chosen.target.clone().with_database("postgres");
+            if let Ok(connection) = target.connect_when_ready(&log).await {
+                connection.close().await;
+            }
         }
         chosen.target.warnings().iter().for_each(|warning| printer.warn(warning));
         let public = match &self.public {
