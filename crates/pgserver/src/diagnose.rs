@@ -93,6 +93,13 @@ pub(crate) fn is_port_in_use(output: &str) -> bool {
     output.contains("Address already in use")
 }
 
+/// The file, below the data directory, that crash recovery could not create since it is there.
+pub(crate) fn unexpected_file(output: &str) -> Option<&str> {
+    let line = output.lines().rfind(|line| line.contains("FATAL:") && line.ends_with(": File exists"))?;
+    let (_, rest) = line.split_once("could not create file \"")?;
+    rest.split_once('"').map(|(file, _)| file)
+}
+
 /// The last PANIC message, or how a child died, or the last FATAL message, or else the last line.
 pub(crate) fn last_words(output: &str) -> Option<String> {
     // After a child's death, those who connect get a FATAL that explains nothing.

@@ -184,12 +184,37 @@ fn start(
                 std::thread::sleep(EVERY);
             }
             Err(Failure::Port(_)) if config.tcp && attempts < PORT_ATTEMPTS => {}
+            Err(Failure::FileExists(_, file)) if remove_rolled_back(&instance.data(), &file)? => {
+                events(Event::Recovering(format!(
+                    "{} is an empty file of an unlogged table whose creation was rolled back: removed, since \
+                     recovery makes it anew",
+                    file.display()
+                )));
+            }
             Err(failure) => return Err(failure),
         }
     };
     remember(instance, lifetime, &record.config)?;
     let running = running(instance, record)?;
     Ok((running, postmaster))
+}
+
+/// Removes a file that keeps crash recovery from its end, and says whether it did.
+///
+/// A rollback of CREATE UNLOGGED TABLE deletes the init fork at once and keeps the main fork, empty, until the
+/// next checkpoint (mdunlinkfork, md.c). If the server is killed in between, WAL makes the init fork again, and
+/// recovery fails when it copies that to the main fork (ResetUnloggedRelationsInDbspaceDir, reinit.c), at every
+/// start. Recovery would write nothing else into that file, so an empty one can go.
+fn remove_rolled_back(data: &Path, file: &Path) -> Result<bool> {
+    let path = data.join(file);
+    let mut init = path.clone().into_os_string();
+    init.push("_init");
+    let is_empty = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() == 0);
+    if !is_empty || !Path::new(&init).exists() {
+        return Ok(false);
+    }
+    fs::remove_file(&path).on("delete", &path)?;
+    Ok(true)
 }
 
 /// Writes what the server is to run with, starts it, and waits until it is ready.

@@ -82,13 +82,19 @@ pub(crate) enum Failure {
     Port(Error),
     /// A server that had not written its pid file yet when we looked.
     AlreadyRunning(Error),
+    /// A file that crash recovery does not expect, below the data directory.
+    FileExists(Error, PathBuf),
     Other(Error),
 }
 
 impl Failure {
     pub(crate) fn into_error(self) -> Error {
         match self {
-            Self::SharedMemory(e) | Self::Port(e) | Self::AlreadyRunning(e) | Self::Other(e) => e,
+            Self::SharedMemory(e)
+            | Self::Port(e)
+            | Self::AlreadyRunning(e)
+            | Self::FileExists(e, _)
+            | Self::Other(e) => e,
         }
     }
 }
@@ -193,6 +199,8 @@ impl Postmaster {
             Failure::Port(error)
         } else if diagnose::is_already_running(&text) {
             Failure::AlreadyRunning(error)
+        } else if let Some(file) = diagnose::unexpected_file(&text) {
+            Failure::FileExists(error, file.into())
         } else {
             Failure::Other(error)
         }

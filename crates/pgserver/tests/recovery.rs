@@ -221,3 +221,26 @@ fn lifetime(instance: &Instance) -> Lifetime {
         other => panic!("{other:?}"),
     }
 }
+
+/// As a crash leaves it that comes while CREATE UNLOGGED TABLE is rolled back: the init fork is gone, and WAL
+/// makes it again.
+#[test]
+fn an_empty_file_that_recovery_does_not_expect_is_removed() {
+    for major in [13, 18] {
+        let rig = Rig::new();
+        let spec = versioned(major);
+        let running = rig.start(Spec { profile: stock().profile, ..spec.clone() });
+        let file =
+            sql(running.connection(), "CREATE UNLOGGED TABLE u (a int); SELECT pg_relation_filepath('u')");
+        kill(running.server_pid());
+        assert!(matches!(running.stop(), Err(Error::Died { .. })));
+        let path = data(&rig, &spec).join(file);
+        assert_eq!(fs::metadata(&path).unwrap().len(), 0);
+        fs::remove_file(format!("{}_init", path.display())).unwrap();
+        let running = rig.start(spec.clone());
+        assert_eq!(sql(running.connection(), "SELECT count(*) FROM u"), "0");
+        let log = fs::read_to_string(data(&rig, &spec).join("../log")).unwrap();
+        assert!(log.contains(": File exists"), "the server did not run into it: {log}");
+        running.stop().unwrap();
+    }
+}
