@@ -56,6 +56,11 @@ bench-tps *arguments:
     cargo build --release --locked
     python3 bench/tps.py {{arguments}}
 
+# Kills, full disks and network faults at random moments; needs psql, root for disks. Arguments: see --help
+torture *arguments:
+    cargo build --release --locked
+    python3 torture {{arguments}}
+
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open
