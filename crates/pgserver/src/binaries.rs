@@ -1,10 +1,12 @@
 //! A PostgreSQL installation: fetched by pgrig or found on the machine.
 
 use crate::account::Account;
+use crate::diagnose::noexec_mount;
 use crate::files::canonical;
 use crate::{Error, Result, Version};
 use std::env;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -97,12 +99,15 @@ impl Binaries {
 }
 
 fn ask_version(postgres: &Path) -> Result<Version, String> {
-    let output = Command::new(postgres)
-        .arg("--version")
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("postgres does not run: {error}"))?;
+    let output =
+        Command::new(postgres).arg("--version").env("LC_ALL", "C").stdin(Stdio::null()).output().map_err(
+            |error| match noexec_mount(postgres) {
+                Some(mount) if error.kind() == ErrorKind::PermissionDenied => {
+                    format!("the file system {} is mounted noexec", mount.display())
+                }
+                _ => format!("postgres does not run: {error}"),
+            },
+        )?;
     let text = String::from_utf8_lossy(&output.stdout);
     Version::from_output(&text).ok_or_else(|| {
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,11 @@
-//! From a server's last words to a cause and a remedy.
+//! From a server's last words, or the system's, to a cause and a remedy.
+
+use crate::Error;
+use nix::sys::statvfs::{FsFlags, statvfs};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 /// The log's line that matters, and what to do.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +83,26 @@ pub(crate) fn explain(output: &str, free: Option<u64>) -> Explanation {
         "see its log"
     };
     Explanation { cause, remedy }
+}
+
+/// Why a program could not be run.
+pub(crate) fn not_run(program: &Path, source: io::Error) -> Error {
+    let program = program.to_owned();
+    match noexec_mount(&program) {
+        Some(mount) if source.kind() == io::ErrorKind::PermissionDenied => Error::NoExec { program, mount },
+        _ => Error::Run { program, source },
+    }
+}
+
+/// Where the file system of this file is mounted, if none of its programs may be run.
+pub(crate) fn noexec_mount(file: &Path) -> Option<PathBuf> {
+    if !statvfs(file).ok()?.flags().contains(FsFlags::ST_NOEXEC) {
+        return None;
+    }
+    let file = file.canonicalize().ok()?;
+    let device = fs::metadata(&file).ok()?.dev();
+    let is_on_it = |path: &&Path| fs::metadata(path).is_ok_and(|meta| meta.dev() == device);
+    file.ancestors().take_while(is_on_it).last().map(Path::to_owned)
 }
 
 /// The processes of a killed server still hold its memory: the one failure that waiting mends.

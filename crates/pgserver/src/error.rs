@@ -110,6 +110,14 @@ pub enum Error {
         /// The process that holds it.
         pid: u32,
     },
+    /// A process that did not sign its name has held the lock for longer than any start takes.
+    #[error("{holder} holds the lock {path} and does not release it; end that process")]
+    Locked {
+        /// The lock file.
+        path: PathBuf,
+        /// The process, in words.
+        holder: String,
+    },
     /// A running server is not as asked for.
     #[error(
         "instance {instance} runs with {runs}, not with {asked} as asked for; stop it first (pgrig server stop --instance {instance}) or leave the option away"
@@ -197,6 +205,24 @@ pub enum Error {
         path: PathBuf,
         /// What the parser says.
         problem: String,
+    },
+    /// A program lies on a file system that runs none.
+    #[error(
+        "cannot run {program}: the file system {mount} is mounted noexec; remount it (mount -o remount,exec {mount}), set PGRIG_HOME to a directory on another file system, or use an installed PostgreSQL (--pg-bin DIR)"
+    )]
+    NoExec {
+        /// The program.
+        program: PathBuf,
+        /// Where the file system is mounted.
+        mount: PathBuf,
+    },
+    /// The system refused to run a program.
+    #[error("cannot run {program}: {source}{}", if source.kind() == io::ErrorKind::PermissionDenied { "; look for what forbids it (the file's mode, SELinux, AppArmor), or use an installed PostgreSQL (--pg-bin DIR)" } else { "" })]
+    Run {
+        /// The program.
+        program: PathBuf,
+        /// The system's error.
+        source: io::Error,
     },
     /// The system refused an operation on a file or a process.
     #[error("cannot {action} {path}: {source}{}", io_remedy(source))]

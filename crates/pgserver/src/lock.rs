@@ -4,11 +4,9 @@
 //! says who it is. An owner holds it as long as its server runs; others only while they act.
 
 use crate::error::OnPath;
+use crate::lock_file::{LockFile, TELL_AFTER};
 use crate::{Error, Event, Events, Result, files, process};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -33,7 +31,7 @@ pub(crate) struct Holder {
 
 /// The lock, held until dropped.
 #[derive(Debug)]
-pub(crate) struct InUse(File);
+pub(crate) struct InUse(LockFile);
 
 /// A first start fetches PostgreSQL under the lock.
 const PATIENCE: Duration = Duration::from_mins(11);
@@ -49,23 +47,16 @@ impl InUse {
         let begin = Instant::now();
         let mut told = false;
         loop {
-            let file = File::options()
-                .create(true)
-                .truncate(false)
-                .read(true)
-                .write(true)
-                .open(&path)
-                .on("open", &path)?;
-            match file.try_lock() {
-                Ok(()) if is_at(&file, &path) => return Self::sign(file, purpose, &path),
+            let file = LockFile::open(&path).on("open", &path)?;
+            if file.try_lock().on("lock", &path)? {
+                if file.is_at(&path) {
+                    return Self::sign(file, purpose, &path);
+                }
                 // Deleted with the instance while we waited: the next round makes a new one.
-                Ok(()) => continue,
-                Err(TryLockError::WouldBlock) => {}
-                Err(TryLockError::Error(error)) => return Err(error).on("lock", &path),
+                continue;
             }
-            let holder = read(&path).filter(|holder| process::exists(holder.pid));
             let waited = begin.elapsed();
-            match holder {
+            match signed(&file) {
                 Some(Holder { pid, purpose }) => {
                     let patience = if purpose == Purpose::Owning { GRACE } else { PATIENCE };
                     if waited > patience {
@@ -77,20 +68,24 @@ impl InUse {
                         events(Event::Waiting(format!("process {pid} is {doing} instance {instance}")));
                     }
                 }
-                None if waited > PATIENCE => return Err(Error::InUse { instance, pid: 0 }),
+                None if waited > PATIENCE => {
+                    return Err(Error::Locked { path, holder: file.holder_text() });
+                }
+                None if waited > TELL_AFTER && !told => {
+                    told = true;
+                    let (holder, path) = (file.holder_text(), path.display());
+                    events(Event::Waiting(format!("{holder} holds the lock {path}")));
+                }
                 None => {}
             }
             std::thread::sleep(EVERY);
         }
     }
 
-    fn sign(mut file: File, purpose: Purpose, path: &Path) -> Result<Self> {
-        let pid = std::process::id();
-        let text = serde_json::to_vec(&Holder { pid, purpose }).expect("two plain fields");
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(&text))
-            .on("write", path)?;
+    fn sign(file: LockFile, purpose: Purpose, path: &Path) -> Result<Self> {
+        let text =
+            serde_json::to_vec(&Holder { pid: std::process::id(), purpose }).expect("two plain fields");
+        file.write(&text).on("write", path)?;
         Ok(Self(file))
     }
 }
@@ -98,31 +93,25 @@ impl InUse {
 impl Drop for InUse {
     fn drop(&mut self) {
         // Only a courtesy to readers; the lock itself goes with the file.
-        let _ = self.0.set_len(0);
+        let _ = self.0.write(b"");
     }
 }
 
 /// Who holds the lock at this moment.
 pub(crate) fn holder(dir: &Path) -> Option<Holder> {
     let path = dir.join("in-use.lock");
-    let file = File::open(&path).ok()?;
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => read(&path),
-        _ => None,
+    if !path.exists() {
+        return None;
     }
+    let file = LockFile::open(&path).ok()?;
+    if file.is_held().ok()? { signed(&file) } else { None }
 }
 
-fn read(path: &Path) -> Option<Holder> {
-    let mut text = String::new();
-    File::open(path).ok()?.read_to_string(&mut text).ok()?;
-    serde_json::from_str(&text).ok()
-}
-
-fn is_at(file: &File, path: &Path) -> bool {
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
-        _ => false,
-    }
+/// Who has signed it, if that process can be the lock's holder: one that was killed signs nothing off.
+fn signed(file: &LockFile) -> Option<Holder> {
+    let holder: Holder = serde_json::from_str(&file.read().ok()?).ok()?;
+    let is_it = process::exists(holder.pid) && file.holder().is_none_or(|pid| pid == holder.pid);
+    is_it.then_some(holder)
 }
 
 #[cfg(test)]
@@ -152,6 +141,25 @@ mod tests {
             let tell = |event: Event| told.send(event.to_string()).unwrap();
             scope.spawn(move || InUse::acquire(dir.path(), Purpose::Owning, &tell).unwrap());
             assert!(hears.recv().unwrap().contains("starting"));
+            drop(held);
+        });
+    }
+
+    #[test]
+    fn a_holder_that_signed_nothing_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("in-use.lock");
+        let held = LockFile::open(&path).unwrap();
+        assert!(held.try_lock().unwrap());
+        // Of a pgrig that was killed, whose id another process has now.
+        held.write(br#"{"pid":1,"purpose":"owning"}"#).unwrap();
+        let (told, hears) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            let tell = |event: Event| told.send(event.to_string()).unwrap();
+            scope.spawn(move || InUse::acquire(dir.path(), Purpose::Starting, &tell).unwrap());
+            let said = hears.recv().unwrap();
+            let expected = format!("process {} (", std::process::id());
+            assert!(said.contains(&expected) && said.ends_with("in-use.lock"), "{said}");
             drop(held);
         });
     }

@@ -83,7 +83,7 @@ pub(crate) enum Failure {
     /// A server that had not written its pid file yet when we looked.
     AlreadyRunning(Error),
     /// A file that crash recovery does not expect, below the data directory.
-    FileExists(Error, PathBuf),
+    FileExists(Error, Box<Path>),
     Other(Error),
 }
 
@@ -132,7 +132,7 @@ impl Postmaster {
                 command.spawn().map(|child| (child, None))
             }
         };
-        let (child, keeper) = spawned.on("run", &program)?;
+        let (child, keeper) = spawned.map_err(|error| diagnose::not_run(&program, error))?;
         Ok(Self { child, _keeper: keeper, log })
     }
 
@@ -200,7 +200,7 @@ impl Postmaster {
         } else if diagnose::is_already_running(&text) {
             Failure::AlreadyRunning(error)
         } else if let Some(file) = diagnose::unexpected_file(&text) {
-            Failure::FileExists(error, file.into())
+            Failure::FileExists(error, Path::new(file).into())
         } else {
             Failure::Other(error)
         }

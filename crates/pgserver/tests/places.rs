@@ -92,10 +92,10 @@ fn a_closed_home_is_opened_and_nothing_above_it() {
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    fn mount(dir: &'a Path, megabytes: u32) -> Option<Self> {
-        let size = format!("size={megabytes}m,mode=711");
+    fn mount(dir: &'a Path, megabytes: u32, option: &str) -> Option<Self> {
+        let options = format!("size={megabytes}m,mode=711,{option}");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir);
+        mount.args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(dir);
         let mounted = is_root() && mount.output().is_ok_and(|output| output.status.success());
         if !mounted {
             println!("skipped: a small file system cannot be mounted here");
@@ -114,7 +114,7 @@ impl Drop for SmallDisk<'_> {
 fn a_full_disk_explains_itself() {
     let dir = tempfile::tempdir().unwrap();
     common::open_to_all(dir.path());
-    let Some(disk) = SmallDisk::mount(dir.path(), 100) else {
+    let Some(disk) = SmallDisk::mount(dir.path(), 100, "exec") else {
         return;
     };
     let home = Home::at(&disk.0.join("home")).unwrap();
@@ -148,4 +148,33 @@ fn a_full_disk_explains_itself() {
     assert!(failed.count() > 0);
     fs::remove_file(&filler).unwrap();
     start().unwrap().stop().unwrap();
+}
+
+#[test]
+fn a_file_system_that_runs_no_programs_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    common::open_to_all(dir.path());
+    let Some(disk) = SmallDisk::mount(dir.path(), 300, "noexec") else {
+        return;
+    };
+    // Fetched by whoever comes first.
+    Rig::new().start(stock()).stop().unwrap();
+    let version = "18.6.0";
+    let home = Home::at(&disk.0.join("home")).unwrap();
+    let cache = home.postgresql_dir();
+    fs::create_dir_all(&cache).unwrap();
+    common::open_to_all(home.root());
+    common::open_to_all(&cache);
+    let copied = Command::new("cp").arg("-r").arg(common::cache().join(version)).arg(&cache).status();
+    assert!(copied.unwrap().success());
+    let remedies = |message: &str| {
+        let cause = format!("the file system {} is mounted noexec", disk.0.display());
+        assert!(message.contains(&cause), "{message}");
+    };
+    let instance = Instance::open(&home, stock()).unwrap();
+    let message = instance.attach_or_start(&|_| ()).unwrap_err().to_string();
+    remedies(&message);
+    assert!(message.contains("PGRIG_HOME") && message.contains("remount"), "{message}");
+    let spec = Spec { pg_bin: Some(cache.join(version)), ..Spec::default() };
+    remedies(&Instance::open(&home, spec).unwrap_err().to_string());
 }
