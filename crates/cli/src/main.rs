@@ -32,7 +32,7 @@ fn main() -> ExitCode {
         }
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
-    recovery::sweep(&printer);
+    recovery::sweep(cli.verb.server().as_ref(), &printer);
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),

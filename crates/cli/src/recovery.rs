@@ -1,87 +1,182 @@
-//! What a pgrig that was killed left changed on a server is put back by the next one.
+//! What a pgrig that is gone left changed on a server is restored by the next one.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::pin::pin;
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
-use pgserver::{Home, Instance, Lifetime, Spec, State};
+use pgserver::{Home, Instance, Lifetime, Spec, State, TELL_AFTER};
 use tokio::runtime::{Builder, Runtime};
-use workload::connect::{ConnectOptions, Target, resolve};
-use workload::settings::{Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SettingsError, put_back};
+use workload::connect::{ConnectError, ConnectOptions, Target, resolve};
+use workload::settings::{
+    Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
+    identify, put_back,
+};
 
+use crate::args::ServerChoice;
 use crate::printer::Printer;
+use crate::target::{Meant, meant, options};
 
 /// A server that does not answer must not keep a verb that has nothing to do with it.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two looks whether another pgrig is done.
+const EVERY: Duration = Duration::from_millis(50);
 
 /// Where journals are.
 pub(crate) fn journals(home: &Home) -> PathBuf {
     home.root().join("journal")
 }
 
-/// Before any verb: puts back what can be reached. What cannot is told, with the statements to type.
-pub(crate) fn sweep(printer: &Printer) {
+/// Before any verb: restores what can be reached, by the way that the journal tells, or else as the verb reaches its
+/// server: a password may stand there. For the rest, the user learns what to do.
+pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
     // Whoever needs a home says that there is none.
     let Ok(home) = Home::locate() else { return };
-    let found = match Journal::all(&journals(&home)) {
-        Ok(found) => found,
+    let all = match Journal::all(&journals(&home)) {
+        Ok(all) => all,
         Err(error) => return printer.warn(error),
     };
-    for journal in found.into_iter().filter_map(dead) {
-        let target = match &journal.record.place {
-            Place::Own(name) => match shared(&home, name) {
-                Some(target) => target,
-                // It is put back when it is started.
-                None => continue,
-            },
-            Place::Named(recipe) => match named(recipe) {
-                Ok(target) => target,
-                Err(error) => {
-                    tell_left(&journal.record, journal.path(), &error, printer);
-                    continue;
+    for found in all {
+        match found {
+            Found::Live(_) | Found::InHand { .. } => {}
+            // When pgrig's own server is started, that is known.
+            Found::Elsewhere(journal) if matches!(journal.record.place, Place::Own(_)) => {}
+            Found::Elsewhere(journal) => printer.danger(elsewhere(&journal.record, &journal.path)),
+            Found::Unreadable(error) => printer.danger(error),
+            Found::Dead(journal) => {
+                let restored = match &journal.record.place {
+                    Place::Own(name) => match shared(&home, name) {
+                        Some(target) => restore(&target, &journal, Duration::MAX, printer),
+                        // When it is started.
+                        None => continue,
+                    },
+                    Place::Named(recipe) => restore_named(recipe, &journal, choice, printer),
+                };
+                match restored {
+                    Ok(done) => tell(&journal.record, &done, printer),
+                    Err(error) => printer.danger(left(&journal, &error)),
                 }
-            },
-        };
-        let (record, path) = (journal.record.clone(), journal.path().to_owned());
-        match restore(&target, journal) {
-            Ok(done) => tell(&record, &done, printer),
-            Err(error) => tell_left(&record, &path, &error, printer),
+            }
         }
     }
 }
 
-/// After pgrig's own server was started, and before anybody works on it.
+/// After pgrig's own server was started, and before anybody works on it. `is_exclusive`: it was started for this
+/// process alone, so that no other process can be at work on it.
 ///
 /// # Errors
-/// If something cannot be put back.
+/// If something cannot be restored.
 pub(crate) fn put_back_own(
     home: &Home,
     instance: &str,
     target: &Target,
+    is_exclusive: bool,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let own = Place::Own(instance.to_owned());
-    for found in Journal::all(&journals(home))? {
-        match found {
-            Found::Live(record) if record.place == own => printer.warn(format!(
-                "pgrig process {} is changing settings of this server: what is measured meanwhile tells nothing",
-                record.pid
-            )),
-            Found::Dead(journal) if journal.record.place == own => {
-                let record = journal.record.clone();
-                let path = journal.path().to_owned();
-                match restore(target, journal) {
-                    Ok(done) => tell(&record, &done, printer),
-                    // That instance was destroyed, and this is a new one of its name.
-                    Err(Left::Settings(SettingsError::OtherServer)) => std::fs::remove_file(&path)
-                        .with_context(|| format!("cannot delete the journal {}", path.display()))?,
-                    Err(error) => anyhow::bail!("{}", left(&record, &path, &error)),
-                }
-            }
-            _ => {}
-        }
+    each_of(
+        home,
+        |record| record.place == own,
+        printer,
+        |found| match found {
+            Found::Elsewhere(journal) if is_exclusive => match journal.claim()? {
+                Some(Found::Dead(journal)) => restore_own(target, &journal, printer),
+                _ => Ok(()),
+            },
+            Found::Elsewhere(journal) => anyhow::bail!(elsewhere(&journal.record, &journal.path)),
+            Found::Dead(journal) => restore_own(target, &journal, printer),
+            _ => Ok(()),
+        },
+    )
+}
+
+fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> anyhow::Result<()> {
+    match restore(target, journal, Duration::MAX, printer) {
+        Ok(done) => tell(&journal.record, &done, printer),
+        // That instance was destroyed, and this is a new one of its name.
+        Err(Left::Settings(SettingsError::OtherServer)) => journal.close()?,
+        Err(error) => anyhow::bail!(left(journal, &error)),
     }
     Ok(())
+}
+
+/// Before anything is measured on a server that was named: what was changed there must be restored.
+///
+/// # Errors
+/// If something is not: [`sweep`] has said why.
+pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) -> anyhow::Result<()> {
+    let all = Journal::all(&journals(home)).unwrap_or_default();
+    if all.iter().all(|found| record_of(found).is_none()) {
+        return Ok(());
+    }
+    drop(all);
+    // If it cannot be reached, the verb says so.
+    let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
+    let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
+    each_of(home, is_same, printer, |found| match found {
+        Found::Elsewhere(journal) => anyhow::bail!(elsewhere(&journal.record, &journal.path)),
+        Found::Dead(journal) => anyhow::bail!(
+            "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
+            journal.path().display()
+        ),
+        _ => Ok(()),
+    })
+}
+
+/// Has `act` look at each journal of one server, once nobody else restores what it lists.
+fn each_of(
+    home: &Home,
+    concerns: impl Fn(&Record) -> bool,
+    printer: &Printer,
+    act: impl Fn(Found) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    let mut told = false;
+    loop {
+        let mut is_in_hand = false;
+        for found in Journal::all(&journals(home))? {
+            match &found {
+                found if !record_of(found).is_some_and(&concerns) => {}
+                Found::Live(record) => printer.warn(format!(
+                    "pgrig process {} is changing settings of this server: what is measured meanwhile tells nothing",
+                    record.pid
+                )),
+                Found::InHand { pid, .. } => {
+                    is_in_hand = true;
+                    if begin.elapsed() > TELL_AFTER && !told {
+                        told = true;
+                        let who = pid.map_or("another pgrig".to_owned(), |pid| format!("pgrig process {pid}"));
+                        printer.say(format!("waiting: {who} is restoring settings and tables of this server"));
+                    }
+                }
+                _ => act(found)?,
+            }
+        }
+        if !is_in_hand {
+            return Ok(());
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+fn record_of(found: &Found) -> Option<&Record> {
+    match found {
+        Found::Live(record) | Found::InHand { record, .. } => Some(record),
+        Found::Elsewhere(journal) => Some(&journal.record),
+        Found::Dead(journal) => Some(&journal.record),
+        Found::Unreadable(_) => None,
+    }
+}
+
+/// Whether the target is the server that the record is about: by its system identifier, or if a role may not ask for
+/// that, by its address.
+fn is_server_of(record: &Record, target: &Target, identifier: Option<&str>) -> bool {
+    match (identifier, record.system_identifier.as_deref(), &record.place) {
+        (Some(found), Some(wanted), _) => found == wanted,
+        (_, _, Place::Named(recipe)) => resolved(recipe).is_ok_and(|other| {
+            (other.host_list(), other.port_list()) == (target.host_list(), target.port_list())
+        }),
+        (_, _, Place::Own(_)) => false,
+    }
 }
 
 /// Why something is still changed.
@@ -95,10 +190,11 @@ enum Left {
     Machine(#[from] std::io::Error),
 }
 
-fn dead(found: Found) -> Option<Journal> {
-    match found {
-        Found::Dead(journal) => Some(journal),
-        Found::Live(_) => None,
+impl Left {
+    fn is_about_password(&self) -> bool {
+        let Self::Settings(SettingsError::Connect(error)) = self else { return false };
+        // invalid_password
+        matches!(error, ConnectError::PasswordMissing { .. }) || error.sqlstate() == Some("28P01")
     }
 }
 
@@ -116,18 +212,76 @@ fn shared(home: &Home, name: &str) -> Option<Target> {
 }
 
 /// A server that was named when the journal was written.
-fn named(recipe: &str) -> Result<Target, Left> {
+fn resolved(recipe: &str) -> Result<Target, ConnectError> {
     let options = ConnectOptions { dbname: Some(recipe.to_owned()), ..ConnectOptions::default() };
-    let env = |name: &str| std::env::var(name).ok();
-    resolve(&options, &env).map_err(|error| Left::Settings(error.into()))
+    resolve(&options, &|name: &str| std::env::var(name).ok())
 }
 
-fn restore(target: &Target, journal: Journal) -> Result<PutBack, Left> {
-    let runtime: Runtime = Builder::new_current_thread().enable_all().build()?;
-    // An embedded server answers, and its tables may take their time.
-    let patience = if target.is_embedded() { Duration::MAX } else { PATIENCE };
-    runtime.block_on(async {
-        match tokio::time::timeout(patience, put_back(target, journal)).await {
+/// By the way that the journal tells; else as the verb reaches its server, if that is the same.
+fn restore_named(
+    recipe: &str,
+    journal: &Journal,
+    choice: Option<&ServerChoice>,
+    printer: &Printer,
+) -> Result<PutBack, Left> {
+    let at = resolved(recipe).map_err(SettingsError::from)?;
+    let error = match restore(&at, journal, PATIENCE, printer) {
+        Err(error) => error,
+        done => return done,
+    };
+    // Tables are in that database.
+    match given(choice).map(|given| given.with_database(at.dbname())) {
+        Some(given) if is_reached(&given, &journal.record, printer) => {
+            restore(&given, journal, Duration::MAX, printer)
+        }
+        _ => Err(error),
+    }
+}
+
+/// The server that the verb names.
+fn given(choice: Option<&ServerChoice>) -> Option<Target> {
+    let choice = choice.filter(|choice| matches!(meant(choice), Ok(Meant::Named)))?;
+    resolve(&options(choice), &|name: &str| std::env::var(name).ok()).ok()
+}
+
+fn is_reached(target: &Target, record: &Record, printer: &Printer) -> bool {
+    match runtime().map(|runtime| runtime.block_on(identifier(target, printer))) {
+        Ok(Ok(identifier)) => is_server_of(record, target, identifier.as_deref()),
+        _ => false,
+    }
+}
+
+/// Of the server, once it is ready.
+async fn identifier(target: &Target, printer: &Printer) -> Result<Option<String>, ConnectError> {
+    target.connect_when_ready(&|text| printer.say(text)).await?.close().await;
+    identify(target).await
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+fn restore(
+    target: &Target,
+    journal: &Journal,
+    patience: Duration,
+    printer: &Printer,
+) -> Result<PutBack, Left> {
+    let work = async {
+        let ready = target.connect_when_ready(&|text| printer.say(text)).await;
+        ready.map_err(SettingsError::from)?.close().await;
+        put_back(target, journal).await
+    };
+    runtime()?.block_on(async {
+        let mut work = pin!(tokio::time::timeout(patience, work));
+        let done = if let Ok(done) = tokio::time::timeout(TELL_AFTER, &mut work).await {
+            done
+        } else {
+            let (pid, place) = (journal.record.pid, place(&journal.record));
+            printer.say(format!("restoring {place}, which pgrig process {pid} has changed"));
+            work.await
+        };
+        match done {
             Ok(done) => Ok(done?),
             Err(_) => Err(Left::Late),
         }
@@ -138,37 +292,55 @@ fn tell(record: &Record, done: &PutBack, printer: &Printer) {
     let mut parts: Vec<String> =
         done.settings.iter().map(|(name, shown)| format!("{name} = {shown}")).collect();
     parts.extend(done.tables.iter().map(|table| format!("{} logged", table.qualified())));
-    if parts.is_empty() {
-        parts.push("nothing was changed any more".to_owned());
-    }
-    let (pid, place) = (record.pid, place(record));
-    printer.warn(format!(
-        "pgrig process {pid} was killed while it had changed {place}; put back: {}",
-        parts.join(", ")
-    ));
+    let ended = ended(record);
+    printer.warn(if parts.is_empty() {
+        format!("{ended}; there was nothing left to restore")
+    } else {
+        format!("{ended}; restored now: {}", parts.join(", "))
+    });
     if done.wants_sync {
-        printer.danger(SYNC_BY_HAND);
+        printer.danger(if done.was_without_fsync { SYNC_BY_HAND } else { SYNC_BY_HAND_PERHAPS });
     }
-    if !done.empty.is_empty() {
-        let names: Vec<String> = done.empty.iter().map(workload::settings::Table::qualified).collect();
-        printer
-            .warn(format!("empty now: {} (a crash of the server empties unlogged tables)", names.join(", ")));
+    if !done.emptied.is_empty() {
+        let names: Vec<String> = done.emptied.iter().map(Table::qualified).collect();
+        printer.warn(format!(
+            "the server crashed while these tables were unlogged, so they are empty now: {}",
+            names.join(", ")
+        ));
     }
 }
 
-fn tell_left(record: &Record, path: &Path, error: &Left, printer: &Printer) {
-    printer.danger(left(record, path, error));
+/// `pgrig process 12 ended without restoring the server host=…`, and why, if it came to write that down.
+fn ended(record: &Record) -> String {
+    let why = record.gave_up.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+    format!("pgrig process {} ended without restoring {}{why}", record.pid, place(record))
 }
 
-fn left(record: &Record, path: &Path, error: &Left) -> String {
+fn left(journal: &Journal, error: &Left) -> String {
+    let again = if error.is_about_password() {
+        "Give the password to restore it: PGPASSWORD=… pgrig server status"
+    } else {
+        "Any pgrig command tries again, for example: pgrig server status"
+    };
     format!(
-        "pgrig process {} was killed while it had changed {}, and that is NOT put back: {error}. By hand, as a \
-         superuser: {} Then delete {}",
+        "{}, and it is NOT restored: {error}. {again}. {}",
+        ended(&journal.record),
+        by_hand(&journal.record, journal.path())
+    )
+}
+
+fn elsewhere(record: &Record, path: &Path) -> String {
+    format!(
+        "pgrig process {} in another container or on another machine has changed {}, and may still be at work. If it \
+         has ended: {}",
         record.pid,
         place(record),
-        record.remedy().join(" "),
-        path.display()
+        by_hand(record, path)
     )
+}
+
+fn by_hand(record: &Record, path: &Path) -> String {
+    format!("By hand, as a superuser: {} Then delete {}", record.remedy().join(" "), path.display())
 }
 
 fn place(record: &Record) -> String {

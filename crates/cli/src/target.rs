@@ -49,7 +49,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> a
     announce(&running, home, printer);
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
-    recovery::put_back_own(home, instance.name(), &target, printer)?;
+    recovery::put_back_own(home, instance.name(), &target, !running.leaves_running(), printer)?;
     Ok(Chosen { target, kind: Kind::Embedded(Box::new(Embedded { instance, running: Mutex::new(running) })) })
 }
 
@@ -170,6 +170,18 @@ impl Chosen {
                 Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
             }
             _ => Err(error.into()),
+        }
+    }
+
+    /// Makes sure that nothing is left changed on a server that somebody named; pgrig's own is restored when it is
+    /// chosen.
+    ///
+    /// # Errors
+    /// If something is.
+    pub(crate) fn check_restored(&self, home: &Home, printer: &Printer) -> anyhow::Result<()> {
+        match &self.kind {
+            Kind::Embedded(_) => Ok(()),
+            Kind::Named { .. } => recovery::check_restored(home, &self.target, printer),
         }
     }
 

@@ -140,7 +140,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         assert_eq!(server.row("SHOW fsync").get::<_, String>(0), "off");
         assert!(databases(&server).len() >= before.len() + 2);
         let ran = rig.done(&format!("testdb bench {SHORT} --variants normal -d {url} -- true"));
-        assert_says(&ran, 0, &["was killed while it had changed the server", "fsync = on"]);
+        assert_says(&ran, 0, &["ended without restoring the server", "fsync = on"]);
         assert_eq!(databases(&server), before);
         assert_forced_out(&rig, 1);
         killpg(command, Signal::SIGKILL).unwrap();

@@ -3,6 +3,9 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
 
 use common::{Ran, Rig, Running, Server, until};
 use nix::sys::signal::{Signal, kill};
@@ -130,7 +133,17 @@ fn a_server_that_is_dangerous_already_is_refused() {
 
 /// A matrix in the middle of its first trial, in which everything is changed.
 fn in_the_middle(rig: &Rig, url: &str, arguments: &str) -> Running {
-    let pgrig = rig.spawn(&format!("tps --matrix durability=unlogged --set fsync=off -T 600 {arguments}"));
+    in_the_middle_of(rig, url, arguments, |pgrig| pgrig)
+}
+
+fn in_the_middle_of(
+    rig: &Rig,
+    url: &str,
+    arguments: &str,
+    change: impl FnOnce(Command) -> Command,
+) -> Running {
+    let arguments = format!("tps --matrix durability=unlogged --set fsync=off -T 600 {arguments}");
+    let pgrig = Running::start(change(rig.command(&arguments)));
     until("a trial runs", || {
         rig.block_on(async {
             let client = common::connect(url).await.ok()?;
@@ -161,6 +174,160 @@ fn an_interrupted_matrix_puts_everything_back() {
     }
 }
 
+/// Locks all files in a directory, as somebody else might.
+fn lock_all(directory: &Path) -> Vec<fs::File> {
+    let files = fs::read_dir(directory).unwrap().map(|entry| fs::File::open(entry.unwrap().path()).unwrap());
+    files.inspect(|file| file.lock().unwrap()).collect()
+}
+
+#[test]
+fn only_their_owner_can_open_journals_and_locks() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let journals = rig.home.path().join("journal");
+    let in_use = Path::new(rig.status()["directory"].as_str().unwrap()).join("in-use.lock");
+    assert_eq!((mode(&journals), mode(&in_use)), (0o700, 0o600));
+    for file in fs::read_dir(&journals).unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+    }
+    pgrig.signal(Signal::SIGINT);
+    pgrig.end();
+    assert_put_back(&rig, &server);
+}
+
+/// A pid means nothing in another pid namespace.
+#[test]
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn a_matrix_in_a_container_is_left_alone() {
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    // Only root can.
+    if !common::does("unshare", &[&unshare[..], &["true"]].concat()) {
+        return eprintln!("skipped: this account may not make namespaces");
+    }
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let named = named(&server);
+    let contained = |pgrig: Command| {
+        let mut inside = Command::new("unshare");
+        inside.args(unshare).arg(pgrig.get_program()).args(pgrig.get_args());
+        for (name, value) in pgrig.get_envs() {
+            match value {
+                Some(value) => inside.env(name, value),
+                None => inside.env_remove(name),
+            };
+        }
+        inside
+    };
+    let pgrig =
+        in_the_middle_of(&rig, &server.url, &format!("--allow-dangerous-settings {named}"), contained);
+    assert_eq!(rig.done("size --scale 1").stderr, "", "it runs");
+    let ran = rig.done(&format!("tps -T 1 {named}"));
+    assert_says(&ran, 0, &["is changing settings of this server"]);
+    assert_eq!(show(&server, "fsync"), "off");
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    until("its lock is free", || {
+        rig.done("size --scale 1").stderr.contains("in another container").then_some(())
+    });
+    let ran = rig.run(&format!("tps -T 1 {named}"));
+    assert_says(&ran, 1, &["may still be at work", "ALTER SYSTEM RESET \"fsync\";", "Then delete"]);
+    assert_eq!(show(&server, "fsync"), "off");
+}
+
+#[test]
+fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
+    let rig = Rig::new();
+    let server = filled(&rig, &format!("{NEWEST} --tcp"));
+    server.execute("CREATE ROLE plain LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO plain");
+    let named = named(&server);
+    let kill_in_the_middle = || {
+        let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {named}"));
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+    };
+    kill_in_the_middle();
+    let ran = rig.done("size --scale 1");
+    let remedy = "PGPASSWORD=… pgrig server status";
+    assert_says(&ran, 0, &["NOT restored", "asks for a password", remedy, "Then delete"]);
+    let password = server.url.split(['@', ':']).nth(2).unwrap();
+    let ran = Ran::from(rig.command("server status").env("PGPASSWORD", password).output().unwrap());
+    assert_says(&ran, 0, &["ended without restoring the server", "restored now: fsync = on"]);
+    assert_put_back(&rig, &server);
+
+    kill_in_the_middle();
+    let status = rig.status();
+    let socket = format!("-h {} -p {} -d postgres", status["socket_dir"].as_str().unwrap(), status["port"]);
+    let ran = rig.run(&format!("tps -T 1 -U plain {socket}"));
+    assert_says(&ran, 1, &["NOT restored", "are not restored, so nothing is measured"]);
+    assert_eq!(ran.stdout, "");
+    let ran = rig.done(&format!("tps -T 1 {named}"));
+    assert_says(&ran, 0, &["ended without restoring the server", "restored now: fsync = on"]);
+    assert!(!ran.stderr.contains("NOT"), "{ran:#?}");
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn tables_that_a_crash_emptied_are_named() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = filled(&rig, version);
+        let pgrig =
+            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+        let client = rig.connect(&server.url);
+        let backend: i32 = rig.block_on(client.query_one("SELECT pg_backend_pid()", &[])).unwrap().get(0);
+        kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
+        until("the server is up again", || {
+            let up = async { common::connect(&server.url).await.ok()?.query_one("SELECT 1", &[]).await.ok() };
+            rig.block_on(client.query_one("SELECT 1", &[])).is_err().then(|| rig.block_on(up)).flatten()
+        });
+        let ran = rig.done("size --scale 1");
+        assert_says(&ran, 0, &["the server crashed while", "\"pgbench_accounts\"", "\"pgbench_branches\""]);
+        let emptied = ran.stderr.lines().find(|line| line.contains("crashed")).unwrap();
+        assert!(!emptied.contains("history"), "it was empty before: {emptied}");
+        assert_put_back(&rig, &server);
+    }
+}
+
+#[test]
+fn a_matrix_that_gave_up_was_not_killed() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    // ALTER SYSTEM fails as long as this is there.
+    let obstacle = rig.data().join("postgresql.auto.conf.tmp");
+    fs::create_dir(&obstacle).unwrap();
+    pgrig.signal(Signal::SIGINT);
+    let ran = pgrig.end();
+    assert_says(&ran, 130, &["the server is NOT as it was before", "ALTER SYSTEM cannot change fsync"]);
+    let ran = rig.done("size --scale 1");
+    assert_says(&ran, 0, &["NOT restored", "pgrig server status"]);
+    fs::remove_dir(obstacle).unwrap();
+    let ran = rig.done("size --scale 1");
+    let why = "ended without restoring the server";
+    assert_says(&ran, 0, &[why, "(ALTER SYSTEM cannot change fsync", "restored now: fsync = on"]);
+    for untrue in ["killed", "empty"] {
+        assert!(!ran.stderr.contains(untrue), "{ran:#?}");
+    }
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn a_server_that_is_restarted_meanwhile_is_restored() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    rig.done("server stop");
+    rig.done("server start --set shared_buffers=128MB");
+    let ran = pgrig.end();
+    assert_says(&ran, 1, &["putting settings and tables back"]);
+    assert!(!ran.stderr.contains("NOT"), "{ran:#?}");
+    assert_put_back(&rig, &server);
+}
+
 #[test]
 fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
     for version in [NEWEST, OLDEST] {
@@ -171,12 +338,14 @@ fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
         pgrig.signal(Signal::SIGKILL);
         pgrig.end();
         assert_eq!(show(&server, "fsync"), "off");
+        let _locks = lock_all(&rig.home.path().join("journal"));
         let ran = rig.done("size --scale 1");
         assert_says(
             &ran,
             0,
-            &["was killed while it had changed the server", "fsync = on", "\"pgbench_history\" logged"],
+            &["ended without restoring the server", "fsync = on", "\"pgbench_history\" logged"],
         );
+        assert!(!ran.stderr.contains("empty"), "nothing crashed: {ran:#?}");
         assert_put_back(&rig, &server);
         assert_eq!(rig.done("size --scale 1").stderr, "");
     }
@@ -191,7 +360,7 @@ fn after_a_kill_the_next_start_puts_everything_back_on_its_own_server() {
         pgrig.signal(Signal::SIGKILL);
         pgrig.end();
         let ran = rig.done(&format!("tps --matrix clients=1 {SHORT}"));
-        assert_says(&ran, 0, &["was killed while it had changed pgrig's own server", "fsync = on"]);
+        assert_says(&ran, 0, &["ended without restoring pgrig's own server", "fsync = on"]);
         let server = rig.server("");
         assert_put_back(&rig, &server);
         assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts"), 100_000);
@@ -212,7 +381,7 @@ fn a_server_that_cannot_be_reached_is_told_with_the_statements_to_type() {
     let ran = rig.done("size --scale 1");
     let alter = "ALTER SYSTEM RESET \"fsync\"; SELECT pg_reload_conf();";
     let table = "ALTER TABLE \"public\".\"pgbench_accounts\" SET LOGGED;";
-    assert_says(&ran, 0, &["NOT put back", alter, table, "Then delete"]);
+    assert_says(&ran, 0, &["NOT restored", alter, table, "Then delete"]);
     // Any verb that finds the server again puts it back; this asks for its URL once it runs.
     let server = rig.server("");
     assert_put_back(&rig, &server);

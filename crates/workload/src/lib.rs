@@ -8,6 +8,7 @@ pub mod disturbance;
 pub mod fill;
 pub mod machine;
 pub mod micro;
+pub mod process;
 pub mod quote;
 pub mod server;
 pub mod settings;

@@ -1,9 +1,11 @@
 //! `workload::settings` on real servers: what is changed is in force, and put back.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
 use pgserver::{Home, Instance, Major, Running, Spec};
+use serde_json::Value;
 use tempfile::TempDir;
 use workload::connect::{Connection, Target};
 use workload::settings::{
@@ -98,11 +100,20 @@ fn on_each_release<F: Future<Output = ()>>(test: impl Fn(Server) -> F) {
     }
 }
 
+/// As when its process is killed: the journal stays, and that process is gone.
+fn killed(changer: Changer) {
+    let path = changer.journal_path().to_owned();
+    drop(changer);
+    let mut journal: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    journal["process"]["start"] = 0.into();
+    fs::write(&path, journal.to_string()).unwrap();
+}
+
 fn dead(directory: &Path) -> Vec<Journal> {
     let all = Journal::all(directory).unwrap().into_iter();
     all.map(|found| match found {
         Found::Dead(journal) => journal,
-        Found::Live(record) => panic!("{record:?} is live"),
+        found => panic!("{found:?} is not dead"),
     })
     .collect()
 }
@@ -159,16 +170,67 @@ fn what_a_dead_process_left_is_put_back_from_its_journal() {
         let changer = server.begin(&to_change(&["fsync"], &["parent", "child"])).await.unwrap();
         changer.set(&pairs(&[("fsync", "off")])).await.unwrap();
         changer.set_unlogged(true).await.unwrap();
-        // As when it is killed: the lock goes, and the journal stays.
-        drop(changer);
+        killed(changer);
         let journal = dead(&server.journals()).pop().unwrap();
-        let done = put_back(&server.target, journal).await.unwrap();
+        let done = put_back(&server.target, &journal).await.unwrap();
         assert_eq!(done.settings, pairs(&[("fsync", "on")]));
+        assert!(done.was_without_fsync);
         assert_eq!(done.tables.len(), 2);
-        assert_eq!(done.empty, []);
+        assert_eq!(done.emptied, []);
         assert_eq!(server.show("fsync").await, "on");
         assert_eq!(server.persistence("parent").await, "p");
         assert!(dead(&server.journals()).is_empty());
+    });
+}
+
+/// ALTER SYSTEM fails as long as this directory is there, whoever gives it.
+fn obstruct(server: &Server) -> std::path::PathBuf {
+    let obstacle = server.running.data_dir().join("postgresql.auto.conf.tmp");
+    fs::create_dir(&obstacle).unwrap();
+    obstacle
+}
+
+#[test]
+fn what_was_never_changed_needs_no_restoring() {
+    on_each_release(async |server| {
+        server.sql(FAMILY).await;
+        let to_change = to_change(&["fsync"], &["parent", "child"]);
+        let obstacle = obstruct(&server);
+        let changer = server.begin(&to_change).await.unwrap();
+        let off = pairs(&[("fsync", "off")]);
+        for error in [changer.try_values(&off).await.unwrap_err(), changer.set(&off).await.unwrap_err()] {
+            assert!(!error.is_usage() && error.to_string().contains("auto.conf.tmp"), "{error}");
+        }
+        let done = changer.finish().await.unwrap();
+        assert_eq!((&done.settings, &done.tables, done.wants_sync), (&Vec::new(), &Vec::new(), false));
+        assert!(dead(&server.journals()).is_empty());
+        // Killed before it changed anything.
+        killed(server.begin(&to_change).await.unwrap());
+        let done = put_back(&server.target, &dead(&server.journals()).pop().unwrap()).await.unwrap();
+        assert_eq!((&done.settings, &done.tables, done.was_without_fsync), (&Vec::new(), &Vec::new(), false));
+        fs::remove_dir(obstacle).unwrap();
+    });
+}
+
+#[test]
+fn why_something_was_not_restored_is_in_the_journal() {
+    on_each_release(async |server| {
+        let changer = server.begin(&to_change(&["fsync", "full_page_writes"], &[])).await.unwrap();
+        changer.set(&pairs(&[("fsync", "off")])).await.unwrap();
+        let obstacle = obstruct(&server);
+        let path = changer.journal_path().to_owned();
+        let error = changer.finish().await.unwrap_err().to_string();
+        assert!(error.contains("ALTER SYSTEM cannot change fsync"), "{error}");
+        let mut journal: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        journal["process"]["start"] = 0.into();
+        fs::write(&path, journal.to_string()).unwrap();
+        fs::remove_dir(obstacle).unwrap();
+        let journal = dead(&server.journals()).pop().unwrap();
+        assert_eq!(journal.record.gave_up, Some(error));
+        let done = put_back(&server.target, &journal).await.unwrap();
+        // Only what was changed.
+        assert_eq!(done.settings, pairs(&[("fsync", "on")]));
+        assert_eq!(server.altered("fsync").await, "NULL");
     });
 }
 
@@ -177,11 +239,12 @@ fn another_server_is_left_alone() {
     on_each_release(async |server| {
         let changer = server.begin(&to_change(&["fsync"], &[])).await.unwrap();
         changer.set(&pairs(&[("fsync", "off")])).await.unwrap();
-        drop(changer);
+        killed(changer);
         let mut journal = dead(&server.journals()).pop().unwrap();
         let right = journal.record.system_identifier.replace("1".to_owned());
-        let error = put_back(&server.target, journal).await.unwrap_err();
+        let error = put_back(&server.target, &journal).await.unwrap_err();
         assert!(matches!(error, SettingsError::OtherServer), "{error}");
+        drop(journal);
         assert_eq!(server.show("fsync").await, "off");
         let journal = dead(&server.journals()).pop().unwrap();
         assert_eq!(journal.record.system_identifier, right, "the journal stays");
@@ -308,6 +371,8 @@ fn who_is_to_run_sync_where_the_server_is_not_known_to_be_here_is_told() {
             let place = Place::Named(String::new());
             let changer =
                 Changer::begin(&target, place, &server.journals(), &to_change(settings, &[])).await.unwrap();
+            let off: Vec<_> = settings.iter().map(|name| (*name, "off")).collect();
+            changer.set(&pairs(&off)).await.unwrap();
             changer.finish().await.unwrap().wants_sync
         };
         assert!(!wants_sync(tcp("postgres"), &["fsync"]).await);

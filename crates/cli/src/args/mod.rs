@@ -127,6 +127,18 @@ impl Verb {
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
         }
     }
+
+    /// The server that it works on, if it does.
+    pub(crate) fn server(&self) -> Option<ServerChoice> {
+        match self {
+            Self::Fill(fill) => Some(fill.server.clone()),
+            Self::Blockio(blockio) => Some(blockio.server.clone()),
+            Self::Micro(micro) => Some(micro.server.clone()),
+            Self::Tps(tps) => Some(tps.server()),
+            Self::Testdb(testdb) => testdb.server(),
+            Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+        }
+    }
 }
 
 /// Which server to use.

@@ -41,6 +41,7 @@ pub(super) fn on_server(
     let home = Home::locate()?;
     // Started on the main thread, which outlives everything: the server ends when it does.
     let chosen = target::choose(server, &home, printer)?;
+    chosen.check_restored(&home, printer)?;
     let runtime = runtime.enable_all().build()?;
     let result = runtime.block_on(work(&home, &chosen));
     let log = chosen.log();

@@ -33,7 +33,7 @@ fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> 
     let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
     target::announce(&running, home, printer);
     let instance = embedded.instance.as_deref().unwrap_or("default");
-    recovery::put_back_own(home, instance, &target(&running), printer)?;
+    recovery::put_back_own(home, instance, &target(&running), false, printer)?;
     check(&running)?;
     let connection = running.connection();
     printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;

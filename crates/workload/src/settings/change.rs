@@ -1,12 +1,17 @@
-//! Changing what a server was like, and putting it back.
+//! Changing what a server was like.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tokio_postgres::error::SqlState;
+
 use super::durable::force_out;
 use super::error::SettingsError;
-use super::journal::{Before, Journal, Place, Record, Table};
+use super::journal::Journal;
 use super::look::{Effect, ToChange, stronger};
+use super::record::{Before, Place, Record};
+use super::restore::{self, PutBack};
 use super::{alter, tables};
 use crate::connect::{ConnectError, Target};
 use crate::fill::session::{Session, Sessions};
@@ -20,18 +25,22 @@ const IN_HAND_DEADLINE: Duration = Duration::from_secs(5);
 /// For statements of a pgrig that is gone.
 const SESSIONS_DEADLINE: Duration = Duration::from_mins(1);
 /// How long a change of a table's persistence waits for those who use it.
-const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
+pub(super) const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
 /// The setting without which nothing is forced to disk.
-const FSYNC: &str = "fsync";
+pub(super) const FSYNC: &str = "fsync";
 /// Begins the application_name of the sessions that change things.
 const SESSION_NAME: &str = "pgrig settings";
 
 /// Changes settings and tables' persistence of one server, journalled. Dropping it leaves the journal, and
-/// the next pgrig puts things back: see [`put_back`].
+/// the next pgrig puts things back: see [`put_back`](super::put_back).
 pub struct Changer {
     server: Server,
     session: Session,
     journal: Journal,
+    /// Whether anything may be changed by now.
+    has_changed: Cell<bool>,
+    /// Whether fsync may have been off.
+    was_without_fsync: Cell<bool>,
 }
 
 impl Changer {
@@ -70,10 +79,14 @@ impl Changer {
         let found = to_change.look(&server.acting).await?;
         let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
         record.settings = reloaded.map(|setting| setting.before).collect();
+        let filled = found.tables.iter().filter(|loggable| loggable.has_rows);
+        record.filled = filled.map(|loggable| loggable.table.clone()).collect();
         record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
+        record.statistics_since = statistics_since(&session).await?;
         session.run(LOCK_TIMEOUT).await?;
         let journal = Journal::begin(directory, record)?;
-        Ok(Self { server, session, journal })
+        let (has_changed, was_without_fsync) = (Cell::new(false), Cell::new(false));
+        Ok(Self { server, session, journal, has_changed, was_without_fsync })
     }
 
     /// What was written down.
@@ -109,7 +122,7 @@ impl Changer {
             self.alter_system(name, value).await?;
         }
         for before in &self.record().settings {
-            self.session.run(&alter(&before.name, before.altered.as_deref())).await?;
+            self.reset(before).await?;
         }
         Ok(())
     }
@@ -132,8 +145,11 @@ impl Changer {
         for before in settings {
             match value_of(before) {
                 Some(value) => self.alter_system(&before.name, value).await?,
-                None => self.session.run(&alter(&before.name, before.altered.as_deref())).await?,
+                None => self.reset(before).await?,
             }
+        }
+        if was_without_fsync || value_of_fsync(wanted) {
+            self.was_without_fsync.set(true);
         }
         let fresh = reload(&self.session, &self.server).await?;
         let mut shown = Vec::new();
@@ -152,94 +168,81 @@ impl Changer {
     /// # Errors
     /// If a statement fails: somebody may hold a lock on a table for a minute.
     pub async fn set_unlogged(&self, unlogged: bool) -> Result<bool, SettingsError> {
+        self.has_changed.set(true);
         Ok(!tables::set_persistence(&self.session, &self.record().tables, unlogged).await?.is_empty())
     }
 
     /// Puts everything back, whatever state this is in.
     ///
     /// # Errors
-    /// If something could not be put back; the journal then stays.
+    /// If something could not be put back; the journal then stays, and says why.
     pub async fn finish(self) -> Result<PutBack, SettingsError> {
-        let Self { server, session, journal } = self;
+        let Self { server, session, journal, has_changed, was_without_fsync } = self;
         // It may be in the middle of a statement; the server is told to end it.
         drop(session);
-        put_back_on(&server, journal).await
+        if !has_changed.get() {
+            journal.close()?;
+            return Ok(PutBack::default());
+        }
+        // It may have crashed, or be restarted at this moment; if it does not come back, that is told below.
+        if let Ok(connection) = server.waiting.connect_when_ready(&|_| ()).await {
+            connection.close().await;
+        }
+        let done = restore::put_back_on(&server, &journal, was_without_fsync.get()).await;
+        if let Err(error) = &done {
+            // If that cannot be written, the next pgrig does not know why.
+            let _ = journal.give_up(error.to_string());
+        }
+        done
     }
 
     async fn alter_system(&self, name: &str, value: &str) -> Result<(), SettingsError> {
+        self.has_changed.set(true);
         match self.session.run(&alter(name, Some(value))).await {
-            Err(error @ ConnectError::Query { .. }) => Err(SettingsError::Value {
+            Err(error @ ConnectError::Query { .. }) if is_about_value(&error) => Err(SettingsError::Value {
                 name: name.to_owned(),
                 value: value.to_owned(),
                 error: error.into(),
             }),
-            done => Ok(done?),
+            done => done.map_err(|error| SettingsError::alter_system(name, error)),
         }
     }
+
+    async fn reset(&self, before: &Before) -> Result<(), SettingsError> {
+        self.has_changed.set(true);
+        reset(&self.session, before).await
+    }
+}
+
+/// Has ALTER SYSTEM say what it said before.
+pub(super) async fn reset(session: &Session, before: &Before) -> Result<(), SettingsError> {
+    let done = session.run(&alter(&before.name, before.altered.as_deref())).await;
+    done.map_err(|error| SettingsError::alter_system(&before.name, error))
+}
+
+/// Whether the value is at fault, and not for example the disk.
+fn is_about_value(error: &ConnectError) -> bool {
+    let code = error.sqlstate().unwrap_or_default();
+    code.starts_with("22")
+        || [SqlState::UNDEFINED_OBJECT, SqlState::CANT_CHANGE_RUNTIME_PARAM]
+            .iter()
+            .any(|state| state.code() == code)
+}
+
+fn value_of_fsync(wanted: &[(String, String)]) -> bool {
+    wanted.iter().any(|(name, _)| name == FSYNC)
 }
 
 /// One server, in sessions that bear the record's name.
-struct Server {
+pub(super) struct Server {
     /// The database in which the role has its rights: EXECUTE on a function is each database's own.
-    acting: Target,
+    pub(super) acting: Target,
     /// Where sessions stay. The same, unless that one must not be in use.
-    waiting: Target,
-}
-
-/// What was put back.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PutBack {
-    /// Settings, and what SHOW says of them now.
-    pub settings: Vec<(String, String)>,
-    /// Tables that are logged again.
-    pub tables: Vec<Table>,
-    /// Those of them that hold nothing: a crash of the server empties unlogged tables.
-    pub empty: Vec<Table>,
-    /// Whether somebody has to run sync on the server's host: [`SYNC_BY_HAND`](super::SYNC_BY_HAND).
-    pub wants_sync: bool,
-}
-
-/// Puts back what the journal lists, and closes it. Sessions of its process that the server still has are ended
-/// first, so that nothing is changed afterwards.
-///
-/// # Errors
-/// If something cannot be put back; the journal then stays.
-pub async fn put_back(target: &Target, journal: Journal) -> Result<PutBack, SettingsError> {
-    let target = named_session(target, &journal.record);
-    put_back_on(&Server { waiting: target.clone(), acting: target }, journal).await
-}
-
-async fn put_back_on(server: &Server, journal: Journal) -> Result<PutBack, SettingsError> {
-    let record = &journal.record;
-    let session = Sessions::new(&server.waiting).open().await?;
-    let found = system_identifier(&session).await?;
-    if found.is_some() && record.system_identifier.is_some() && found != record.system_identifier {
-        return Err(SettingsError::OtherServer);
-    }
-    end_others(&session, &server.waiting).await?;
-    let mut done = PutBack::default();
-    for before in &record.settings {
-        session.run(&alter(&before.name, before.altered.as_deref())).await?;
-    }
-    if !record.settings.is_empty() {
-        let fresh = reload(&session, server).await?;
-        for before in &record.settings {
-            done.settings.push((before.name.clone(), show(&fresh, &before.name).await?));
-        }
-    }
-    // Even if it is on already: whoever was killed may have come no further.
-    if has_fsync(&done.settings) {
-        done.wants_sync = !force_out(&session).await?;
-    }
-    session.run(LOCK_TIMEOUT).await?;
-    done.tables = tables::set_persistence(&session, &record.tables, false).await?;
-    done.empty = tables::empty(&session, done.tables.clone()).await?;
-    journal.close()?;
-    Ok(done)
+    pub(super) waiting: Target,
 }
 
 /// The same server, in sessions that show who they are.
-fn named_session(target: &Target, record: &Record) -> Target {
+pub(super) fn named_session(target: &Target, record: &Record) -> Target {
     target.clone().with_application_name(&format!("{SESSION_NAME} {}", record.id))
 }
 
@@ -260,7 +263,7 @@ async fn refuse_others(session: &Session) -> Result<(), SettingsError> {
 }
 
 /// Ends other sessions of this name, and waits for their end.
-async fn end_others(session: &Session, target: &Target) -> Result<(), SettingsError> {
+pub(super) async fn end_others(session: &Session, target: &Target) -> Result<(), SettingsError> {
     let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                  WHERE application_name = $1 AND pid <> pg_backend_pid()";
     let begin = Instant::now();
@@ -276,8 +279,16 @@ async fn end_others(session: &Session, target: &Target) -> Result<(), SettingsEr
     }
 }
 
+/// When the server's statistics began: after a crash they begin anew (`pgstat_discard_stats`, before PostgreSQL 15
+/// `pgstat_reset_all`).
+pub(super) async fn statistics_since(session: &Session) -> Result<Option<String>, ConnectError> {
+    let query =
+        "SELECT to_char(stats_reset AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') FROM pg_stat_bgwriter";
+    Ok(session.row(query, &[]).await?.get(0))
+}
+
 /// None where the role may not ask.
-async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectError> {
+pub(super) async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectError> {
     let query = "SELECT system_identifier::text FROM pg_control_system()";
     match session.row(query, &[]).await {
         Ok(row) => Ok(Some(row.get(0))),
@@ -288,7 +299,7 @@ async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectE
 
 /// Has the server load its configuration again, and returns a session that began after that: new sessions have
 /// the settings of the server's main process, and know when that loaded them.
-async fn reload(session: &Session, server: &Server) -> Result<Session, SettingsError> {
+pub(super) async fn reload(session: &Session, server: &Server) -> Result<Session, SettingsError> {
     let asked = "SELECT extract(epoch FROM clock_timestamp())::float8";
     let asked: f64 = session.row(asked, &[]).await?.get(0);
     ask_to_reload(session, server).await?;
@@ -334,7 +345,7 @@ async fn file_errors(session: &Session) -> String {
 }
 
 /// Whether it was changed, and is on now.
-fn has_fsync(shown: &[(String, String)]) -> bool {
+pub(super) fn has_fsync(shown: &[(String, String)]) -> bool {
     shown.iter().any(|(name, value)| name == FSYNC && value == "on")
 }
 

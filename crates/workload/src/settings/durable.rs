@@ -11,6 +11,10 @@ use crate::machine;
 pub const SYNC_BY_HAND: &str = "fsync was off meanwhile, and the server is not known to be on this machine: run sync on its host now. \
      Until that is done, a crash of that host may corrupt EVERY database of the cluster";
 
+/// The same, where fsync is on by now, and nobody knows whether it was off.
+pub const SYNC_BY_HAND_PERHAPS: &str = "fsync may have been off meanwhile, and the server is not known to be on this machine: run sync on its host now. \
+     Until that is done, a crash of that host may corrupt EVERY database of the cluster";
+
 /// Has all that was written while fsync was off forced to disk, once that is on again. Returns whether the server is
 /// known to be on this machine: if not, somebody has to run sync on its host.
 ///

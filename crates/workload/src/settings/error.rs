@@ -73,6 +73,14 @@ pub enum SettingsError {
         /// Its words.
         error: Box<ConnectError>,
     },
+    /// ALTER SYSTEM failed, for another reason than the value.
+    #[error("ALTER SYSTEM cannot change {name}: {error}")]
+    AlterSystem {
+        /// The setting.
+        name: String,
+        /// The server's words.
+        error: Box<ConnectError>,
+    },
     /// SHOW says something else than was set.
     #[error("{name} is {shown}, not {wanted} as ALTER SYSTEM has set it: {why}")]
     NotInForce {
@@ -124,6 +132,14 @@ pub enum SettingsError {
 }
 
 impl SettingsError {
+    /// A failed ALTER SYSTEM, unless it is the connection that failed.
+    pub(super) fn alter_system(name: &str, error: ConnectError) -> Self {
+        match error {
+            ConnectError::Query { .. } => Self::AlterSystem { name: name.to_owned(), error: error.into() },
+            error => error.into(),
+        }
+    }
+
     /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
     pub fn is_usage(&self) -> bool {
         match self {

@@ -1,115 +1,33 @@
 //! `PGRIG_HOME/journal/<id>.json`: what a server was like before pgrig changed it.
 //!
-//! Written whole, and made durable, before the first change; never changed; deleted when all is as it was. Whoever
-//! holds its flock(2) is at work on that server: its owner, or later one that puts things back. The lock goes with
-//! its holder in whatever way that dies.
+//! Written whole, and made durable, before the first change; deleted when all is as it was. It names the process that
+//! changes things ([`Process`](crate::process::Process)): once that is gone, any pgrig puts things back that gets the
+//! flock(2) of `<id>.lock`. The journal itself is locked by its process too, for those that cannot see that process.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
-
-use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 use super::error::SettingsError;
-use crate::quote::qualified;
+use super::private;
+use super::record::Record;
+use crate::process::Fate;
 
-/// Goes up when an older pgrig would misread it.
-const FORMAT_VERSION: u32 = 1;
+/// Whoever tidies up holds a lock for a moment.
+const TRIES: u32 = 100;
+const EVERY: Duration = Duration::from_millis(10);
 
-/// Which server it is, and how to get there. Never holds a password.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Place {
-    /// pgrig's own instance of this name.
-    Own(String),
-    /// What [`crate::connect::recipe`] says.
-    Named(String),
-}
-
-/// A setting that is changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Before {
-    /// Its name as in pg_settings.
-    pub name: String,
-    /// What postgresql.auto.conf said; none: nothing.
-    pub altered: Option<String>,
-    /// What SHOW said.
-    pub shown: String,
-}
-
-/// A table whose persistence is changed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Table {
-    /// Its schema.
-    pub schema: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl Table {
-    /// Schema and name, quoted.
-    pub fn qualified(&self) -> String {
-        qualified(&self.schema, &self.name)
-    }
-}
-
-/// What a journal says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    format_version: u32,
-    /// Names the file, and in pg_stat_activity the session.
-    pub id: String,
-    /// The process that changes things.
-    pub pid: u32,
-    /// The server.
-    pub place: Place,
-    /// `system_identifier`, where the role may ask for it.
-    pub system_identifier: Option<String>,
-    /// Settings that are changed by ALTER SYSTEM.
-    pub settings: Vec<Before>,
-    /// Tables that are made unlogged, in an order in which that can be done; they were logged.
-    pub tables: Vec<Table>,
-}
-
-impl Record {
-    /// Of this process, without any change yet.
-    pub fn new(place: Place, system_identifier: Option<String>) -> Self {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let pid = std::process::id();
-        Self {
-            format_version: FORMAT_VERSION,
-            id: format!("{:x}-{pid:x}", since.as_nanos()),
-            pid,
-            place,
-            system_identifier,
-            settings: Vec::new(),
-            tables: Vec::new(),
-        }
-    }
-
-    /// What a person types to put all of it back.
-    pub fn remedy(&self) -> Vec<String> {
-        let logged = self.tables.iter().rev();
-        let logged = logged.map(|table| format!("ALTER TABLE {} SET LOGGED;", table.qualified()));
-        let settings =
-            self.settings.iter().map(|before| super::alter(&before.name, before.altered.as_deref()) + ";");
-        let reload = (!self.settings.is_empty()).then(|| "SELECT pg_reload_conf();".to_owned());
-        // As [`super::durable`] does.
-        let is_fsync = self.settings.iter().any(|before| before.name == "fsync");
-        let sync = is_fsync.then(|| "CHECKPOINT; -- and then run sync on the server's machine.".to_owned());
-        settings.chain(reload).chain(logged).chain(sync).collect()
-    }
-}
-
-/// A journal whose lock is held.
+/// A journal of this process, or one of a process that is gone, which nobody else puts back.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     /// What it says.
     pub record: Record,
-    _lock: File,
+    _claim: Option<Claim>,
+    /// Of the journal itself: older pgrigs go by that alone.
+    _lock: Option<File>,
 }
 
 impl Journal {
@@ -118,50 +36,49 @@ impl Journal {
     /// # Errors
     /// If it cannot be written.
     pub fn begin(directory: &Path, record: Record) -> Result<Self, SettingsError> {
-        let failed = |error| SettingsError::Journal { path: directory.to_owned(), error };
+        let path = directory.join(format!("{}.json", record.id));
         let write = || {
-            fs::create_dir_all(directory)?;
+            private::make_directory(directory)?;
             if let Some(parent) = directory.parent() {
                 File::open(parent)?.sync_all()?;
             }
-            let path = directory.join(format!("{}.json", record.id));
-            let partial = path.with_extension("partial");
-            let mut file = locked(&partial)?;
-            file.write_all(&serde_json::to_vec_pretty(&record)?)?;
-            file.sync_all()?;
-            // The lock goes with the file, not with its name.
-            fs::rename(&partial, &path)?;
-            File::open(directory)?.sync_all()?;
-            Ok((path, file))
+            save(&path, &record)
         };
-        let (path, lock) = write().map_err(failed)?;
-        Ok(Self { path, record, _lock: lock })
+        match write() {
+            Ok(lock) => Ok(Self { path, record, _claim: None, _lock: Some(lock) }),
+            Err(error) => Err(SettingsError::Journal { path: directory.to_owned(), error }),
+        }
     }
 
     /// All that are in `directory`, by age.
     ///
     /// # Errors
-    /// If the directory or a journal in it cannot be read.
+    /// If the directory cannot be read.
     pub fn all(directory: &Path) -> Result<Vec<Found>, SettingsError> {
         let failed = |error| SettingsError::Journal { path: directory.to_owned(), error };
-        let mut paths = match fs::read_dir(directory) {
-            Ok(entries) => {
-                entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(failed)?
-            }
+        let list = || {
+            private::close_directory(directory)?;
+            fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()
+        };
+        let mut paths = match list() {
+            Ok(paths) => paths,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),
         };
         paths.sort();
-        let mut found = Vec::new();
+        let mut all = Vec::new();
         for path in paths {
-            let read = match path.extension().and_then(|extension| extension.to_str()) {
-                Some("json") => read(&path),
+            let found = match path.extension().and_then(|extension| extension.to_str()) {
+                Some("json") => find(&path),
                 Some("partial") => discard(&path).map(|()| None),
+                Some("lock") if !path.with_extension("json").exists() => discard(&path).map(|()| None),
                 _ => Ok(None),
             };
-            found.extend(read.map_err(|error| SettingsError::Journal { path, error })?);
+            all.extend(
+                found.unwrap_or_else(|error| Some(Found::Unreadable(SettingsError::Journal { path, error }))),
+            );
         }
-        Ok(found)
+        Ok(all)
     }
 
     /// Where it is.
@@ -169,13 +86,24 @@ impl Journal {
         &self.path
     }
 
+    /// Writes down why things stay as they are.
+    ///
+    /// # Errors
+    /// If that cannot be written; the journal is then what it was.
+    pub fn give_up(self, why: String) -> io::Result<()> {
+        let mut record = self.record;
+        record.gave_up = Some(why);
+        save(&self.path, &record).map(drop)
+    }
+
     /// Deletes it: all is as it was.
     ///
     /// # Errors
     /// If it cannot be deleted.
-    pub fn close(self) -> Result<(), SettingsError> {
-        let Self { path, .. } = self;
-        fs::remove_file(&path).map_err(|error| SettingsError::Journal { path, error })
+    pub fn close(&self) -> Result<(), SettingsError> {
+        let directory = self.path.parent().unwrap_or(Path::new("/"));
+        let deleted = fs::remove_file(&self.path).and_then(|()| File::open(directory)?.sync_all());
+        deleted.map_err(|error| SettingsError::Journal { path: self.path.clone(), error })
     }
 }
 
@@ -184,51 +112,142 @@ impl Journal {
 pub enum Found {
     /// Its process is at work.
     Live(Record),
-    /// Its process is gone; the lock is ours now.
+    /// Its process may be at work in another container or on another machine: that cannot be seen from here.
+    Elsewhere(Unclaimed),
+    /// Its process is gone, and another one puts things back at this moment.
+    InHand {
+        /// What it says.
+        record: Record,
+        /// The process that does so, where it could say so.
+        pid: Option<u32>,
+    },
+    /// Its process is gone. Nobody else puts things back as long as this is held.
     Dead(Journal),
+    /// It cannot be read.
+    Unreadable(SettingsError),
 }
 
-/// A new file, locked. Whoever tidies up may have deleted it before it was locked: then once more.
-fn locked(path: &Path) -> io::Result<File> {
-    loop {
-        let file = File::options().create(true).append(true).open(path)?;
-        file.lock()?;
-        if is_at(&file, path) {
-            return Ok(file);
-        }
+/// A journal that is not known to be without its process.
+#[derive(Debug)]
+pub struct Unclaimed {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it says.
+    pub record: Record,
+}
+
+impl Unclaimed {
+    /// For who knows that its process is gone. None if the journal is.
+    ///
+    /// # Errors
+    /// If it cannot be read or locked.
+    pub fn claim(self) -> io::Result<Option<Found>> {
+        claim(&self.path, self.record, None)
     }
 }
 
-fn read(path: &Path) -> io::Result<Option<Found>> {
-    let mut file = match File::open(path) {
-        Ok(file) => file,
-        // Closed by its owner a moment ago.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let is_live = match file.try_lock() {
+/// The lock of who puts things back. Its file goes with it.
+#[derive(Debug)]
+struct Claim {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        // If it stays, it is in nobody's way.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Makes the file whole and durable under another name first. Returns it, locked.
+fn save(path: &Path, record: &Record) -> io::Result<File> {
+    let partial = path.with_extension("partial");
+    let mut file = locked(&partial)?;
+    let text = record.text()?;
+    let written = file.set_len(0).and_then(|()| file.write_all(&text)).and_then(|()| file.sync_all());
+    if let Err(error) = written.and_then(|()| fs::rename(&partial, path)) {
+        let _ = fs::remove_file(&partial);
+        return Err(error);
+    }
+    // The lock goes with the file, not with its name.
+    File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()?;
+    Ok(file)
+}
+
+/// A new file, locked. Whoever tidies up may hold it, and have deleted it before it was locked: then once more.
+fn locked(path: &Path) -> io::Result<File> {
+    for _ in 0..TRIES {
+        let file = private::make(path)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, path) => return Ok(file),
+            Ok(()) | Err(TryLockError::WouldBlock) => std::thread::sleep(EVERY),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Err(io::Error::other(format!("another process holds the lock of {}", path.display())))
+}
+
+fn find(path: &Path) -> io::Result<Option<Found>> {
+    let Some((file, record)) = read(path)? else { return Ok(None) };
+    let is_locked = match file.try_lock() {
         Ok(()) => false,
         Err(TryLockError::WouldBlock) => true,
         Err(TryLockError::Error(error)) => return Err(error),
     };
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    if !is_at(&file, path) {
-        return Ok(None);
+    let fate = match &record.process {
+        // Anybody could hold its lock, before only its owner could open it.
+        Some(process) => process.fate(&record.host),
+        None if is_locked => Fate::Unknown,
+        None => Fate::Gone,
+    };
+    match fate {
+        Fate::Runs => Ok(Some(Found::Live(record))),
+        Fate::Unknown if is_locked => Ok(Some(Found::Live(record))),
+        Fate::Unknown => Ok(Some(Found::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
+        Fate::Gone => claim(path, record, Some(file)),
     }
-    let record: Record = serde_json::from_str(&text)?;
-    if record.format_version > FORMAT_VERSION {
-        return Err(io::Error::other("it was written by a newer pgrig; use that one"));
-    }
-    if is_live {
-        return Ok(Some(Found::Live(record)));
-    }
-    Ok(Some(Found::Dead(Journal { path: path.to_owned(), record, _lock: file })))
 }
 
-/// Nothing was changed yet when its writer died.
+/// None if it was closed a moment ago.
+fn read(path: &Path) -> io::Result<Option<(File, Record)>> {
+    let mut file = match private::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(Some((file, Record::parse(&text)?)))
+}
+
+fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<Found>> {
+    let place = path.with_extension("lock");
+    let mut file = loop {
+        let mut file = private::make(&place)?;
+        match file.try_lock() {
+            Ok(()) if is_at(&file, &place) => break file,
+            // Whoever had it has deleted it.
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut pid = String::new();
+                file.read_to_string(&mut pid)?;
+                return Ok(Some(Found::InHand { record, pid: pid.parse().ok() }));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    };
+    file.set_len(0)?;
+    file.write_all(std::process::id().to_string().as_bytes())?;
+    let claim = Claim { path: place, _lock: file };
+    // What it says now: whoever had it before may have put things back.
+    let Some((_, record)) = read(path)? else { return Ok(None) };
+    Ok(Some(Found::Dead(Journal { path: path.to_owned(), record, _claim: Some(claim), _lock: lock })))
+}
+
+/// Deletes what its writer left when it died: nothing was changed yet.
 fn discard(path: &Path) -> io::Result<()> {
-    match File::open(path) {
+    match private::open(path) {
         Ok(file) if file.try_lock().is_ok() && is_at(&file, path) => fs::remove_file(path),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -245,61 +264,123 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::super::record::tests::record;
     use super::*;
+    use crate::process::Process;
 
-    fn record() -> Record {
-        let before = |name: &str, altered: Option<&str>| Before {
-            name: name.to_owned(),
-            altered: altered.map(str::to_owned),
-            shown: "on".to_owned(),
+    fn only(directory: &Path) -> Found {
+        let mut all = Journal::all(directory).unwrap();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.pop().unwrap()
+    }
+
+    fn begin(directory: &Path, change: impl FnOnce(&mut Process)) -> Journal {
+        let mut record = record();
+        change(record.process.as_mut().unwrap());
+        Journal::begin(directory, record).unwrap()
+    }
+
+    fn gone(process: &mut Process) {
+        process.start -= 1;
+    }
+
+    #[test]
+    fn a_journal_is_live_until_its_process_is_gone_whoever_holds_its_lock() {
+        let home = tempfile::tempdir().unwrap();
+        assert!(Journal::all(&home.path().join("none")).unwrap().is_empty());
+        let journal = begin(home.path(), |_| ());
+        assert!(matches!(only(home.path()), Found::Live(live) if live == journal.record));
+        journal.close().unwrap();
+        let journal = begin(home.path(), gone);
+        let Found::Dead(dead) = only(home.path()) else {
+            panic!("its lock is held, and its process is gone")
         };
-        let table = |name: &str| Table { schema: "s".to_owned(), name: name.to_owned() };
-        let mut record = Record::new(Place::Own("default".to_owned()), Some("1".to_owned()));
-        record.settings = vec![before("fsync", None), before("x.y", Some("it's"))];
-        record.tables = vec![table("child"), table("parent")];
-        record
-    }
-
-    #[test]
-    fn a_journal_is_live_until_its_holder_is_gone_and_gone_when_closed() {
-        let directory = tempfile::tempdir().unwrap();
-        assert!(Journal::all(&directory.path().join("none")).unwrap().is_empty());
-        let journal = Journal::begin(directory.path(), record()).unwrap();
-        let told = journal.record.clone();
-        assert!(matches!(&Journal::all(directory.path()).unwrap()[..], [Found::Live(live)] if *live == told));
-        drop(journal);
-        let mut found = Journal::all(directory.path()).unwrap();
-        let Some(Found::Dead(dead)) = found.pop() else { panic!("{found:?}") };
-        assert_eq!(dead.record, told);
-        // Whoever puts it back holds it meanwhile.
-        assert!(matches!(&Journal::all(directory.path()).unwrap()[..], [Found::Live(_)]));
+        assert_eq!(dead.record, journal.record);
+        // Whoever puts it back is known.
+        let own = std::process::id();
+        assert!(matches!(only(home.path()), Found::InHand { pid, .. } if pid == Some(own)));
+        drop(dead);
+        let Found::Dead(dead) = only(home.path()) else { panic!("nobody puts it back any more") };
         dead.close().unwrap();
-        assert!(Journal::all(directory.path()).unwrap().is_empty());
+        drop(dead);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn one_that_was_never_finished_is_put_away_and_a_damaged_one_told() {
-        let directory = tempfile::tempdir().unwrap();
-        let partial = directory.path().join("1.partial");
-        fs::write(&partial, "{").unwrap();
-        assert!(Journal::all(directory.path()).unwrap().is_empty());
-        assert!(!partial.exists());
-        let damaged = directory.path().join("1.json");
-        fs::write(&damaged, "{").unwrap();
-        let error = Journal::all(directory.path()).unwrap_err().to_string();
-        assert!(error.contains("1.json"), "{error}");
+    fn a_process_that_cannot_be_seen_does_not_count_as_gone() {
+        let home = tempfile::tempdir().unwrap();
+        let in_a_container = |process: &mut Process| {
+            let boot = process.machine.split_once(' ').unwrap().0;
+            process.machine = format!("{boot} pid:[1]");
+        };
+        let journal = begin(home.path(), in_a_container);
+        assert!(matches!(only(home.path()), Found::Live(_)), "its lock is held");
+        drop(journal);
+        let Found::Elsewhere(unclaimed) = only(home.path()) else { panic!("it may run") };
+        assert!(matches!(unclaimed.claim(), Ok(Some(Found::Dead(_)))));
     }
 
     #[test]
-    fn the_remedy_is_what_a_person_can_type() {
-        let expected = [
-            "ALTER SYSTEM RESET \"fsync\";",
-            "ALTER SYSTEM SET \"x\".\"y\" = 'it''s';",
-            "SELECT pg_reload_conf();",
-            "ALTER TABLE \"s\".\"parent\" SET LOGGED;",
-            "ALTER TABLE \"s\".\"child\" SET LOGGED;",
-            "CHECKPOINT; -- and then run sync on the server's machine.",
-        ];
-        assert_eq!(record().remedy(), expected);
+    fn of_an_older_pgrig_s_journal_the_lock_tells() {
+        let home = tempfile::tempdir().unwrap();
+        let mut old = record();
+        old.process = None;
+        let journal = Journal::begin(home.path(), old).unwrap();
+        assert!(matches!(only(home.path()), Found::Live(_)));
+        drop(journal);
+        assert!(matches!(only(home.path()), Found::Dead(_)));
+    }
+
+    #[test]
+    fn only_its_owner_can_open_anything() {
+        let home = tempfile::tempdir().unwrap();
+        let directory = home.path().join("journal");
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let journal = begin(&directory, gone);
+        assert_eq!((mode(&directory), mode(journal.path())), (0o700, 0o600));
+        // As an older pgrig left them.
+        set(&directory, 0o755);
+        set(journal.path(), 0o644);
+        let found = only(&directory);
+        assert!(matches!(&found, Found::Dead(_)));
+        assert_eq!((mode(&directory), mode(journal.path())), (0o700, 0o600));
+        assert_eq!(mode(&journal.path().with_extension("lock")), 0o600);
+    }
+
+    #[test]
+    fn why_it_was_given_up_is_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let journal = begin(home.path(), gone);
+        journal.give_up("the server is gone".to_owned()).unwrap();
+        let Found::Dead(dead) = only(home.path()) else { panic!("its process is gone") };
+        assert_eq!(dead.record.gave_up.as_deref(), Some("the server is gone"));
+    }
+
+    #[test]
+    fn what_was_never_finished_goes_and_what_cannot_be_read_hides_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        for left in ["1.partial", "2.lock"] {
+            fs::write(home.path().join(left), "{").unwrap();
+        }
+        let newer = fs::read_to_string(begin(home.path(), gone).path()).unwrap();
+        let newer = newer.replace("\"format_version\": 1", "\"format_version\": 1000");
+        for (damaged, text) in [("0.json", ""), ("3.json", "{"), ("4.json", newer.as_str())] {
+            fs::write(home.path().join(damaged), text).unwrap();
+        }
+        let all = Journal::all(home.path()).unwrap();
+        let unreadable = all.iter().filter_map(|found| match found {
+            Found::Unreadable(error) => Some(error.to_string()),
+            _ => None,
+        });
+        let unreadable: Vec<String> = unreadable.collect();
+        for (error, part) in unreadable.iter().zip(["0.json", "3.json", "a newer pgrig wrote it"]) {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!((unreadable.len(), all.len()), (3, 4));
+        drop(all);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 4);
     }
 }

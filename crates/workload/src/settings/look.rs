@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 
 use super::error::SettingsError;
-use super::journal::Before;
+use super::record::Before;
 use super::tables::{self, Loggable};
-use crate::connect::Target;
+use crate::connect::{ConnectError, Target};
 use crate::fill::session::{Session, Sessions};
 use crate::quote::identifier;
 
@@ -173,8 +173,16 @@ pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String
     })
 }
 
+/// What postgresql.auto.conf says; none if the role may not see that.
+pub(super) async fn altered_if_visible(
+    session: &Session,
+) -> Result<Option<HashMap<String, String>>, ConnectError> {
+    let rights = session.row(include_str!("../sql/settings_rights.sql"), &[]).await?;
+    if rights.get("sees_files") { Ok(Some(altered(session).await?)) } else { Ok(None) }
+}
+
 /// What postgresql.auto.conf says, by name in lower case.
-async fn altered(session: &Session) -> Result<HashMap<String, String>, SettingsError> {
+async fn altered(session: &Session) -> Result<HashMap<String, String>, ConnectError> {
     let query = "SELECT lower(name), setting FROM pg_file_settings \
                  WHERE sourcefile LIKE '%/postgresql.auto.conf' AND setting IS NOT NULL ORDER BY seqno";
     let rows = session.rows(query, &[]).await?;

@@ -17,13 +17,18 @@ mod durable;
 mod error;
 mod journal;
 mod look;
+mod private;
+mod record;
+mod restore;
 mod tables;
 
-pub use change::{Changer, PutBack, put_back};
-pub use durable::SYNC_BY_HAND;
+pub use change::Changer;
+pub use durable::{SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS};
 pub use error::SettingsError;
-pub use journal::{Before, Found, Journal, Place, Record, Table};
+pub use journal::{Found, Journal, Unclaimed};
 pub use look::{Changeable, Effect, Looked, Restart, ToChange};
+pub use record::{Before, Place, Record, Table};
+pub use restore::{PutBack, identify, put_back};
 pub use tables::Loggable;
 
 use crate::quote::{identifier, literal};

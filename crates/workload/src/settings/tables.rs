@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 
 use super::error::SettingsError;
-use super::journal::Table;
+use super::record::Table;
 use crate::fill::session::Session;
 
 /// A table that may be made unlogged.
@@ -15,6 +15,8 @@ pub struct Loggable {
     pub table: Table,
     /// With indexes and TOAST: a change of persistence writes it anew.
     pub bytes: u64,
+    /// Whether it holds any rows, or did since it was last vacuumed.
+    pub has_rows: bool,
 }
 
 /// Looks at tables that are to be made unlogged; the leaves stand for a partitioned table. In an order in which
@@ -34,6 +36,7 @@ pub(super) async fn look(session: &Session, names: &[String]) -> Result<Vec<Logg
             loggable: Loggable {
                 table: Table { schema: row.get("schema"), name: row.get("table") },
                 bytes: u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default(),
+                has_rows: row.get("has_rows"),
             },
         });
     }

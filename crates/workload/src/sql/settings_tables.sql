@@ -15,6 +15,7 @@ SELECT m.name AS given,
        pg_has_role(c.relowner, 'USAGE') AS is_owner,
        pg_get_userbyid(c.relowner)::text AS owner,
        pg_total_relation_size(c.oid) AS bytes,
+       coalesce(pg_relation_size(c.oid) > 0, false) AS has_rows,
        (SELECT min(p.pubname::text)
           FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid
          WHERE r.prrelid = c.oid) AS publication,

@@ -6,6 +6,8 @@ mod unlog;
 
 use clap::{Args, Subcommand};
 
+use super::ServerChoice;
+
 pub(crate) use bench::BenchArgs;
 pub(crate) use lend::{DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs};
 pub(crate) use unlog::{Compress, UnlogArgs};
@@ -18,6 +20,20 @@ pub(crate) struct TestdbArgs {
 }
 
 impl TestdbArgs {
+    /// The server that it works on, if it does.
+    pub(crate) fn server(&self) -> Option<ServerChoice> {
+        Some(match &self.action {
+            TestdbAction::Unlog(unlog) if !unlog.is_live() => return None,
+            TestdbAction::Unlog(unlog) => unlog.server.clone(),
+            TestdbAction::Bench(bench) => bench.server(),
+            TestdbAction::New(new) => new.server.clone(),
+            TestdbAction::List(list) => list.server.clone(),
+            TestdbAction::Keep(keep) => keep.server.clone(),
+            TestdbAction::Drop(drop) => drop.server.clone(),
+            TestdbAction::Serve(serve) => serve.server.clone(),
+        })
+    }
+
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match &self.action {

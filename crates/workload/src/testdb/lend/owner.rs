@@ -1,34 +1,18 @@
-//! The process that a database is lent to: who it is, whether it lives, and when it exits. From proc(5) and
-//! pidfd_open(2).
+//! The process that a database is lent to: which one it is, and when it exits. From proc(5) and pidfd_open(2).
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::{Deserialize, Serialize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A process, told from all others that ever had or will have its id.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Owner {
-    /// Its id.
-    pub pid: u32,
-    /// When it started, in clock ticks since the machine did.
-    pub start: u64,
-    /// This start of the machine, and the namespace in which the id counts.
-    pub machine: String,
-}
+pub use crate::process::Process as Owner;
+use crate::process::{Stat, command_line};
 
 impl Owner {
-    /// The process with this id; none if there is none.
-    pub fn of(pid: u32) -> Option<Self> {
-        Some(Self { pid, start: Stat::read(pid)?.start, machine: machine().to_owned() })
-    }
-
     /// The process that started this one. Of a shell's command substitution, `$(…)`, the shell itself; of a shell or
     /// another program that was only started to run this one, for example by Python's `shell=True`, who started that.
     pub fn caller() -> Option<Self> {
@@ -40,27 +24,10 @@ impl Owner {
         Self::of(pid)
     }
 
-    /// Whether it still runs. A zombie does not.
-    pub fn is_alive(&self) -> bool {
-        let same = |stat: &Stat| stat.start == self.start && !stat.is_dead();
-        self.machine == machine() && Stat::read(self.pid).as_ref().is_some_and(same)
-    }
-
     /// Whether it may still run, for all that can be told from here: of processes in another namespace, nothing can.
     /// Those of an earlier start of this machine do not run.
     pub(super) fn may_be_alive(&self) -> bool {
         !self.is_here() || self.is_alive()
-    }
-
-    /// Whether its id counts here, or did before the machine was started anew.
-    fn is_here(&self) -> bool {
-        let space = |machine: &str| machine.split_once(' ').map(|(_, space)| space.to_owned());
-        space(&self.machine) == space(machine())
-    }
-
-    /// Its command line, for people; none if it is gone.
-    pub fn command(&self) -> Option<String> {
-        self.is_alive().then(|| command_line(self.pid)).flatten()
     }
 
     /// Returns once it has exited; never, if that cannot be told from here.
@@ -129,73 +96,9 @@ fn output(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/fd/1")).ok()
 }
 
-fn command_line(pid: u32) -> Option<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty());
-    let words: Vec<_> = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-    Some(words.join(" "))
-}
-
-/// What /proc/PID/stat says.
-struct Stat {
-    name: String,
-    state: char,
-    parent: u32,
-    start: u64,
-}
-
-impl Stat {
-    fn read(pid: u32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    /// The name is in parentheses, and may contain any.
-    fn parse(text: &str) -> Option<Self> {
-        let (before, after) = text.rsplit_once(") ")?;
-        let name = before.split_once('(')?.1.to_owned();
-        let fields: Vec<&str> = after.split(' ').collect();
-        let state = fields.first()?.chars().next()?;
-        // The state is field 3, the parent 4, the start 22.
-        Some(Self { name, state, parent: fields.get(1)?.parse().ok()?, start: fields.get(19)?.parse().ok()? })
-    }
-
-    fn is_dead(&self) -> bool {
-        matches!(self.state, 'Z' | 'X')
-    }
-}
-
-/// Changes when the machine starts anew, and differs between containers.
-fn machine() -> &'static str {
-    static MACHINE: OnceLock<String> = OnceLock::new();
-    MACHINE.get_or_init(|| {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        format!("{} {}", boot.trim(), space.display())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_name_may_hold_parentheses() {
-        let fields = "S 4 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 777 1 2";
-        let stat = Stat::parse(&format!("12 (a) (b) {fields}")).unwrap();
-        assert_eq!((stat.name.as_str(), stat.state, stat.parent, stat.start), ("a) (b", 'S', 4, 777));
-        assert!(Stat::parse("").is_none());
-    }
-
-    #[test]
-    fn this_process_lives_and_others_of_its_id_do_not() {
-        let own = Owner::of(std::process::id()).unwrap();
-        assert!(own.is_alive());
-        assert!(own.command().is_some());
-        let earlier = Owner { start: own.start - 1, ..own.clone() };
-        let elsewhere = Owner { machine: "elsewhere".to_owned(), ..own };
-        assert!(!earlier.is_alive() && !elsewhere.is_alive());
-        assert_eq!(elsewhere.command(), None);
-    }
 
     #[test]
     fn a_new_start_of_the_machine_ends_all_and_other_namespaces_cannot_be_told() {

@@ -1,12 +1,12 @@
 //! From a verb to the keeper, which is started if it does not run.
 
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use pgserver::Instance;
+use pgserver::{Instance, TELL_AFTER};
 use tokio::runtime::{Builder, Runtime};
 use workload::testdb::lend::{CallError, Client};
 
@@ -83,6 +83,8 @@ impl<'a> Caller<'a> {
     fn start(&self) -> anyhow::Result<()> {
         self.place.prepare()?;
         let mut starting: Option<Starting> = None;
+        let begin = Instant::now();
+        let mut told = false;
         loop {
             if self.runtime.block_on(Client::connect(&self.place.socket())).is_ok() {
                 return Ok(());
@@ -92,19 +94,17 @@ impl<'a> Caller<'a> {
                     started.must_be_well(ended)?;
                     starting = None;
                 }
-            } else if self.is_free()? {
-                starting = Some(self.spawn()?);
+            } else {
+                let lock = self.place.lock()?;
+                if !lock.is_held().context("cannot look at the keeper's lock")? {
+                    starting = Some(self.spawn()?);
+                } else if begin.elapsed() > TELL_AFTER && !told {
+                    // Another one is starting or ending.
+                    told = true;
+                    self.printer.say(format!("waiting for the keeper: {}", lock.holder_text()));
+                }
             }
             std::thread::sleep(EVERY);
-        }
-    }
-
-    /// Whether no keeper runs, nor one that is ending.
-    fn is_free(&self) -> anyhow::Result<bool> {
-        match self.place.lock()?.try_lock_shared() {
-            Ok(()) => Ok(true),
-            Err(TryLockError::WouldBlock) => Ok(false),
-            Err(TryLockError::Error(error)) => Err(error).context("cannot look at the keeper's lock"),
         }
     }
 

@@ -1,12 +1,13 @@
 //! Which keeper it is, and where it is to be found.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use pgserver::{Home, Instance};
+use pgserver::{Home, Instance, LockFile};
 use workload::connect::{Target, resolve};
+use workload::process::host;
 use workload::testdb::lend::KeeperId;
 
 use crate::args::{EmbeddedArgs, ServerChoice};
@@ -60,11 +61,10 @@ impl Place {
         self.directory.join("log")
     }
 
-    /// The lock's file; see [`File::try_lock`].
-    pub(super) fn lock(&self) -> anyhow::Result<File> {
+    /// The lock's file.
+    pub(super) fn lock(&self) -> anyhow::Result<LockFile> {
         let path = self.directory.join("lock");
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        file.with_context(|| format!("cannot open {}", path.display()))
+        LockFile::open(&path).with_context(|| format!("cannot open {}", path.display()))
     }
 }
 
@@ -86,8 +86,6 @@ fn own_instance(home: &Home, target: &Target) -> Option<String> {
 /// What tells machines and containers that share a server apart. Containers of one image have the same machine-id, and
 /// often the same paths.
 fn machine() -> String {
-    let read =
-        |path| fs::read_to_string(Path::new(path)).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let space = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {} {}", read("/etc/machine-id"), read("/proc/sys/kernel/hostname"), space.display())
+    let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    format!("{} {}", host(), space.display())
 }

@@ -1,13 +1,14 @@
 //! The keeper's process: in the foreground for `serve`, in the background for the other verbs.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::Timestamp;
+use pgserver::{LockFile, TELL_AFTER};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
@@ -27,6 +28,7 @@ use crate::target::{self, Chosen};
 
 /// Between two looks whether another keeper has ended.
 const EVERY: Duration = Duration::from_millis(10);
+const NO_LOCK: &str = "cannot lock the keeper's place";
 
 /// Runs a keeper until it is done or interrupted.
 pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
@@ -44,11 +46,9 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyho
     let place = Place::of(&server)?;
     place.prepare()?;
     let lock = place.lock()?;
-    match lock.try_lock() {
-        Ok(()) => {}
+    if !lock.try_lock().context(NO_LOCK)? {
         // Another one was faster: it serves the caller as well.
-        Err(TryLockError::WouldBlock) => return Ok(()),
-        Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the keeper's place"),
+        return Ok(());
     }
     let rules = Rules { idle: Some(idle), ..rules(arguments) };
     let work = Work { place, rules, offers: Vec::new(), public: None };
@@ -63,7 +63,7 @@ fn foreground(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
     }
     let place = Place::of(&arguments.server)?;
     place.prepare()?;
-    let _lock = take_over(&place)?;
+    let _lock = take_over(&place, printer)?;
     let files = arguments.from.iter().map(|path| Ok(Offer::File(absolute(path)?, arguments.unlogged)));
     let mut offers = files.collect::<anyhow::Result<Vec<_>>>()?;
     offers.extend(arguments.template.iter().cloned().map(Offer::Database));
@@ -93,21 +93,33 @@ fn leave_the_caller() {
 }
 
 /// The lock; a keeper in the background makes room.
-fn take_over(place: &Place) -> anyhow::Result<File> {
+fn take_over(place: &Place, printer: &Printer) -> anyhow::Result<LockFile> {
     let lock = place.lock()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
+    let tell = Instant::now() + TELL_AFTER;
+    let mut told = false;
+    let mut waiting = || {
+        if !std::mem::replace(&mut told, true) {
+            printer.say(format!("waiting for the keeper to end: {}", lock.holder_text()));
+        }
+    };
     loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error).context("cannot lock the keeper's place"),
+        if lock.try_lock().context(NO_LOCK)? {
+            return Ok(lock);
         }
         let retired = runtime.block_on(async {
-            match Client::connect(&place.socket()).await {
-                Ok(mut client) => client.retire().await,
-                // It is starting or ending.
-                Err(_) => Ok(()),
+            let mut ask = pin!(async {
+                match Client::connect(&place.socket()).await {
+                    Ok(mut client) => client.retire().await,
+                    // It is starting or ending.
+                    Err(_) => Ok(()),
+                }
+            });
+            if let Ok(retired) = tokio::time::timeout_at(tell.into(), &mut ask).await {
+                return retired;
             }
+            waiting();
+            ask.await
         });
         match retired {
             Ok(()) | Err(CallError::Gone(_)) => std::thread::sleep(EVERY),
