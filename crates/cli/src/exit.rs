@@ -17,6 +17,7 @@ use workload::testdb::unlog::UnlogError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
 
+use crate::interrupt;
 use crate::printer::Printer;
 
 const FAILED: u8 = 1;
@@ -41,6 +42,9 @@ pub(crate) enum Unhappy {
     /// The user ended it.
     #[error("interrupted: what was measured until then is above")]
     Interrupted,
+    /// The user ended it before there was anything to tell.
+    #[error("interrupted")]
+    Stopped,
     /// The user ended what runs until it is ended.
     #[error("interrupted: what was lent is dropped; templates and kept databases stay")]
     Ended,
@@ -51,6 +55,11 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // If the terminal is gone there is nobody left to tell.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { WRONG_REQUEST } else { 0 })
+}
+
+/// The user stopped it before it began.
+pub(crate) fn interrupted() -> ExitCode {
+    ExitCode::from(INTERRUPTED)
 }
 
 /// Says what went wrong, and turns it into a status.
@@ -77,6 +86,10 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 fn code(error: &anyhow::Error) -> u8 {
+    // Whatever failed then, failed because of that.
+    if interrupt::was_asked() {
+        return INTERRUPTED;
+    }
     if let Some(FillError::Interrupted { .. }) = error.downcast_ref() {
         return INTERRUPTED;
     }
@@ -92,7 +105,7 @@ fn code(error: &anyhow::Error) -> u8 {
     match error.downcast_ref() {
         Some(Unhappy::Missed(_)) => return MISSED,
         Some(Unhappy::Lost(_)) => return FAILED,
-        Some(Unhappy::Interrupted | Unhappy::Ended) => return INTERRUPTED,
+        Some(Unhappy::Interrupted | Unhappy::Ended | Unhappy::Stopped) => return INTERRUPTED,
         None => {}
     }
     if let Some(TpsError::Interrupted) = error.downcast_ref() {

@@ -32,7 +32,13 @@ fn main() -> ExitCode {
         }
     };
     let printer = Printer::new(cli.quiet, cli.verb.json_to_stdout());
+    if !cli.verb.is_background() {
+        interrupt::listen(&printer);
+    }
     recovery::sweep(cli.verb.server().as_ref(), &printer);
+    if interrupt::was_asked() {
+        return exit::interrupted();
+    }
     let result = match cli.verb {
         Verb::Fill(arguments) => cmd::fill::run(&arguments, &printer),
         Verb::Blockio(arguments) => cmd::blockio::run(&arguments, &printer),

@@ -17,6 +17,17 @@ impl Printer {
         Self { quiet, json_to_stdout }
     }
 
+    /// Whether only results and errors are printed.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// What comes from another thread, above a progress bar that may be drawn: the next drawing puts that back.
+    pub(crate) fn interject(text: &str) {
+        let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+        to_stderr(&format!("{clear}{text}"));
+    }
+
     /// A result, for people.
     pub(crate) fn result(&self, text: impl Display) -> io::Result<()> {
         if !self.json_to_stdout {

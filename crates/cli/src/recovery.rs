@@ -13,6 +13,8 @@ use workload::settings::{
 };
 
 use crate::args::ServerChoice;
+use crate::exit::Unhappy;
+use crate::interrupt;
 use crate::printer::Printer;
 use crate::target::{Meant, meant, options};
 
@@ -186,6 +188,8 @@ enum Left {
     Settings(#[from] SettingsError),
     #[error("the server did not do it within {} s", PATIENCE.as_secs())]
     Late,
+    #[error(transparent)]
+    Stopped(#[from] Unhappy),
     #[error("{0}")]
     Machine(#[from] std::io::Error),
 }
@@ -272,7 +276,7 @@ fn restore(
         ready.map_err(SettingsError::from)?.close().await;
         put_back(target, journal).await
     };
-    runtime()?.block_on(async {
+    interrupt::block_on(runtime()?, printer, async {
         let mut work = pin!(tokio::time::timeout(patience, work));
         let done = if let Ok(done) = tokio::time::timeout(TELL_AFTER, &mut work).await {
             done

@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod connect;
 pub mod disturbance;
 pub mod fill;
+pub mod interruption;
 pub mod machine;
 pub mod micro;
 pub mod process;

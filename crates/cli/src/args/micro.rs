@@ -60,7 +60,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) setup: Option<String>,
 
-    /// Run once in the end, however that comes
+    /// SQL to run at the end, even after an error; after Ctrl-C for 1 s at most
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) teardown: Option<String>,
 

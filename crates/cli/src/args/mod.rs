@@ -114,6 +114,11 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// Whether it is a process of its own behind another pgrig, whose signals are not meant for it.
+    pub(crate) fn is_background(&self) -> bool {
+        matches!(self, Self::Testdb(testdb) if testdb.is_background())
+    }
+
     /// Whether standard output is for JSON alone.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match self {

@@ -12,7 +12,7 @@ use workload::fill::{self, Conduct, FillError, Outcome, Plan, Rehearsed, Request
 
 use super::{fill_text, ladder};
 use crate::args::{FillArgs, ServerChoice};
-use crate::interrupt::interrupted;
+use crate::interrupt::{self, interrupted};
 use crate::printer::Printer;
 use crate::progress::FillProgress;
 use crate::runs::{RunFile, identify};
@@ -43,7 +43,7 @@ pub(super) fn on_server(
     let chosen = target::choose(server, &home, printer)?;
     chosen.check_restored(&home, printer)?;
     let runtime = runtime.enable_all().build()?;
-    let result = runtime.block_on(work(&home, &chosen));
+    let result = interrupt::block_on(runtime, printer, work(&home, &chosen));
     let log = chosen.log();
     let released = chosen.release(printer);
     if let (Err(error), Some(log)) = (&result, log)

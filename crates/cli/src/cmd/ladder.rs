@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU16;
+use std::pin::pin;
 
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use serde_json::json;
@@ -9,15 +10,15 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 use workload::connect::Connection;
 use workload::disturbance::Checkpoints;
-use workload::fill::{
-    self, Conduct, FillError, Plan, Request, SCRATCH_SCHEMA, Survey, clear_scratch, settle,
-};
+use workload::fill::{self, Conduct, Plan, Request, SCRATCH_SCHEMA, Survey, clear_scratch, settle};
+
+use workload::interruption::{Ended, until_stopped};
 
 use super::fill::{disturbances, farewell, on_server};
 use super::ladder_text;
 use crate::args::{FillArgs, LEVELS};
-use crate::exit::Usage;
-use crate::interrupt::interrupted;
+use crate::exit::{Unhappy, Usage};
+use crate::interrupt::{self, interrupted};
 use crate::printer::Printer;
 use crate::progress::FillProgress;
 use crate::runs::{RunFile, identify};
@@ -74,8 +75,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
         // Nothing of a ladder is kept, however it ended.
         let cleared = clear_scratch(&connection).await;
         if let Err(error) = &climbed {
-            let interrupted = matches!(error.downcast_ref(), Some(FillError::Interrupted { .. }));
-            run.status = if interrupted { Status::Interrupted } else { Status::Failed };
+            run.status = if interrupt::was_asked() { Status::Interrupted } else { Status::Failed };
             run.notes.push(Note { text: error.to_string() });
         } else {
             run.status = Status::Done;
@@ -131,13 +131,7 @@ impl Ladder<'_> {
     /// Rounds of all rungs, each in another order, so that none is always first.
     async fn climb(&self, rounds: u16, run: &mut Run, file: &RunFile) -> anyhow::Result<()> {
         let (stop, stopped) = watch::channel(false);
-        let watching = async {
-            interrupted(self.printer).await;
-            // Nobody listens any more if the work is done.
-            let _ = stop.send(true);
-            std::future::pending::<()>().await;
-        };
-        let climbing = async {
+        let climbing = pin!(async {
             let mut random = fastrand::Rng::with_seed(u64::from(rounds));
             for round in 1..=rounds {
                 let mut order: Vec<&Rung> = self.rungs.iter().collect();
@@ -149,10 +143,13 @@ impl Ladder<'_> {
                 }
             }
             Ok(())
+        });
+        let stop = || {
+            stop.send_replace(true);
         };
-        tokio::select! {
-            climbed = climbing => climbed,
-            () = watching => unreachable!("it waits for ever"),
+        match until_stopped(&self.chosen.target, interrupted(self.printer), climbing, stop).await {
+            Ended::Done(climbed) | Ended::Stopped(Some(climbed)) => climbed,
+            Ended::Stopped(None) => Err(Unhappy::Stopped.into()),
         }
     }
 

@@ -11,6 +11,7 @@ use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Sta
 use workload::connect::Target;
 
 use crate::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
+use crate::interrupt;
 use crate::printer::Printer;
 use crate::recovery;
 use crate::target::{self, assert_settings};
@@ -34,7 +35,7 @@ fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> 
     target::announce(&running, home, printer);
     let instance = embedded.instance.as_deref().unwrap_or("default");
     recovery::put_back_own(home, instance, &target(&running), false, printer)?;
-    check(&running)?;
+    check(&running, printer)?;
     let connection = running.connection();
     printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;
     Ok(())
@@ -46,10 +47,12 @@ fn target(running: &Running) -> Target {
 }
 
 /// Asserts with SHOW that the settings are in force.
-fn check(running: &Running) -> anyhow::Result<()> {
+fn check(running: &Running, printer: &Printer) -> anyhow::Result<()> {
     let target = target(running);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async { assert_settings(&target.connect().await?, running.settings()).await })
+    interrupt::block_on(runtime, printer, async {
+        assert_settings(&target.connect().await?, running.settings()).await
+    })
 }
 
 fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {

@@ -40,6 +40,7 @@ use self::bench::Bench;
 use crate::connect::Target;
 use crate::fill::Survey;
 use crate::fill::session::Sessions;
+use crate::interruption::{Ended, until_stopped};
 
 /// Told of a run's progress.
 pub trait Observer: Sync {
@@ -51,10 +52,6 @@ pub trait Observer: Sync {
     fn left_behind(&self, why: &str);
 }
 
-/// Between attempts to cancel what runs.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long cancelling may take.
-const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 /// How long dropping what was made may take after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 
@@ -90,31 +87,21 @@ pub async fn run(
 ) -> Result<(), BlockioError> {
     let bench = Bench::open(target, survey, plan, observer).await?;
     let result = {
-        let mut work = pin!(async {
+        let work = pin!(async {
             bench.begin().await?;
             for number in 1..=plan.request.trials {
                 finished(bench.trial(number).await?);
             }
             Ok(())
         });
-        tokio::select! {
-            biased;
-            () = interrupt => {
-                // Between two statements there is nothing to cancel, so it is done again and again.
-                let cancelling = async {
-                    loop {
-                        bench.sessions.cancel_all().await;
-                        tokio::time::sleep(CANCEL_INTERVAL).await;
-                    }
-                };
-                tokio::select! {
-                    ended = &mut work => ended.or(Err(BlockioError::Interrupted { step: bench.step() })),
-                    _ = tokio::time::timeout(CANCEL_DEADLINE, cancelling) => {
-                        Err(BlockioError::Interrupted { step: bench.step() })
-                    }
-                }
+        match until_stopped(target, interrupt, work, || {}).await {
+            Ended::Done(result) => result,
+            Ended::Stopped(Some(Ok(()))) => Ok(()),
+            Ended::Stopped(Some(Err(_))) => Err(BlockioError::Interrupted { step: bench.step() }),
+            Ended::Stopped(None) => {
+                observer.left_behind("the server does not answer");
+                return Err(BlockioError::Interrupted { step: bench.step() });
             }
-            result = &mut work => result,
         }
     };
     if result.is_ok() {
@@ -124,7 +111,7 @@ pub async fn run(
         return Ok(());
     }
     // Other clients may still be at the step that failed.
-    bench.sessions.cancel_all().await;
+    target.cancel_running().await;
     let clearing = async {
         loop {
             match bench.clear().await {

@@ -12,6 +12,7 @@ use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
 use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError};
 use super::handover::{Loan, RawConnection};
+use super::open::Registered;
 use super::overhear::Overheard;
 use super::route::Route;
 use super::transport::Transport;
@@ -71,11 +72,14 @@ impl Connection {
         let notices = Notices::default();
         let (report, ended) = watch::channel(None);
         let kept = Arc::clone(&notices);
+        let Link { transport, overheard, route, loan } = link;
+        let canceller = Canceller { token: client.cancel_token(), route: Arc::clone(&route) };
+        let registered = Registered::new(canceller, Some(Arc::clone(&overheard)));
         tokio::spawn(async move {
+            let _until_its_end = registered;
             let ending = drive(driver, &kept).await;
             report.send_replace(Some(ending));
         });
-        let Link { transport, overheard, route, loan } = link;
         Self { client, transport, notices, overheard, ended, route, loan, warnings }
     }
 
@@ -167,8 +171,10 @@ impl Connection {
                 Err(ConnectError::Lost { at, why: last.to_string(), error: Some(last.into()) })
             }
             (Err(error), None) => Err(ConnectError::Lost { at, error: None, why: error.to_string() }),
-            (Ok(stream), None) => {
-                Ok(RawConnection { stream, canceller: self.canceller(), transport: self.transport, at })
+            (Ok(mut stream), None) => {
+                let canceller = self.canceller();
+                stream.hold(Registered::new(canceller.clone(), None));
+                Ok(RawConnection { stream, canceller, transport: self.transport, at })
             }
         }
     }
@@ -186,7 +192,7 @@ impl Connection {
 #[derive(Clone)]
 pub struct Canceller {
     token: CancelToken,
-    route: Arc<Route>,
+    pub(super) route: Arc<Route>,
 }
 
 impl Canceller {

@@ -3,21 +3,26 @@
 //! words ("terminating connection …") are lost if the driver meets the closed socket in the same turn.
 //! So the incoming stream is followed message by message ("54.7 Message Formats"), read-only.
 
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Poll;
 
 use super::error::ServerError;
+use super::open::note_heard;
+use super::traffic::{Speech, Traffic};
 
 /// A message's type and length.
 const HEADER: usize = 5;
 /// More of an error than this is not kept: no server says as much.
 const MOST_KEPT: usize = 64 << 10;
 
-/// The last error that the server sent on a connection.
+/// The last error that the server sent on a connection, and what it is doing.
 #[derive(Debug, Default)]
 pub(super) struct Overheard {
     any: AtomicBool,
     last: Mutex<Option<ServerError>>,
+    pub(super) traffic: Traffic,
 }
 
 impl Overheard {
@@ -43,10 +48,11 @@ impl Overheard {
     }
 }
 
-/// Follows one incoming stream.
+/// Follows one stream: what comes in, and what goes out.
 #[derive(Debug)]
 pub(super) struct Ear {
     overheard: Arc<Overheard>,
+    speech: Speech,
     header: [u8; HEADER],
     header_length: usize,
     /// Bytes of the current message that are still to come.
@@ -57,16 +63,34 @@ pub(super) struct Ear {
 
 impl Ear {
     pub(super) fn new(overheard: Arc<Overheard>) -> Self {
-        Self { overheard, header: [0; HEADER], header_length: 0, left: 0, error: None }
+        Self {
+            overheard,
+            speech: Speech::default(),
+            header: [0; HEADER],
+            header_length: 0,
+            left: 0,
+            error: None,
+        }
     }
 
     /// Takes the next bytes of the stream.
     pub(super) fn hear(&mut self, mut bytes: &[u8]) {
+        note_heard();
+        self.overheard.traffic.received();
         while !bytes.is_empty() {
             bytes = if self.header_length < HEADER { self.hear_header(bytes) } else { self.hear_body(bytes) };
             if self.header_length == HEADER && self.left == 0 {
                 self.finish();
             }
+        }
+    }
+
+    /// What became of an attempt to send these bytes.
+    pub(super) fn spoke(&mut self, bytes: &[u8], written: &Poll<io::Result<usize>>) {
+        match written {
+            Poll::Ready(Ok(count)) => self.speech.say(&bytes[..*count], &self.overheard.traffic),
+            Poll::Ready(Err(_)) => {}
+            Poll::Pending => self.speech.wait(&self.overheard.traffic),
         }
     }
 
@@ -88,6 +112,7 @@ impl Ear {
             // The length counts itself.
             self.left = (u32::from_be_bytes(*length) as usize).saturating_sub(4);
             self.error = (*kind == b'E').then(Vec::new);
+            self.overheard.traffic.heard(*kind);
         }
         rest
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio_postgres::config::ChannelBinding;
 
 use super::error::ConnectError;
+use super::open::new_family;
 use super::params::{Origin, Params, Setting, invalid};
 use super::passfile::{PassFile, Secret};
 use super::target::{
@@ -164,6 +165,7 @@ fn interpret(params: &Params, env: Env<'_>, machine: &Machine) -> Result<Target,
         shuffle_hosts: params.choice("load_balance_hosts", &[("disable", false), ("random", true)])?,
         warnings,
         embedded: false,
+        family: new_family(),
     })
 }
 

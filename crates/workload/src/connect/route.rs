@@ -38,6 +38,8 @@ pub(super) enum Encryption {
 pub(super) struct Route {
     pub(super) place: Place,
     pub(super) encryption: Encryption,
+    /// The target's.
+    pub(super) family: u64,
     tcp: TcpOptions,
     sslmode: SslMode,
     direct: bool,
@@ -63,6 +65,7 @@ impl Route {
         Ok(Self {
             place: place.clone(),
             encryption,
+            family: target.family,
             tcp: target.tcp.clone(),
             sslmode: target.tls.mode,
             direct: target.tls.direct,
@@ -113,6 +116,13 @@ impl Route {
                 Err(ConnectError::NotPostgres { at: at.clone(), answer: Foreign::new(&answer[..length]).0 })
             }
         }
+    }
+
+    /// Whether the server answers the question for TLS: its main process lives.
+    pub(super) async fn is_answered(&self) -> bool {
+        let Ok(mut socket) = Socket::open(&self.place, &self.tcp).await else { return false };
+        let asked = socket.write_all(&SSL_REQUEST).await;
+        asked.is_ok() && matches!(socket.read(&mut [0]).await, Ok(1))
     }
 
     /// How a connection over this route travels.

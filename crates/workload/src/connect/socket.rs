@@ -239,7 +239,11 @@ impl AsyncRead for Checked {
 
 impl AsyncWrite for Checked {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.socket).poll_write(cx, buf)
+        let written = Pin::new(&mut self.socket).poll_write(cx, buf);
+        if let Some(ear) = &mut self.ear {
+            ear.spoke(buf, &written);
+        }
+        written
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

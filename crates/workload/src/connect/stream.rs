@@ -7,11 +7,15 @@ use std::os::unix::net::UnixStream;
 
 use rustls::ClientConnection;
 
+use super::open::Registered;
+
 /// Reads and writes never wait: where they would, they fail with [`io::ErrorKind::WouldBlock`], and
 /// [`AsFd`] gives what to wait for. Dropping it closes the socket.
 pub struct Stream {
     socket: PlainSocket,
     tls: Option<Box<Tls>>,
+    /// The session's place in the list of those that are open.
+    registered: Option<Registered>,
 }
 
 /// A non-blocking socket.
@@ -29,7 +33,7 @@ struct Tls {
 
 impl Stream {
     pub(super) fn plain(socket: PlainSocket) -> Self {
-        Self { socket, tls: None }
+        Self { socket, tls: None, registered: None }
     }
 
     /// # Errors
@@ -38,7 +42,12 @@ impl Stream {
     pub(super) fn encrypted(socket: PlainSocket, session: ClientConnection) -> io::Result<Self> {
         let mut tls = Box::new(Tls { session, plaintext: 0 });
         tls.decrypt()?;
-        Ok(Self { socket, tls: Some(tls) })
+        Ok(Self { socket, tls: Some(tls), registered: None })
+    }
+
+    /// Keeps this as long as the socket is open.
+    pub(super) fn hold(&mut self, registered: Registered) {
+        self.registered = Some(registered);
     }
 
     /// Whether it is inside TLS.

@@ -1,11 +1,13 @@
 //! The target: every decision about where and how to connect, made before the first packet.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::open;
 use super::passfile::{PassFile, Secret};
 use super::tls::Tls;
 use super::transport::host_port;
@@ -29,6 +31,8 @@ pub struct Target {
     pub(super) shuffle_hosts: bool,
     pub(super) warnings: Vec<String>,
     pub(super) embedded: bool,
+    /// Sessions of a target and of its clones are cancelled together.
+    pub(super) family: u64,
 }
 
 /// One host of the list.
@@ -149,7 +153,25 @@ impl Target {
             shuffle_hosts: false,
             warnings: Vec::new(),
             embedded: false,
+            family: open::new_family(),
         }
+    }
+
+    /// The same target, whose sessions are cancelled apart from those of this one.
+    #[must_use]
+    pub(crate) fn apart(mut self) -> Self {
+        self.family = open::new_family();
+        self
+    }
+
+    /// Cancels what its sessions and those of its clones run, once.
+    pub(crate) async fn cancel_running(&self) {
+        open::cancel_family_once(self.family).await;
+    }
+
+    /// The same, again and again: a request that comes between two statements has no effect.
+    pub(crate) async fn cancel_repeatedly(&self) -> Infallible {
+        open::cancel_family(self.family).await
     }
 
     /// The same server and user, another database.

@@ -69,6 +69,7 @@ use self::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
 use self::rehearsal::Unwatched;
 use self::steps::Filler;
 use crate::connect::Target;
+use crate::interruption::{Ended, until_stopped};
 
 /// Told of a fill's progress while it runs. Calls come from several threads.
 pub trait Observer: Sync {
@@ -100,11 +101,6 @@ pub struct Conduct {
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,
 }
-
-/// Between attempts to cancel what runs.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long cancelling may take, and sessions to end after it.
-const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
 
 /// Refuses what [`run`] would refuse before it changes anything, and changes nothing.
 ///
@@ -156,30 +152,12 @@ pub async fn run(
     let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
     let filler = Filler::new(target, plan, governor, prober, ballast, observer);
-    let mut work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
-    let result = tokio::select! {
-        biased;
-        () = interrupt => {
-            filler.stop();
-            // Between two statements there is nothing to cancel, so it is done again and again. The
-            // network may be what made the user stop: it is not waited for without an end.
-            let cancelling = async {
-                loop {
-                    filler.cancel().await;
-                    tokio::time::sleep(CANCEL_INTERVAL).await;
-                }
-            };
-            // The cancelled statements end with an error of their own; that they have ended is
-            // what matters, so that what remains can be told.
-            tokio::select! {
-                ended = &mut work => match ended {
-                    Ok(Ok(outcome)) => return Ok(outcome),
-                    Ok(Err(_)) | Err(_) => None,
-                },
-                _ = tokio::time::timeout(CANCEL_DEADLINE, cancelling) => None,
-            }
-        }
-        result = &mut work => Some(result),
+    let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
+    let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
+        Ended::Done(result) => Some(result),
+        Ended::Stopped(Some(Ok(Ok(outcome)))) => return Ok(outcome),
+        // Cancelled statements end with an error of their own.
+        Ended::Stopped(_) => None,
     };
     match result {
         Some(Ok(Ok(outcome))) => Ok(outcome),

@@ -1,39 +1,27 @@
-//! Connections of a fill, and of other verbs: opened alike, all cancelled at once on an interrupt.
-
-use std::sync::Mutex;
+//! Connections of a fill, and of other verbs: opened alike.
 
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::connect::{Canceller, ConnectError, Connection, Target};
+use crate::connect::{ConnectError, Connection, Target};
 
-/// Opens sessions and can cancel what they run.
+/// Opens sessions.
 pub(crate) struct Sessions<'a> {
-    target: &'a Target,
-    open: Mutex<Vec<Canceller>>,
+    pub(crate) target: &'a Target,
 }
 
 impl<'a> Sessions<'a> {
     pub(crate) fn new(target: &'a Target) -> Self {
-        Self { target, open: Mutex::new(Vec::new()) }
+        Self { target }
     }
 
     /// A session without the timeouts that a role or database may have set: work takes as long
     /// as it takes, and Ctrl-C ends it.
     pub(crate) async fn open(&self) -> Result<Session, ConnectError> {
         let connection = self.target.connect().await?;
-        self.open.lock().expect("nobody panics holding this").push(connection.canceller());
         let session = Session { connection };
         session.run(include_str!("../sql/no_timeouts.sql")).await?;
         Ok(session)
-    }
-
-    /// Cancels whatever any session runs. Those that are gone already do not matter.
-    pub(crate) async fn cancel_all(&self) {
-        let open: Vec<Canceller> = self.open.lock().expect("nobody panics holding this").clone();
-        for canceller in open {
-            let _ = canceller.cancel().await;
-        }
     }
 }
 

@@ -119,11 +119,6 @@ impl<'a> Filler<'a> {
         self.progress.step()
     }
 
-    /// Cancels what runs.
-    pub(super) async fn cancel(&self) {
-        self.sessions.cancel_all().await;
-    }
-
     /// Opens the session that leads, makes sure that no other one is at this fill, and rehearses. A session that a
     /// killed pgrig left behind ends by itself: it is waited for.
     ///

@@ -83,21 +83,25 @@ impl<'a> Bench<'a> {
         Ok(settings)
     }
 
-    /// The user's teardown, then all that pgrig made.
-    pub(super) async fn clear(&self) -> Result<(), MicroError> {
+    /// The user's teardown.
+    pub(super) async fn tear_down(&self) -> Result<(), MicroError> {
         // What failed may have left a transaction open.
         self.session.run("ROLLBACK").await?;
-        let torn_down = match &self.request.teardown {
+        match &self.request.teardown {
             Some(teardown) if self.is_set_up.get() || self.request.setup.is_none() => {
                 let script = |source| MicroError::Script { what: "--teardown", source };
                 self.session.run(teardown).await.map_err(script)
             }
             _ => Ok(()),
-        };
+        }
+    }
+
+    /// Drops all that pgrig made.
+    pub(super) async fn clear(&self) -> Result<(), MicroError> {
         if let Some(scratch) = &self.scratch {
             scratch.clear(&self.session).await?;
         }
-        torn_down
+        Ok(())
     }
 
     /// Candidates that the server takes, their plans read. What is refused is refused here.

@@ -43,6 +43,7 @@ pub use suite::{Suite, shipped};
 use self::bench::Bench;
 use crate::connect::{Connection, Target};
 use crate::fill::session::Sessions;
+use crate::interruption::{self, until_stopped};
 
 /// Told of a run's progress.
 pub trait Observer {
@@ -76,10 +77,8 @@ pub struct Ended {
     pub left_behind: Option<String>,
 }
 
-/// Between attempts to cancel what runs.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
-/// How long cancelling may take.
-const CANCEL_DEADLINE: Duration = Duration::from_secs(30);
+/// How long --teardown may take after an interruption.
+const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
 /// How long clearing up may take after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 /// SQLSTATE of a statement that was cancelled.
@@ -161,25 +160,29 @@ async fn guarded<T>(
     interrupt: impl Future<Output = ()>,
     work: impl Future<Output = Result<T, MicroError>>,
 ) -> (Result<T, MicroError>, Option<String>) {
-    let result = {
-        let mut work = pin!(work);
-        tokio::select! {
-            biased;
-            () = interrupt => {
-                // Between two statements there is nothing to cancel, so it is done again and again.
-                let cancelling = async {
-                    loop {
-                        bench.sessions.cancel_all().await;
-                        tokio::time::sleep(CANCEL_INTERVAL).await;
-                    }
-                };
-                let stopped = tokio::select! {
-                    ended = &mut work => ended.ok(),
-                    _ = tokio::time::timeout(CANCEL_DEADLINE, cancelling) => None,
-                };
-                stopped.ok_or(MicroError::Interrupted { rounds: bench.rounds.get() })
+    let mut interrupt = pin!(interrupt);
+    let stopped = || MicroError::Interrupted { rounds: bench.rounds.get() };
+    let ended = until_stopped(bench.sessions.target, &mut interrupt, pin!(work), || {}).await;
+    let (mut result, was_stopped) = match ended {
+        interruption::Ended::Done(result) => (result, false),
+        interruption::Ended::Stopped(Some(result)) => (result.map_err(|_| stopped()), true),
+        interruption::Ended::Stopped(None) => {
+            let left = "the server does not answer; the next run drops what this one made".to_owned();
+            return (Err(stopped()), Some(left));
+        }
+    };
+    // The user's own SQL has only so much time then.
+    let patience =
+        async { if was_stopped { tokio::time::sleep(TEARDOWN_GRACE).await } else { interrupt.await } };
+    let torn_down = until_stopped(bench.sessions.target, patience, pin!(bench.tear_down()), || {}).await;
+    let torn_down = match torn_down {
+        interruption::Ended::Done(torn_down) => torn_down,
+        interruption::Ended::Stopped(torn_down) => {
+            result = Err(stopped());
+            match torn_down {
+                Some(torn_down) => torn_down,
+                None => return (result, Some("the server does not answer".to_owned())),
             }
-            result = &mut work => result,
         }
     };
     let clearing = async {
@@ -192,8 +195,7 @@ async fn guarded<T>(
         }
     };
     let left_behind = match tokio::time::timeout(CLEAR_DEADLINE, clearing).await {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error.to_string()),
+        Ok(cleared) => torn_down.and(cleared).err().map(|error| error.to_string()),
         Err(_) => Some("the server does not drop what was made in time".to_owned()),
     };
     (result, left_behind)

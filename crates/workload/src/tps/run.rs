@@ -30,7 +30,7 @@ const CONNECTING_AT_ONCE: usize = 16;
 /// Between attempts to cancel what runs: between two statements there is nothing to cancel.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// After this, connections whose statements are not cancelled are cut.
-const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
+const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
 /// What jobs tell and nobody has heard yet.
 const UNHEARD: usize = 1000;
 
@@ -207,7 +207,14 @@ pub async fn run(
     let mut collector = Collector::new(timetable, &plan.scripts, plan.request.statements, run.tallies.len());
     let mut lost = Vec::new();
     let mut interrupted: Option<Instant> = None;
-    let mut cancelling = tokio::time::interval(CANCEL_INTERVAL);
+    let cancelling = async {
+        loop {
+            run.cancel().await;
+            tokio::time::sleep(CANCEL_INTERVAL).await;
+        }
+    };
+    let mut cancelling = pin!(cancelling);
+    let mut cutting = tokio::time::interval(CANCEL_INTERVAL);
     loop {
         tokio::select! {
             biased;
@@ -224,11 +231,9 @@ pub async fn run(
             () = tokio::time::sleep_until(collector.next().into()) => {
                 observer.second(&collector.cut(&run.tallies));
             }
-            _ = cancelling.tick(), if interrupted.is_some() => {
-                run.cancel().await;
-                if interrupted.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) {
-                    run.cut();
-                }
+            () = &mut cancelling, if interrupted.is_some() => {}
+            _ = cutting.tick(), if interrupted.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
+                run.cut();
             }
         }
     }

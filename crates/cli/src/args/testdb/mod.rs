@@ -34,6 +34,11 @@ impl TestdbArgs {
         })
     }
 
+    /// Whether it is the process in the background that lends databases.
+    pub(crate) fn is_background(&self) -> bool {
+        matches!(&self.action, TestdbAction::Serve(serve) if serve.background.is_some())
+    }
+
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match &self.action {

@@ -7,16 +7,15 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
 use crate::connect::Target;
+use crate::interruption::GRACE;
 
-/// Whoever is asked to end has so long.
-const GRACE: Duration = Duration::from_secs(5);
 /// Of a failed command's output so many lines are shown …
 const TAIL_LINES: usize = 40;
 /// … of at most so many bytes.

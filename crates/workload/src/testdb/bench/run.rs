@@ -1,6 +1,7 @@
 //! Trial after trial, and everything put back.
 
 use std::future::pending;
+use std::pin::pin;
 
 use measure::Trial;
 use tokio::sync::watch;
@@ -14,6 +15,7 @@ use super::request::{BenchRequest, Site, Work};
 use super::tmpfs::Volatile;
 use super::variant::{Choice, Means, Missing, Variant};
 use crate::connect::Target;
+use crate::interruption::{self, until_stopped};
 use crate::settings::Place;
 use crate::testdb::clone::Measured;
 use crate::tps::matrix::rounds;
@@ -181,7 +183,17 @@ pub async fn run(
 ) -> Result<(), BenchError> {
     let (stop, stopped) = watch::channel(false);
     let work = async {
-        let lab = Lab::begin(site.target, &request.content, &stopped).await?;
+        let (mut stop, watched) = (stopped.clone(), stopped.clone());
+        let interrupt = async {
+            // The sender outlives this.
+            let _ = stop.wait_for(|stopped| *stopped).await;
+        };
+        let begin = pin!(Lab::begin(site.target, &request.content, &watched));
+        let lab = match until_stopped(site.target, interrupt, begin, || {}).await {
+            interruption::Ended::Done(lab) => lab?,
+            interruption::Ended::Stopped(Some(Ok(lab))) => lab,
+            interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
+        };
         let mut bench =
             Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
         let result = bench.work(missing, observer).await;

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
 
 use super::super::clone::{CloneError, Strategy, clone, drop_database};
 use super::super::load::{LoadError, load};
@@ -15,6 +18,7 @@ use super::name::{self, KeeperId};
 use super::tag::{State, Tag};
 use crate::connect::{ConnectError, Target};
 use crate::fill::session::{Session, Sessions};
+use crate::interruption::{Ended, until_stopped};
 use crate::quote::{identifier, literal};
 
 /// For the session of a keeper that has just ended to end too.
@@ -135,49 +139,38 @@ impl Hands {
         Ok(rows.first().map(|row| row.get("fingerprint")))
     }
 
-    /// Makes a template; whether there are unlogged tables in it. It has another name until it is whole.
-    pub(super) async fn make(&self, template: &str, recipe: &Recipe, tag: Tag) -> Result<bool, Refusal> {
-        let session = self.session().await.map_err(Refusal::failed)?;
-        let making = self.begin();
-        let made = self.make_as(&session, &making, template, recipe, tag).await;
-        if made.is_err() {
-            // What cannot be dropped now, the next keeper will.
-            let _ = drop_database(&session, &making).await;
-        }
-        self.in_hand().remove(&making);
-        self.put_back(session);
-        made
-    }
-
-    async fn make_as(
+    /// Makes a template; whether there are unlogged tables in it. It has another name until it is whole. A message
+    /// from `stopped` cancels it.
+    pub(super) async fn make(
         &self,
-        session: &Session,
-        making: &str,
         template: &str,
         recipe: &Recipe,
-        mut tag: Tag,
+        tag: Tag,
+        stopped: oneshot::Receiver<()>,
     ) -> Result<bool, Refusal> {
-        let origin = match &recipe.from {
-            Origin::Database(name) => name,
-            Origin::File(_) | Origin::Nothing => "template0",
+        // What else runs is not to be cancelled with it.
+        let target = self.target.clone().apart();
+        let making = self.begin();
+        let stopped = async {
+            if stopped.await.is_err() {
+                // The keeper has ended, and with it this.
+                std::future::pending::<()>().await;
+            }
         };
-        clone(session, origin, making, Strategy::Default).await.map_err(refused)?;
-        let target = self.target.clone().with_database(making);
-        if let Origin::File(path) = &recipe.from {
-            let unreadable =
-                |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
-            let source = Source::file(path).map_err(unreadable)?;
-            load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(path, &error))?;
+        let work = pin!(make_as(&target, &making, template, recipe, tag));
+        let made = match until_stopped(&target, stopped, work, || {}).await {
+            Ended::Done(made) | Ended::Stopped(Some(made)) => made,
+            Ended::Stopped(None) => Err(Refusal::failed("the server does not answer")),
+        };
+        if made.is_err()
+            && let Ok(session) = self.session().await
+        {
+            // What cannot be dropped now, the next keeper will.
+            let _ = drop_database(&session, &making).await;
+            self.put_back(session);
         }
-        let unlogged = settle(&target).await.map_err(Refusal::failed)?;
-        if let State::Template(content) = &mut tag.state {
-            content.unlogged = unlogged;
-        }
-        // Nobody shall connect to it: a template that is in use cannot be copied.
-        let close = format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", identifier(making));
-        session.run(&close).await.map_err(Refusal::failed)?;
-        finish(session, making, template, &tag).await.map_err(Refusal::failed)?;
-        Ok(unlogged)
+        self.in_hand().remove(&making);
+        made
     }
 
     /// Copies a template. The copy has another name until it has its tag.
@@ -301,6 +294,38 @@ async fn end_predecessor(desk: &Session, keeper: &KeeperId) -> Result<(), LendEr
             _ => tokio::time::sleep(EVERY).await,
         }
     }
+}
+
+/// Makes it, in sessions of this target.
+async fn make_as(
+    target: &Target,
+    making: &str,
+    template: &str,
+    recipe: &Recipe,
+    mut tag: Tag,
+) -> Result<bool, Refusal> {
+    let session = Session::open(target).await.map_err(Refusal::failed)?;
+    let origin = match &recipe.from {
+        Origin::Database(name) => name,
+        Origin::File(_) | Origin::Nothing => "template0",
+    };
+    clone(&session, origin, making, Strategy::Default).await.map_err(refused)?;
+    let target = target.clone().with_database(making);
+    if let Origin::File(path) = &recipe.from {
+        let unreadable = |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
+        let source = Source::file(path).map_err(unreadable)?;
+        load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(path, &error))?;
+    }
+    let unlogged = settle(&target).await.map_err(Refusal::failed)?;
+    if let State::Template(content) = &mut tag.state {
+        content.unlogged = unlogged;
+    }
+    // Nobody shall connect to it: a template that is in use cannot be copied.
+    let close = format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", identifier(making));
+    session.run(&close).await.map_err(Refusal::failed)?;
+    finish(&session, making, template, &tag).await.map_err(Refusal::failed)?;
+    session.close().await;
+    Ok(unlogged)
 }
 
 /// Tag first, then the name: what has a final name has a tag.

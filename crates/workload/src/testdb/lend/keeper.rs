@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -60,7 +61,7 @@ pub enum Ended {
 pub(super) enum Event {
     Fact(Fact),
     /// A request, to be answered.
-    Ask(Box<dyn FnOnce(Ticket) -> Fact + Send>, oneshot::Sender<Result<Answer, Refusal>>),
+    Ask(Ticket, Fact, oneshot::Sender<Result<Answer, Refusal>>),
     /// Somebody wants to look something up.
     Look(Box<dyn FnOnce(&Book) + Send>),
     /// Another keeper wants to take over.
@@ -82,7 +83,8 @@ struct Work {
     hands: Arc<Hands>,
     events: mpsc::UnboundedSender<Event>,
     asked: HashMap<Ticket, oneshot::Sender<Result<Answer, Refusal>>>,
-    tickets: Ticket,
+    /// To stop the making of templates.
+    stops: HashMap<String, oneshot::Sender<()>>,
 }
 
 impl Keeper {
@@ -126,11 +128,13 @@ impl Keeper {
             version,
             hashes: Arc::default(),
             events: events.clone(),
+            tickets: AtomicU64::new(1),
         });
         for door in doors {
             hall.open(door);
         }
-        let mut work = Work { opening, hands: Arc::clone(&hands), events, asked: HashMap::new(), tickets: 0 };
+        let (asked, stops) = (HashMap::new(), HashMap::new());
+        let mut work = Work { opening, hands: Arc::clone(&hands), events, asked, stops };
         let mut finished = work.all(first);
         let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
@@ -140,7 +144,10 @@ impl Keeper {
             let fact = tokio::select! {
                 Some(event) = coming.recv() => match event {
                     Event::Fact(fact) => fact,
-                    Event::Ask(fact, answer) => fact(work.ticket(answer)),
+                    Event::Ask(ticket, fact, answer) => {
+                        work.asked.insert(ticket, answer);
+                        fact
+                    }
                     Event::Look(look) => {
                         look(&book);
                         continue;
@@ -192,10 +199,20 @@ impl Work {
     fn begin(&mut self, action: Action) -> bool {
         let hands = Arc::clone(&self.hands);
         match action {
-            Action::Make { template, recipe, tag } => self.spawn(async move {
-                let made = hands.make(&template, &recipe, tag).await;
-                Some(Fact::Made { template, made })
-            }),
+            Action::Make { template, recipe, tag } => {
+                let (stop, stopped) = oneshot::channel();
+                self.stops.insert(template.clone(), stop);
+                self.spawn(async move {
+                    let made = hands.make(&template, &recipe, tag, stopped).await;
+                    Some(Fact::Made { template, made })
+                });
+            }
+            Action::Stop { template } => {
+                if let Some(stop) = self.stops.remove(&template) {
+                    // It may have been made meanwhile.
+                    let _ = stop.send(());
+                }
+            }
             Action::Copy { template, name, strategy, tag } => self.spawn(async move {
                 let copied = hands.copy(&template, &name, strategy, &tag).await;
                 Some(Fact::Copied { template, name, strategy, copied })
@@ -255,12 +272,6 @@ impl Work {
         }
     }
 
-    fn ticket(&mut self, answer: oneshot::Sender<Result<Answer, Refusal>>) -> Ticket {
-        self.tickets += 1;
-        self.asked.insert(self.tickets, answer);
-        self.tickets
-    }
-
     /// All that is known stands in the server, so that another keeper can go on with it at any time.
     fn may_retire(&self, book: &Book) -> Result<(), Refusal> {
         if let Some(serves) = &self.opening.serves {
@@ -291,17 +302,38 @@ pub(super) struct Office {
     pub(super) version: String,
     pub(super) hashes: Arc<Hashes>,
     events: mpsc::UnboundedSender<Event>,
+    tickets: AtomicU64,
+}
+
+/// A question to the loop whose answer somebody waits for: the client is still there.
+struct Question<'o> {
+    events: &'o mpsc::UnboundedSender<Event>,
+    ticket: Ticket,
+    is_answered: bool,
+}
+
+impl Drop for Question<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            // The keeper may have ended.
+            let _ = self.events.send(Event::Fact(Fact::Forgotten { ticket: self.ticket }));
+        }
+    }
 }
 
 impl Office {
-    /// Asks the loop something that it answers when it is done.
+    /// Asks the loop something that it answers when it is done. Dropped before that, the question is forgotten.
     pub(super) async fn ask(
         &self,
         fact: impl FnOnce(Ticket) -> Fact + Send + 'static,
     ) -> Result<Answer, Refusal> {
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
         let (answer, answered) = oneshot::channel();
-        let _ = self.events.send(Event::Ask(Box::new(fact), answer));
-        answered.await.unwrap_or_else(|_| Err(Refusal::ending()))
+        let _ = self.events.send(Event::Ask(ticket, fact(ticket), answer));
+        let mut question = Question { events: &self.events, ticket, is_answered: false };
+        let answer = answered.await;
+        question.is_answered = true;
+        answer.unwrap_or_else(|_| Err(Refusal::ending()))
     }
 
     /// Looks something up in the book.

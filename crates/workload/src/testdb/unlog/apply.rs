@@ -9,13 +9,12 @@ use super::error::UnlogError;
 use super::plan::{LOCK_NOT_AVAILABLE, ObjectKind, Step, UnlogPlan, locked};
 use crate::connect::{ConnectError, Target};
 use crate::fill::session::{Session, Sessions};
+use crate::interruption::{Ended, until_stopped};
 
 /// SQLSTATE of no room in the lock table.
 const OUT_OF_MEMORY: &str = "53200";
 /// Between two looks at who holds a lock that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two requests to cancel: the first may come before the statement that it is for.
-const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Is told how a plan is carried out.
 pub trait Observer: Sync {
@@ -59,25 +58,23 @@ pub async fn apply(
     observer: &dyn Observer,
     interrupt: impl Future<Output = ()>,
 ) -> Result<Unlogged, UnlogError> {
-    let sessions = Sessions::new(target);
-    let session = sessions.open().await?;
+    let session = Session::open(target).await?;
     let pid = session.pid().await?;
     // Now: a request to cancel that comes late must not hit it.
     let durability = durability(&session).await?;
     let stop = AtomicBool::new(false);
     let result = {
-        let mut work = pin!(transaction(&session, plan, observer, &stop));
-        tokio::select! {
-            result = &mut work => result,
-            never = watch(target, pid, observer) => match never {},
-            () = interrupt => {
-                stop.store(true, Ordering::Relaxed);
-                tokio::select! {
-                    // If it was committing already, it is done.
-                    result = &mut work => result.map_err(interrupted),
-                    never = cancel(&sessions) => match never {},
-                }
+        let work = pin!(async {
+            tokio::select! {
+                result = transaction(&session, plan, observer, &stop) => result,
+                never = watch(target, pid, observer) => match never {},
             }
+        });
+        match until_stopped(target, interrupt, work, || stop.store(true, Ordering::Relaxed)).await {
+            Ended::Done(result) => result,
+            // If it was committing already, it is done.
+            Ended::Stopped(Some(result)) => result.map_err(interrupted),
+            Ended::Stopped(None) => Err(UnlogError::Silent),
         }
     };
     let took = result?;
@@ -144,13 +141,6 @@ fn interrupted(error: UnlogError) -> UnlogError {
         UnlogError::Connect(error) if error.sqlstate().is_some() => UnlogError::Interrupted,
         UnlogError::Locked { .. } => UnlogError::Interrupted,
         error => error,
-    }
-}
-
-async fn cancel(sessions: &Sessions<'_>) -> Infallible {
-    loop {
-        sessions.cancel_all().await;
-        tokio::time::sleep(CANCEL_INTERVAL).await;
     }
 }
 

@@ -107,6 +107,12 @@ pub enum UnlogError {
         /// The server's words.
         error: ConnectError,
     },
+    /// The user interrupted it, and the server did not say what became of the transaction.
+    #[error(
+        "interrupted while the server did not answer: it rolls the transaction back when it notices that, unless it was \
+         committing"
+    )]
+    Silent,
     /// The user ended it.
     #[error("interrupted: rolled back, nothing was changed")]
     Interrupted,

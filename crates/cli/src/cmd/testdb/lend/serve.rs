@@ -22,7 +22,7 @@ use super::place::Place;
 use super::{EMPTIED, absolute, list_text};
 use crate::args::{ServeArgs, ServerChoice};
 use crate::exit::{Unhappy, Usage};
-use crate::interrupt::interrupted_telling;
+use crate::interrupt::{self, interrupted_telling};
 use crate::printer::Printer;
 use crate::target::{self, Chosen};
 
@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()
 /// On its own, for whoever calls.
 fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyhow::Result<()> {
     leave_the_caller();
+    interrupt::listen(printer);
     let dbname = std::env::var(DBNAME_VARIABLE).ok();
     let server = ServerChoice { dbname, ..arguments.server.clone() };
     let place = Place::of(&server)?;
@@ -212,9 +213,8 @@ impl Work {
         // The server first, outside the runtime: starting it blocks.
         let chosen = target::choose(&self.place.server, &self.place.home, printer)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let result = runtime.block_on(self.keep(&chosen, printer));
         // What still runs is given up with its sessions, before the server is stopped.
-        drop(runtime);
+        let result = interrupt::block_on(runtime, printer, self.keep(&chosen, printer));
         let released = chosen.release(printer);
         let interrupted = result?;
         released?;

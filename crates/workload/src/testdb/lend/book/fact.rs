@@ -61,6 +61,8 @@ pub(in crate::testdb::lend) enum Fact {
     Copied { template: String, name: String, strategy: Strategy, copied: Result<Duration, Failed> },
     /// A comment is written, or cannot be.
     Marked { name: String, change: Change, marked: Result<(), Failed> },
+    /// Nobody waits for the answer to this request any more.
+    Forgotten { ticket: Ticket },
     /// A request was answered with this database, but nobody was there any more.
     Unclaimed { name: String },
     /// A database is no longer needed; the answer comes at once, or when it is gone.
@@ -117,6 +119,8 @@ pub(in crate::testdb::lend) enum Change {
 pub(in crate::testdb::lend) enum Action {
     /// Make a template.
     Make { template: String, recipe: Recipe, tag: Tag },
+    /// Stop making it: nobody waits for it any more.
+    Stop { template: String },
     /// Copy it, and give the copy this tag and then this name.
     Copy { template: String, name: String, strategy: Strategy, tag: Tag },
     /// Write the tag of a database, then answer.

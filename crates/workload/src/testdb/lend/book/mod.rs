@@ -129,6 +129,7 @@ impl Book {
                 self.copied(&template, name, strategy, copied, now);
             }
             Fact::Marked { name, change, marked } => self.marked(name, change, marked),
+            Fact::Forgotten { ticket } => self.forgotten(ticket),
             Fact::Unclaimed { name } => self.take_back(&name),
             Fact::Return { ticket, name, wait } => self.returned(ticket, &name, wait, now),
             Fact::Keep { ticket, name } => self.change(ticket, &name, now, |terms| terms.kept = true),
@@ -218,9 +219,34 @@ impl Book {
         self.hand_out(name, now);
     }
 
+    /// Who waits no longer is forgotten. A template that nobody waits for is not made to its end.
+    fn forgotten(&mut self, ticket: Ticket) {
+        let waited = |template: &mut Template| {
+            let before = template.waiting.len();
+            template.waiting.retain(|(waits, _)| *waits != ticket);
+            template.waiting.len() < before
+        };
+        if self.templates.values_mut().any(waited) {
+            self.answer(ticket, Err(Refusal::ending()));
+            self.stop_making();
+        }
+    }
+
+    fn stop_making(&mut self) {
+        for (name, template) in &mut self.templates {
+            if template.stage == Stage::Making && template.waiting.is_empty() && !template.is_stopped {
+                template.is_stopped = true;
+                self.actions.push(Action::Stop { template: name.clone() });
+            }
+        }
+    }
+
     fn made(&mut self, name: &str, made: Result<bool, Refusal>) {
         let Some(template) = self.templates.get_mut(name) else { return };
+        let was_stopped = std::mem::take(&mut template.is_stopped);
         match made {
+            // Somebody has asked for it since: it is made anew.
+            Err(_) if was_stopped && !template.waiting.is_empty() => template.stage = Stage::Absent,
             Ok(unlogged) => {
                 template.stage = Stage::Ready;
                 template.unlogged = unlogged;
@@ -418,6 +444,7 @@ impl Book {
         for ticket in tickets {
             self.answer(ticket, Err(Refusal::ending()));
         }
+        self.stop_making();
         self.take_back_if(|terms| !terms.kept);
     }
 

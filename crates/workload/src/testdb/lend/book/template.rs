@@ -17,6 +17,8 @@ pub(super) enum Stage {
 
 pub(super) struct Template {
     pub(super) stage: Stage,
+    /// Whether its making is being stopped.
+    pub(super) is_stopped: bool,
     /// None: it was found, and nobody asked for it yet.
     pub(super) recipe: Option<Recipe>,
     /// For people.
@@ -39,6 +41,7 @@ impl Template {
     pub(super) fn new(strategies: &[Strategy], now: Time) -> Self {
         Self {
             stage: Stage::Absent,
+            is_stopped: false,
             recipe: None,
             source: String::new(),
             unlogged: false,

@@ -101,6 +101,8 @@ impl Desk {
                 assert!(self.there.insert(template.clone(), tag).is_none(), "made twice: {template}");
                 self.learn(Fact::Made { template, made: Ok(false) });
             }
+            // It comes too late.
+            Action::Stop { .. } => {}
             Action::Copy { template, name, strategy, tag } => {
                 let copied = missing(&self.there, &template).map(|()| SECOND);
                 if copied.is_ok() {
@@ -407,4 +409,26 @@ fn what_cannot_be_dropped_is_tried_again() {
     );
     desk.pass(AGAIN);
     assert!(!desk.there.contains_key(&name));
+}
+
+#[test]
+fn a_template_that_nobody_waits_for_any_more_is_not_made() {
+    let mut desk = Desk::new(Rules::default());
+    let (first, second) = (desk.ask(TEMPLATE, Wanted::default()), desk.ask(TEMPLATE, Wanted::default()));
+    let stops = |desk: &Desk| desk.todo.iter().any(|action| matches!(action, Action::Stop { .. }));
+    desk.learn(Fact::Forgotten { ticket: first });
+    assert!(!stops(&desk));
+    desk.learn(Fact::Forgotten { ticket: second });
+    assert!(stops(&desk));
+    // Somebody asks while it is being stopped: it is made anew.
+    let third = desk.ask(TEMPLATE, Wanted::default());
+    desk.todo.clear();
+    desk.learn(Fact::Made { template: TEMPLATE.to_owned(), made: Err(Refusal::failed("cancelled")) });
+    desk.settle();
+    desk.lent(third);
+
+    let mut desk = Desk::new(Rules::default());
+    desk.ask(TEMPLATE, Wanted::default());
+    desk.learn(Fact::End);
+    assert!(stops(&desk));
 }

@@ -1,0 +1,164 @@
+//! The sessions that this process has open: what the server still does for them, and how it is told to stop.
+//! One list for the whole process, because whoever hears Ctrl-C knows of no session.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, stream};
+
+use super::connection::Canceller;
+use super::overhear::Overheard;
+use super::route::Route;
+
+/// Cancel requests that are sent at the same time.
+const CANCELLED_AT_ONCE: usize = 16;
+/// Between two rounds of cancel requests: one may come before the statement that it is for.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
+/// Between two looks whether what was cancelled has ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// What is open.
+static OPEN: Mutex<Vec<Arc<Open>>> = Mutex::new(Vec::new());
+/// The way that the last session has taken.
+static LAST_ROUTE: Mutex<Option<Arc<Route>>> = Mutex::new(None);
+/// When any server sent something last, in milliseconds since [`BEGAN`].
+static LAST_HEARD: AtomicU64 = AtomicU64::new(0);
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+/// Sessions of one target and its clones have the same number.
+static FAMILIES: AtomicU64 = AtomicU64::new(1);
+
+struct Open {
+    canceller: Canceller,
+    /// None for a session that its owner speaks to.
+    overheard: Option<Arc<Overheard>>,
+}
+
+/// A session's place in the list; dropped when the session has ended.
+pub(super) struct Registered(Arc<Open>);
+
+/// A server that has been silent for a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// How long.
+    pub lasts: Duration,
+    /// The beginning of the statement that it has not answered.
+    pub statement: String,
+}
+
+impl Registered {
+    pub(super) fn new(canceller: Canceller, overheard: Option<Arc<Overheard>>) -> Self {
+        *lock(&LAST_ROUTE) = Some(Arc::clone(&canceller.route));
+        let open = Arc::new(Open { canceller, overheard });
+        lock(&OPEN).push(Arc::clone(&open));
+        Self(open)
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        lock(&OPEN).retain(|open| !Arc::ptr_eq(open, &self.0));
+    }
+}
+
+impl Open {
+    /// Whether the server may be doing something for it.
+    fn may_be_busy(&self) -> bool {
+        self.overheard.as_ref().is_none_or(|overheard| overheard.traffic.is_busy())
+    }
+
+    /// Whether the server is known to do something that a cancel request ends.
+    fn is_to_end(&self) -> bool {
+        let traffic = self.overheard.as_ref().map(|overheard| &overheard.traffic);
+        traffic.is_some_and(|traffic| traffic.is_busy() && !traffic.is_in_copy())
+    }
+}
+
+/// A number for the sessions of a new target.
+pub(super) fn new_family() -> u64 {
+    FAMILIES.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A server sent something.
+pub(super) fn note_heard() {
+    let now = u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX);
+    LAST_HEARD.store(now, Ordering::Relaxed);
+}
+
+/// How long no server has sent anything to any session.
+pub fn silent_for() -> Duration {
+    BEGAN.elapsed().saturating_sub(Duration::from_millis(LAST_HEARD.load(Ordering::Relaxed)))
+}
+
+/// Sessions that wait for their server, the longest silence first.
+pub fn silences() -> Vec<Silence> {
+    let now = Instant::now();
+    let open = lock(&OPEN);
+    let silent = open.iter().filter_map(|open| {
+        let (lasts, statement) = open.overheard.as_ref()?.traffic.silence(now)?;
+        Some(Silence { lasts, statement })
+    });
+    let mut silent: Vec<Silence> = silent.collect();
+    silent.sort_by_key(|silence| std::cmp::Reverse(silence.lasts));
+    silent
+}
+
+/// Cancels what any session runs, once.
+pub async fn cancel_everything() {
+    cancel(|_| true).await;
+}
+
+/// Cancels what any session runs until all of it has ended, for so long at most. Nothing new may be begun
+/// meanwhile. Returns whether it has ended.
+pub async fn stop_everything(within: Duration) -> bool {
+    let ended = async {
+        while lock(&OPEN).iter().any(|open| open.is_to_end()) {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = ended => true,
+        never = cancel_repeatedly(|_| true) => match never {},
+        () = tokio::time::sleep(within) => false,
+    }
+}
+
+/// Cancels what the sessions of this family run, again and again.
+pub(super) async fn cancel_family(family: u64) -> std::convert::Infallible {
+    cancel_repeatedly(move |open| open.canceller.route.family == family).await
+}
+
+/// Cancels what the sessions of this family run, once.
+pub(super) async fn cancel_family_once(family: u64) {
+    cancel(move |open| open.canceller.route.family == family).await;
+}
+
+async fn cancel_repeatedly(which: impl Fn(&Open) -> bool + Copy) -> std::convert::Infallible {
+    loop {
+        cancel(which).await;
+        tokio::time::sleep(CANCEL_INTERVAL).await;
+    }
+}
+
+async fn cancel(which: impl Fn(&Open) -> bool) {
+    let open: Vec<Arc<Open>> =
+        lock(&OPEN).iter().filter(|open| which(open) && open.may_be_busy()).cloned().collect();
+    let each = stream::iter(open).for_each_concurrent(CANCELLED_AT_ONCE, async |open| {
+        // A server that cannot be reached is not asked a second way.
+        let _ = open.canceller.cancel().await;
+    });
+    each.await;
+}
+
+/// Whether the server that was connected to last answers within this time: whether its main process lives, that
+/// is. Nothing is begun there.
+pub async fn answers(within: Duration) -> bool {
+    let route = lock(&LAST_ROUTE).clone();
+    let Some(route) = route else { return false };
+    tokio::time::timeout(within, route.is_answered()).await.unwrap_or(false)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
