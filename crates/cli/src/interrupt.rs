@@ -86,12 +86,10 @@ pub(crate) fn interrupted(printer: &Printer) -> impl Future<Output = ()> {
 }
 
 /// The same, told as the caller wants it.
-pub(crate) fn interrupted_telling<T: Fn(&str)>(tell: T) -> impl Future<Output = ()> + use<T> {
-    async move {
-        let _listener = Counted::new(&LISTENERS);
-        asked().await;
-        tell(TOLD);
-    }
+pub(crate) async fn interrupted_telling<T: Fn(&str)>(tell: T) {
+    let _listener = Counted::new(&LISTENERS);
+    asked().await;
+    tell(TOLD);
 }
 
 async fn asked() {

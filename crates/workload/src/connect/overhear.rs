@@ -90,7 +90,7 @@ impl Ear {
         match written {
             Poll::Ready(Ok(count)) => self.speech.say(&bytes[..*count], &self.overheard.traffic),
             Poll::Ready(Err(_)) => {}
-            Poll::Pending => self.speech.wait(&self.overheard.traffic),
+            Poll::Pending => self.overheard.traffic.held_up(),
         }
     }
 

@@ -82,12 +82,16 @@ impl Traffic {
         }
     }
 
-    fn sent(&self, is_full: bool) {
+    /// The socket took something.
+    fn sent(&self) {
         let mut state = self.state();
-        state.is_full = is_full;
-        if !is_full {
-            state.moved = Some(Instant::now());
-        }
+        state.is_full = false;
+        state.moved = Some(Instant::now());
+    }
+
+    /// The socket takes nothing at the moment.
+    pub(super) fn held_up(&self) {
+        self.state().is_full = true;
     }
 
     /// A message was sent that begins like this.
@@ -174,7 +178,7 @@ impl Default for Speech {
 impl Speech {
     /// The next bytes went out.
     pub(super) fn say(&mut self, mut bytes: &[u8], traffic: &Traffic) {
-        traffic.sent(false);
+        traffic.sent();
         while !bytes.is_empty() {
             if self.header.len() < HEADER {
                 let (taken, rest) = bytes.split_at(bytes.len().min(HEADER - self.header.len()));
@@ -205,11 +209,6 @@ impl Speech {
                 self.header.clear();
             }
         }
-    }
-
-    /// The socket takes nothing at the moment.
-    pub(super) fn wait(&self, traffic: &Traffic) {
-        traffic.sent(true);
     }
 }
 
@@ -282,7 +281,7 @@ mod tests {
         speech.say(&message(b'd', &[b'x'; 5000]), &traffic);
         assert!(traffic.is_busy() && traffic.is_in_copy());
         assert_eq!(traffic.silence(later()), None);
-        speech.wait(&traffic);
+        traffic.held_up();
         assert_eq!(traffic.silence(later()).unwrap().1, "COPY t FROM STDIN");
         speech.say(&[message(b'c', b""), message(b'S', b"")].concat(), &traffic);
         assert!(traffic.is_busy() && !traffic.is_in_copy());

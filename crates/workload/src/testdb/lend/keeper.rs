@@ -203,7 +203,7 @@ impl Work {
                 let (stop, stopped) = oneshot::channel();
                 self.stops.insert(template.clone(), stop);
                 self.spawn(async move {
-                    let made = hands.make(&template, &recipe, tag, stopped).await;
+                    let made = Box::pin(hands.make(&template, &recipe, tag, stopped)).await;
                     Some(Fact::Made { template, made })
                 });
             }
