@@ -97,7 +97,8 @@ fn a_server_in_recovery_is_waited_for() {
     put("go");
     let ran = pgrig.end();
     assert_eq!(ran.code, Some(0), "{}", std::fs::read_to_string(&told).unwrap());
-    assert_eq!(server.end().code, Some(0));
+    let ran = server.end();
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
 }
 
 /// A way to the server through this process, which can be frozen: what is sent then waits, also on new

@@ -51,7 +51,8 @@ fn check(running: &Running, printer: &Printer) -> anyhow::Result<()> {
     let target = target(running);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     interrupt::block_on(runtime, printer, async {
-        assert_settings(&target.connect().await?, running.settings()).await
+        let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+        assert_settings(&connection, running.settings()).await
     })
 }
 

@@ -75,13 +75,8 @@ impl ConnectError {
 
     fn readiness(&self) -> Readiness {
         match self {
-            // cannot_connect_now
-            Self::Rejected { error, .. } if error.code == "57P03" => {
-                // A standby that takes no queries stays so (postmaster.c, CAC_NOTHOTSTANDBY).
-                let is_lasting =
-                    error.detail.as_deref().is_some_and(|detail| detail.contains("mode is disabled"));
-                if is_lasting { Readiness::Never } else { Readiness::Later }
-            }
+            // cannot_connect_now. A standby that takes no queries says so too, and for good.
+            Self::Rejected { error, .. } if error.code == "57P03" => Readiness::Later,
             Self::ClosedEarly { .. } => Readiness::Unknown,
             Self::Refused { .. } | Self::Unreachable { .. } | Self::Timeout { .. } => Readiness::Absent,
             Self::AllFailed(errors) => errors.iter().map(Self::readiness).max().unwrap_or(Readiness::Never),
@@ -95,12 +90,12 @@ mod tests {
     use super::super::error::ServerError;
     use super::*;
 
-    fn rejected(code: &str, detail: Option<&str>) -> ConnectError {
+    fn rejected(code: &str) -> ConnectError {
         let error = ServerError {
             severity: "FATAL".to_owned(),
             code: code.to_owned(),
             message: "no".to_owned(),
-            detail: detail.map(str::to_owned),
+            detail: None,
             hint: None,
             row: None,
             position: None,
@@ -112,12 +107,11 @@ mod tests {
     fn only_a_server_that_will_be_ready_is_waited_for() {
         let refused = || ConnectError::Refused { at: "db:2".to_owned(), kind: "TCP/IP", extra: "" };
         let closed = ConnectError::ClosedEarly { at: "db:1".to_owned(), why: String::new() };
-        assert_eq!(rejected("57P03", None).readiness(), Readiness::Later);
-        assert_eq!(rejected("57P03", Some("Hot standby mode is disabled.")).readiness(), Readiness::Never);
-        assert_eq!(rejected("28P01", None).readiness(), Readiness::Never);
+        assert_eq!(rejected("57P03").readiness(), Readiness::Later);
+        assert_eq!(rejected("28P01").readiness(), Readiness::Never);
         assert_eq!(closed.readiness(), Readiness::Unknown);
         assert_eq!(refused().readiness(), Readiness::Absent);
-        let one_of_two = ConnectError::AllFailed(vec![rejected("57P03", None), refused()]);
+        let one_of_two = ConnectError::AllFailed(vec![rejected("57P03"), refused()]);
         assert_eq!(one_of_two.readiness(), Readiness::Later);
     }
 }
