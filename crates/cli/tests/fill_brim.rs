@@ -165,6 +165,71 @@ fn unlogged_rows_alone_by_two_streams() {
     fills(|home| Mount::ext4(home, 300), "--pg-version 18 --unlogged --data-only --streams 2", false);
 }
 
+/// Reading, vacuum and checkpoints at the brim: none of them crashes the server, whatever WAL hint bits cost. With
+/// so much of the table in shared_buffers checkpoints are slower than WAL grows.
+fn stays_readable(server: &str, fill: &str) {
+    const SMALL: &str = "--set shared_buffers=400MB --set max_wal_size=64MB --set min_wal_size=32MB";
+    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 868)) else { return skipped() };
+    let document = rig.document(&format!("fill --brim --data-only {fill} {SMALL} {server}"));
+    assert_eq!(stopped(&document)["name"], "brim-reached");
+    let server = rig.server(&format!("{SMALL} {server}"));
+    let rows = observed(&document, "rows");
+    for reading in ["", "VACUUM", "CHECKPOINT", "VACUUM (FREEZE, ANALYZE)"] {
+        if !reading.is_empty() {
+            server.execute(reading);
+        }
+        assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts").unsigned_abs(), rows, "{reading}");
+    }
+    drop(server);
+    rig.done("server stop");
+    assert_eq!(rows, assert_sound(&rig));
+}
+
+#[test]
+fn logged_rows_can_be_read_with_checksums() {
+    stays_readable("--pg-version 18 --profile stock", "");
+}
+
+#[test]
+fn logged_rows_of_hash_partitions_can_be_read_where_hints_are_logged_on_the_oldest_version() {
+    stays_readable("--pg-version 13 --profile stock --set wal_log_hints=on", "--partitions 3 --streams 2");
+}
+
+#[test]
+fn logged_rows_can_be_read_where_hints_are_not_logged() {
+    stays_readable("--pg-version 13 --profile stock --set wal_log_hints=off", "");
+}
+
+#[test]
+fn unlogged_rows_can_be_read_with_checksums() {
+    stays_readable("--pg-version 18 --profile stock", "--unlogged");
+}
+
+#[test]
+fn partitions_by_hash_end_at_the_same_id() {
+    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 350)) else { return skipped() };
+    for (limit, streams) in [("--brim", 1), ("--brim", 3), ("--for 300ms", 2)] {
+        let fill =
+            format!("fill {limit} --drop --data-only --unlogged --partitions 3 --streams {streams} {SMALL}");
+        let document = rig.document(&fill);
+        // Its ids are 1 to n.
+        assert_eq!(observed(&document, "rows"), assert_sound(&rig), "{fill}");
+    }
+}
+
+#[test]
+fn marks_that_later_steps_cross_are_announced_once() {
+    let Some(rig) = Rig::on_small_disk(1000) else { return skipped() };
+    let table = format!("--drop --rows 2000000 --unlogged --set min_wal_size=64MB {SMALL}");
+    rig.done(&format!("fill --data-only --chunk 16MB {table}"));
+    let loaded = rig.disk.as_ref().unwrap().free();
+    // Keys take 45 MB.
+    let between = loaded - 25_000_000;
+    let document = rig.document(&format!("fill --mark {between}B {table}"));
+    let marks = events(&document).iter().filter(|what| what["event"] == "mark-crossed").count();
+    assert_eq!(marks, 1, "{:#?}", events(&document));
+}
+
 #[test]
 fn other_limits() {
     let Some(rig) = Rig::on_small_disk(350) else { return skipped() };

@@ -54,20 +54,13 @@ impl Filler<'_> {
         if let Some(governor) = &self.governor {
             governor.begin()?;
             if !self.plan.may_be_full() {
-                governor.refuse_full(self.plan.chunk_space(), 0)?;
+                governor.refuse_full(self.plan.first_space(), 0)?;
             }
         }
         let meter = RateMeter::start("rows-sent", Unit::Rows);
-        let watch = async {
-            match &self.governor {
-                Some(governor) => governor.watch(|outlook| self.observer.outlook(outlook)).await,
-                None => std::future::pending().await,
-            }
-        };
         let loaded = tokio::select! {
             loaded = self.load_all(session, &meter) => loaded,
             never = meter.run() => match never {},
-            never = watch => match never {},
             never = self.write_behind() => match never {},
         };
         self.generated().rate = Some(meter.finish());
@@ -123,6 +116,7 @@ impl Filler<'_> {
         // What went wrong first counts.
         loaded?;
         given_up?;
+        self.freeze_all(session).await?;
         self.drop_defaults(session).await?;
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
@@ -257,6 +251,7 @@ impl Loop<'_, '_> {
                 self.filler.generated().stop.get_or_insert(reason);
                 return Ok(());
             }
+            self.filler.freeze_behind(&session).await?;
             self.probe(&session, false).await?;
         }
         Ok(())
@@ -292,8 +287,9 @@ impl Loop<'_, '_> {
         session: &Session,
         rows: u64,
     ) -> Result<Option<StopReason>, Cause> {
-        let mut admission =
-            self.unless_stopped(governor.before_chunk(self.filler.plan.chunk_space())).await?;
+        let group = self.queue.group();
+        let space = self.filler.plan.chunk_space();
+        let mut admission = self.unless_stopped(governor.before_chunk_of(space, group)).await?;
         let mut taken = None;
         loop {
             let ticket = match admission {
@@ -305,7 +301,7 @@ impl Loop<'_, '_> {
                     return Ok(Some(reason));
                 }
             };
-            let Some(chunk) = taken.take().or_else(|| self.queue.take(rows)) else {
+            let Some(chunk) = taken.take().or_else(|| self.queue.take_of(group, rows)) else {
                 governor.chunk_failed(ticket);
                 return Ok(None);
             };

@@ -12,6 +12,7 @@ mod ddl;
 mod direct;
 mod error;
 mod forecast;
+mod freeze;
 mod generate;
 mod growth;
 mod leaf;
@@ -129,7 +130,7 @@ fn governor<'a>(
     if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
         // How much dropped tables will give back is only known afterwards.
         let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
-        governor.refuse_full(plan.chunk_space(), freed)?;
+        governor.refuse_full(plan.first_space(), freed)?;
     }
     Ok(governor)
 }
@@ -159,6 +160,9 @@ pub async fn run(
         // Cancelled statements end with an error of their own.
         Ended::Stopped(_) => None,
     };
+    if !matches!(result, Some(Ok(Ok(_)))) {
+        filler.look_at_volumes();
+    }
     match result {
         Some(Ok(Ok(outcome))) => Ok(outcome),
         Some(Err(refused)) => Err(refused),

@@ -94,6 +94,9 @@ pub struct Plan {
     pub flush_early: bool,
     /// Options of VACUUM; none without that step.
     pub vacuum: Option<&'static str>,
+    /// Whether rows are frozen behind the load, if that ends where space does.
+    #[serde(skip)]
+    pub freezes: bool,
     /// COPY's format.
     pub format: CopyFormat,
     /// How indexes are built; none without that step.
@@ -188,6 +191,9 @@ pub struct IndexBuild {
 /// Rows that ids of type integer are enough for.
 pub(super) const MOST_NARROW_IDS: u64 = i32::MAX as u64;
 
+/// Bytes of heap that have a byte in the maps that a vacuum makes: free space map and visibility map.
+const HEAP_PER_MAPS: u64 = 3600;
+
 /// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
 /// SortTuple in an array that doubles as it grows, and the index tuple with its header.
 pub(super) const SORT_MEMORY_BYTES: u64 = 80;
@@ -269,6 +275,12 @@ impl Plan {
         if self.method == Method::Explode { 100 } else { self.fillfactor }
     }
 
+    /// What the first chunks take that belong together.
+    pub(super) fn first_space(&self) -> ChunkSpace {
+        let by_hash = matches!(self.chunking.spread, Spread::Hash { .. }) && self.rows().is_none();
+        self.chunk_space().times(if by_hash { self.chunking.spread.leaves().into() } else { 1 })
+    }
+
     /// What a chunk takes, and later steps for its rows.
     pub fn chunk_space(&self) -> ChunkSpace {
         let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
@@ -277,14 +289,15 @@ impl Plan {
         let share = |bytes| share(bytes).unwrap_or(u64::MAX);
         let Prediction { sizes, wal, .. } = self.predicted;
         let (heap, keys, wal) = (share(sizes.heap), share(sizes.index), share(wal));
+        let maps = if self.freezes { 0 } else { heap / HEAP_PER_MAPS };
         if let Some(build) = self.index_build.filter(|_| !self.has_keys_early()) {
             let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
-            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal) };
+            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal), maps };
             return ChunkSpace { heap, keys: 0, wal, later };
         }
         // Keys that several streams add split pages in halves.
         let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
-        ChunkSpace { heap, keys, wal, later: Owed::default() }
+        ChunkSpace { heap, keys, wal, later: Owed { maps, ..Owed::default() } }
     }
 
     /// The bulk table's name in its schema, quoted.

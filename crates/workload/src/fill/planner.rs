@@ -38,6 +38,8 @@ const LARGE_CHUNK: u64 = 64 << 20;
 const SPARSE: u8 = 50;
 /// The first release whose COPY extends a heap by many blocks at once.
 const EXTENDS_BY_MANY: u32 = 16;
+/// Rows of a chunk by hash at least, where several together are a chunk of the table.
+const FEW_ROWS: u64 = 20_000;
 /// Rows of a chunk at least, as long as that is no more than [`LARGE_CHUNK`].
 const CHUNK_ROWS: u64 = 100_000;
 
@@ -210,6 +212,7 @@ impl Planner<'_> {
             write_behind,
             flush_early: self.is_logged(),
             vacuum,
+            freezes: self.request.freezes(),
             format,
             index_build,
             predicted,
@@ -391,7 +394,14 @@ impl Planner<'_> {
                 match self.request.chunk {
                     Some(bytes) => of_bytes(bytes),
                     // What is lost at the brim is no more than that, and it can stay in shared_buffers.
-                    None if rows.is_none() || self.request.in_chunks => self.ring_rows(),
+                    None if rows.is_none() || self.request.in_chunks => match (rows, spread) {
+                        // The fill ends only where all leaves have the same ids.
+                        (None, Spread::Hash { leaves }) => {
+                            let ring = self.ring_rows();
+                            (ring / u64::from(leaves)).max(ring.min(FEW_ROWS))
+                        }
+                        _ => self.ring_rows(),
+                    },
                     None if method.copies() && self.fills_cache() => self.ring_rows(),
                     None => share,
                 }

@@ -104,7 +104,7 @@ impl Layout {
             geometry,
             fillfactor: request.fillfactor,
             persistence: request.persistence,
-            vacuum: request.steps.include(InitStep::Vacuum),
+            vacuum: request.steps.include(InitStep::Vacuum) || request.freezes(),
             direct: false,
             index: if indexed { request.index } else { IndexKind::None },
             partitions: request.partitions,

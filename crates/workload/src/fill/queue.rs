@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
-use super::chunks::Chunk;
+use super::chunks::{Chunk, Spread};
+use super::limits::Group;
 use super::plan::Plan;
 
 /// The chunks that are still to be loaded, in order, for several streams.
@@ -32,6 +33,32 @@ impl<'a> Queue<'a> {
     pub(super) fn is_empty(&self) -> bool {
         let mut state = self.lock();
         state.given_back.is_empty() && self.skip(&mut state).is_none()
+    }
+
+    /// Which chunks the next one belongs with, so that the fill does not end between them: those of the same ids, one
+    /// in each leaf by hash, where a limit ends the fill.
+    pub(super) fn group(&self) -> Group {
+        self.group_of_next(&mut self.lock())
+    }
+
+    fn group_of_next(&self, state: &mut State) -> Group {
+        let (Spread::Hash { leaves }, None) = (self.plan.chunking.spread, self.plan.rows()) else {
+            return Group::ALONE;
+        };
+        let next = state.given_back.first().copied();
+        let next = next.or_else(|| self.skip(state).map(|chunk| chunk.number));
+        match next {
+            Some(number) if number % u64::from(leaves) != 0 => Group { begun: true, ..Group::ALONE },
+            _ => Group { chunks: leaves.into(), begun: false },
+        }
+    }
+
+    /// The next chunk, unless it would be the first of a group while the answer was given for one that has begun.
+    pub(super) fn take_of(&self, group: Group, most: u64) -> Option<Chunk> {
+        if group.begun && !self.group().begun {
+            return None;
+        }
+        self.take(most)
     }
 
     /// The next chunk, cut to so many rows.

@@ -79,6 +79,11 @@ impl Request {
         }
     }
 
+    /// Whether rows may have to be frozen behind the load: those that go through WAL, of a fill without a known end.
+    pub(super) fn freezes(&self) -> bool {
+        self.amount == Amount::Unbounded && self.persistence == Persistence::Logged
+    }
+
     /// Refuses what cannot work whatever the server.
     ///
     /// # Errors

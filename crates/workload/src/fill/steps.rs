@@ -55,6 +55,8 @@ pub(super) struct Filler<'a> {
     pub(super) own_checkpoints: AtomicU64,
     /// Where a full disk may be met.
     pub(super) ballast: Option<Ballast>,
+    /// Rows that were there when rows were frozen last; none before the first time.
+    pub(super) frozen: tokio::sync::Mutex<Option<u64>>,
     stop: watch::Sender<bool>,
 }
 
@@ -95,6 +97,7 @@ impl<'a> Filler<'a> {
             progress: Progress::new(plan),
             observer,
             own_checkpoints: AtomicU64::new(0),
+            frozen: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),
         }
     }
@@ -141,9 +144,33 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// All steps of the plan; those that an interrupted run has done are done again only where that
-    /// costs nothing.
+    /// All steps of the plan, while the volumes are watched.
     pub(super) async fn execute(&self, session: Session) -> Result<Outcome, Cause> {
+        tokio::select! {
+            outcome = self.execute_steps(session) => outcome,
+            never = self.watch_volumes() => match never {},
+        }
+    }
+
+    async fn watch_volumes(&self) -> Infallible {
+        let Some(governor) = &self.governor else { return std::future::pending().await };
+        let is_loading = || self.step() == InitStep::Generate;
+        governor
+            .watch(|outlook| {
+                if is_loading() {
+                    self.observer.outlook(outlook)
+                }
+            })
+            .await
+    }
+
+    /// Announces what has become of the volumes since the last look.
+    pub(super) fn look_at_volumes(&self) {
+        self.governor.iter().for_each(Governor::look);
+    }
+
+    /// Steps that an interrupted run has done are done again only where that costs nothing.
+    async fn execute_steps(&self, session: Session) -> Result<Outcome, Cause> {
         if let Some(ledger) = &self.plan.stale_ledger {
             session.run(&format!("DROP TABLE {}", qualified(&self.plan.schema, ledger))).await?;
         }
@@ -183,6 +210,7 @@ impl<'a> Filler<'a> {
         if self.plan.has_ledger() {
             session.run(&Ledger::of(self.plan, &self.tables.bulk.name).drop()).await?;
         }
+        self.look_at_volumes();
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
         let Generated { rate, stop, gaps, probes, probing } = std::mem::take(&mut *self.generated());

@@ -11,7 +11,7 @@ use super::headroom::{Headroom, SpaceRule};
 use super::ledger::{self, Ledger, No, Reading, Ticket};
 use super::places::Places;
 use super::refusal::{LimitsError, OutOfSpace};
-use super::{ChunkSpace, Limits, Owed, Shortage, SpaceLimit};
+use super::{ChunkSpace, Group, Limits, Owed, Shortage, SpaceLimit};
 use crate::volume::{Volume, Volumes, wal_held};
 
 /// Between two readings of the volumes.
@@ -148,11 +148,19 @@ impl<'a> Governor<'a> {
     /// # Errors
     /// If there is no room, and stopping for that was not asked for.
     pub async fn before_chunk(&self, chunk: ChunkSpace) -> Result<Admission, OutOfSpace> {
+        self.before_chunk_of(chunk, Group::ALONE).await
+    }
+
+    /// As [`Self::before_chunk`], for the next chunk of a group.
+    ///
+    /// # Errors
+    /// If there is no room, and stopping for that was not asked for.
+    pub async fn before_chunk_of(&self, chunk: ChunkSpace, group: Group) -> Result<Admission, OutOfSpace> {
         loop {
             let answer = {
                 let mut state = self.lock();
                 self.refresh(&mut state)?;
-                let answer = state.ledger.admit(self.now(), chunk);
+                let answer = state.ledger.admit_of(self.now(), chunk, group);
                 self.tell_news(&mut state);
                 answer
             };
@@ -197,10 +205,34 @@ impl<'a> Governor<'a> {
         self.before_chunk(chunk).await
     }
 
-    /// Looks at the volumes all the time, so that marks are told when they are crossed and not only
-    /// when the next chunk begins. `seen` is told each time how far the brim is, where that can be seen.
+    /// Whether the fill ends where space does.
+    pub fn ends_at_space(&self) -> bool {
+        self.lock().ledger.ends_at_space()
+    }
+
+    /// Announces marks that were crossed since the last reading.
+    pub fn look(&self) {
+        let mut state = self.lock();
+        let Some(gauge) = state.gauge.as_mut().filter(|_| self.has_begun()) else { return };
+        if let Ok(reading) = gauge.read() {
+            state.read_at = Instant::now();
+            state.ledger.observe(self.now(), reading);
+        }
+        self.tell_news(&mut state);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.began.get().is_some()
+    }
+
+    /// Reads the volumes again and again, from the first rows to the end of the last step, so that marks are announced
+    /// as they are crossed. `seen` gets each time how far the brim is, where that can be seen.
     pub async fn watch(&self, seen: impl Fn(Outlook)) -> Infallible {
         loop {
+            if !self.has_begun() {
+                tokio::time::sleep(READ_INTERVAL).await;
+                continue;
+            }
             let outlook = {
                 let mut state = self.lock();
                 // Where this matters, the next chunk meets it too.

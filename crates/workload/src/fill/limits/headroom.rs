@@ -208,7 +208,7 @@ impl SpaceRule {
         // Where WAL is removed in time, what stays free for it is enough.
         let adds_up = !matches!(self.growth, Growth::UpTo { .. });
         let wal = places.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
-        on(Places::TABLES, wanted.heap)
+        on(Places::TABLES, wanted.heap + later.maps)
             + on(places.keys, wanted.keys + later.keys)
             + places.sort.map_or(0, |sort| on(sort, later.sort_on_disk()))
             + wal
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn each_volume_needs_what_goes_there() {
-        let later = Owed { keys: 10, sort: 100, sort_memory: 99, wal: 1000 };
+        let later = Owed { keys: 10, sort: 100, sort_memory: 99, wal: 1000, maps: 0 };
         let chunk = ChunkSpace { heap: 1, keys: 2, wal: 3, later };
         let places = Places { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
         let rule = SpaceRule::at(places, &facts(), WalUse::Little);

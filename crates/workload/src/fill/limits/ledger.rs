@@ -7,7 +7,7 @@ use super::event::{Event, StopReason, What};
 use super::headroom::{Headroom, SpaceRule};
 use super::places::Places;
 use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
-use super::{ChunkSpace, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
+use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
 use crate::volume::Space;
 
 /// Between two looks at a volume that has no room.
@@ -168,9 +168,9 @@ impl Ledger {
         }
     }
 
-    /// May this chunk begin?
-    pub(super) fn admit(&mut self, now: Duration, chunk: ChunkSpace) -> Result<Ticket, No> {
-        if let Some(limit) = self.limits.duration.filter(|limit| now >= *limit) {
+    /// May this chunk begin, the next one of its group?
+    pub(super) fn admit_of(&mut self, now: Duration, chunk: ChunkSpace, group: Group) -> Result<Ticket, No> {
+        if let Some(limit) = self.limits.duration.filter(|limit| now >= *limit && !group.begun) {
             return Err(self.stop(now, StopReason::Duration { seconds: limit.as_secs_f64() }));
         }
         if let Some(shortage) = self.full {
@@ -178,10 +178,11 @@ impl Ledger {
         }
         let unseen = self.unseen.iter().map(|ticket| ticket.chunk);
         let pending = self.running.values().copied().chain(unseen).fold(ChunkSpace::NONE, ChunkSpace::and);
-        if self.lack(pending.and(chunk), 0).is_none() {
+        let wanted = chunk.times(group.chunks);
+        if self.lack(pending.and(wanted), 0).is_none() {
             return Ok(self.grant(now, chunk));
         }
-        Err(match self.lack(chunk, 0) {
+        Err(match self.lack(wanted, 0) {
             // Others are in the way; when they have ended, it can be seen what they took.
             None => No::Wait(LOOK_AGAIN),
             Some(lack) => self.no_room(now, lack),
@@ -219,6 +220,11 @@ impl Ledger {
             }
             SpaceLimit::MustFit | SpaceLimit::UntilFree(_) => No::Fail(OutOfSpace::Reported(shortage)),
         }
+    }
+
+    /// Whether the fill ends where space does.
+    pub(super) fn ends_at_space(&self) -> bool {
+        self.limits.space != SpaceLimit::MustFit
     }
 
     /// How far the brim is; none where nothing can be seen.

@@ -7,6 +7,12 @@ use super::super::headroom::WalFacts;
 use super::super::places::Places;
 use super::*;
 
+impl Ledger {
+    fn admit(&mut self, now: Duration, chunk: ChunkSpace) -> Result<Ticket, No> {
+        self.admit_of(now, chunk, Group::ALONE)
+    }
+}
+
 const MB: u64 = 1_000_000;
 
 /// Tables alone on their volume: nothing but what is asked for stays free.
@@ -241,7 +247,7 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let chunk = (0..64 * MB, 0..64 * MB, 0..8 * MB, 0..8 * MB).prop_map(|(heap, wal, keys, sort)| {
-        ChunkSpace { heap, wal, keys: 0, later: Owed { keys, sort, sort_memory: 0, wal: 0 } }
+        ChunkSpace { heap, wal, keys: 0, later: Owed { keys, sort, sort_memory: 0, wal: 0, maps: 0 } }
     });
     prop_oneof![
         4 => chunk.prop_map(Step::Ask),

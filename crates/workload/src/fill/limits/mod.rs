@@ -117,6 +117,20 @@ impl std::fmt::Display for Mark {
     }
 }
 
+/// Chunks that belong together: the fill had better not end between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// How many there has to be room for.
+    pub chunks: u64,
+    /// Whether earlier ones of them have begun.
+    pub begun: bool,
+}
+
+impl Group {
+    /// A chunk that stands for itself.
+    pub const ALONE: Self = Self { chunks: 1, begun: false };
+}
+
 /// What a chunk takes, bytes, known before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSpace {
@@ -132,6 +146,17 @@ pub struct ChunkSpace {
 
 impl ChunkSpace {
     const NONE: Self = Self { heap: 0, keys: 0, wal: 0, later: Owed::NONE };
+
+    /// For so many chunks.
+    #[must_use]
+    pub fn times(self, chunks: u64) -> Self {
+        Self {
+            heap: self.heap * chunks,
+            keys: self.keys * chunks,
+            wal: self.wal * chunks,
+            later: self.later.times(chunks),
+        }
+    }
 
     fn and(self, other: Self) -> Self {
         Self {
@@ -154,10 +179,12 @@ pub struct Owed {
     pub sort_memory: u64,
     /// WAL.
     pub wal: u64,
+    /// Maps of the heap, which a vacuum makes, whoever runs it.
+    pub maps: u64,
 }
 
 impl Owed {
-    const NONE: Self = Self { keys: 0, sort: 0, sort_memory: 0, wal: 0 };
+    const NONE: Self = Self { keys: 0, sort: 0, sort_memory: 0, wal: 0, maps: 0 };
 
     /// For so many chunks.
     #[must_use]
@@ -167,6 +194,7 @@ impl Owed {
             sort: self.sort * chunks,
             sort_memory: self.sort_memory,
             wal: self.wal * chunks,
+            maps: self.maps * chunks,
         }
     }
 
@@ -176,6 +204,7 @@ impl Owed {
             sort: self.sort + other.sort,
             sort_memory: self.sort_memory.max(other.sort_memory),
             wal: self.wal + other.wal,
+            maps: self.maps + other.maps,
         }
     }
 

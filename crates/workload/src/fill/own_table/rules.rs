@@ -71,6 +71,14 @@ pub(super) fn plan(
         let format_reason = format!("{} format: {format_reason}", format.name());
         by_copy(survey, request, &chunks, reasons.chain([format_reason]).collect())
     };
+    let freezes = may_vacuum && request.freezes();
+    if !may_vacuum && request.freezes() {
+        rows.warnings.push(format!(
+            "no vacuum, so rows stay unfrozen: where pages have checksums, or wal_log_hints is on, the first reading \
+             of {} writes its pages to WAL. Leave room for that: --reserve, --until-free",
+            info.display_name()
+        ));
+    }
     let mut steps = request.steps.clone();
     if !may_vacuum && steps.include(InitStep::Vacuum) {
         steps = steps.without(InitStep::Vacuum);
@@ -112,6 +120,7 @@ pub(super) fn plan(
         write_behind: false,
         flush_early: true,
         vacuum: steps.include(InitStep::Vacuum).then_some(load.vacuum),
+        freezes,
         steps,
         format,
         index_build: None,
