@@ -181,6 +181,93 @@ fn a_killed_server_forgets_what_was_not_committed() {
     }
 }
 
+/// Records of files that are being written, or may be left.
+fn records(rig: &Rig) -> usize {
+    std::fs::read_dir(rig.home.path().join("direct")).map_or(0, Iterator::count)
+}
+
+fn sizes(files: &[PathBuf]) -> u64 {
+    files.iter().map(|path| path.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn what_pgrig_and_its_server_left_when_both_were_killed_is_removed_by_the_next_fill() {
+    for (version, options) in [(18, ""), (13, "--unlogged")] {
+        let rig = Rig::new();
+        let version = format!("--pg-version {version}");
+        let server = rig.server(&version);
+        let pgrig = at_second_segment(&rig, &rig.data(), &format!("{LARGE} {options}"));
+        // It cannot tidy up.
+        pgrig.signal(Signal::SIGSTOP);
+        kill_server(&rig);
+        pgrig.signal(Signal::SIGKILL);
+        drop(pgrig);
+        drop(server);
+
+        let server = rig.server(&version);
+        assert_eq!(tables(&server), 0);
+        let data = rig.data();
+        let proof = Proof::of(&server, &data, "public");
+        let left = proof.orphans();
+        assert!(!left.is_empty() && records(&rig) == 1, "{left:?}");
+        rig.done("fill --rows 1000 --explain");
+        assert!(left.iter().all(|file| file.exists()), "a question removes nothing");
+        server.execute("CREATE DATABASE other");
+        let other = server.url.replace("/postgres?", "/other?");
+        assert_ne!(other, server.url);
+        let ran = rig.done(&format!("fill --rows 1000 -d {other} --data-directory {}", data.display()));
+        assert!(ran.stderr.contains("files (") && ran.stderr.contains("removed"), "{ran:#?}");
+        assert!(!left.iter().any(|file| file.exists()));
+        proof.until_no_orphans();
+        assert_eq!(records(&rig), 0);
+        rig.done("fill --method direct --rows 5000");
+        proof.assert_sound();
+        assert_eq!(records(&rig), 0);
+    }
+}
+
+#[test]
+fn files_of_a_running_transaction_are_left_alone() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let data = rig.data();
+    let proof = Proof::of(&server, &data, "public");
+    let pgrig = at_second_segment(&rig, &data, LARGE);
+    let backend =
+        server.number("SELECT pid::bigint FROM pg_stat_activity WHERE state = 'idle in transaction'");
+    let backend = Pid::from_raw(i32::try_from(backend).unwrap());
+    // The server does not notice yet that nobody is there any more.
+    kill(backend, Signal::SIGSTOP).unwrap();
+    pgrig.signal(Signal::SIGKILL);
+    drop(pgrig);
+    let there = sizes(&proof.orphans());
+    assert!(there > 1 << 30, "{there}");
+    let ran = rig.done("fill --rows 1000 --method copy --schema other");
+    assert!(!ran.stderr.contains("removed"), "{ran:#?}");
+    assert_eq!((sizes(&proof.orphans()), records(&rig)), (there, 1));
+    kill(backend, Signal::SIGCONT).unwrap();
+    proof.until_no_orphans();
+    rig.done("fill --rows 1000 --method copy --schema other --drop");
+    assert_eq!(records(&rig), 0);
+}
+
+#[test]
+fn a_record_goes_with_its_server() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let pgrig = at_second_segment(&rig, &rig.data(), LARGE);
+    pgrig.signal(Signal::SIGSTOP);
+    kill_server(&rig);
+    pgrig.signal(Signal::SIGKILL);
+    drop(pgrig);
+    drop(server);
+    assert_eq!(records(&rig), 1);
+    rig.done("server destroy");
+    let ran = rig.done("fill --rows 1000 --set shared_buffers=128MB");
+    assert!(!ran.stderr.contains("killed together"), "{ran:#?}");
+    assert_eq!(records(&rig), 0);
+}
+
 #[test]
 fn what_is_committed_outlives_the_server() {
     for version in [13, 18] {

@@ -1,14 +1,18 @@
 //! `pgrig fill`: request → plan → run → run document and tables.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use measure::human::{bytes, grouped};
 use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
 use tokio::runtime::Builder;
 use workload::blockio::BlockioError;
+use workload::connect::Connection;
 use workload::disturbance::Checkpoints;
-use workload::fill::{self, Conduct, FillError, Outcome, Plan, Rehearsed, Request, Survey, turning_point};
+use workload::fill::{
+    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, Survey, turning_point,
+};
 
 use super::{fill_text, ladder};
 use crate::args::{FillArgs, ServerChoice};
@@ -70,23 +74,17 @@ async fn fill(
     let connection = chosen.connect(printer).await?;
     let survey =
         Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
+    if !arguments.explain {
+        clear_abandoned(home, chosen, &connection, &survey, printer).await;
+    }
     let plan = survey.plan(&connection, request, !arguments.no_resume).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),
         sight: survey.sight(&connection, &plan).await?,
         probe: arguments.probe.clone(),
+        records: Some(records(home)),
     };
-    let mut planned = fill_text::plan(&plan, &survey);
-    planned += &match &mut conduct.sight {
-        Some(sight) => {
-            let kept = sight.kept(&conduct.limits).map_err(FillError::from)?;
-            fill_text::limits(&conduct.limits, Some((sight.volume(), &kept)))
-        }
-        None => fill_text::limits(&conduct.limits, None),
-    };
-    if let Some(level) = arguments.level {
-        let _ = write!(planned, "\n  flags        {}", level.flags());
-    }
+    let mut planned = planned(arguments, &plan, &survey, &mut conduct)?;
     if arguments.explain {
         if fill::rehearse(&chosen.target, &plan, conduct).await? == Rehearsed::Locked {
             planned +=
@@ -166,6 +164,56 @@ async fn fill(
     }
     farewell(chosen, &file, printer);
     Ok(())
+}
+
+/// The plan for people.
+fn planned(
+    arguments: &FillArgs,
+    plan: &Plan,
+    survey: &Survey,
+    conduct: &mut Conduct,
+) -> Result<String, FillError> {
+    let mut planned = fill_text::plan(plan, survey);
+    planned += &match &mut conduct.sight {
+        Some(sight) => {
+            let kept = sight.kept(&conduct.limits)?;
+            fill_text::limits(&conduct.limits, Some((sight.volume(), &kept)))
+        }
+        None => fill_text::limits(&conduct.limits, None),
+    };
+    if let Some(level) = arguments.level {
+        let _ = write!(planned, "\n  flags        {}", level.flags());
+    }
+    Ok(planned)
+}
+
+/// Where direct fills record the files that they write.
+pub(super) fn records(home: &Home) -> PathBuf {
+    home.root().join("direct")
+}
+
+/// Removes files that a direct fill left which was killed together with its server.
+pub(super) async fn clear_abandoned(
+    home: &Home,
+    chosen: &Chosen,
+    connection: &Connection,
+    survey: &Survey,
+    printer: &Printer,
+) {
+    for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
+        match abandoned {
+            Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
+                "removed {files} files ({}) of a direct fill (pgrig process {pid}) that was killed together with its \
+                 server",
+                bytes(size)
+            )),
+            Abandoned::Left { record, why } => printer.warn(format!(
+                "files of a direct fill that was killed together with its server may be left: {} names them, and pgrig \
+                 could not decide whether to remove them: {why}",
+                record.display()
+            )),
+        }
+    }
 }
 
 /// Where to look at what was done.

@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 use std::pin::pin;
 
 use measure::{FORMAT_VERSION, Note, Run, Status};
+use pgserver::Home;
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
@@ -14,7 +15,7 @@ use workload::fill::{self, Conduct, Plan, Request, SCRATCH_SCHEMA, Survey, clear
 
 use workload::interruption::{Ended, until_stopped};
 
-use super::fill::{disturbances, farewell, on_server};
+use super::fill::{clear_abandoned, disturbances, farewell, on_server, records};
 use super::ladder_text;
 use crate::args::{FillArgs, LEVELS};
 use crate::exit::{Unhappy, Usage};
@@ -53,6 +54,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
         let connection = chosen.connect(printer).await?;
         let survey =
             Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
+        clear_abandoned(home, chosen, &connection, &survey, printer).await;
         clear_scratch(&connection).await?;
         let (id, started_at) = identify("fill");
         let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
@@ -70,7 +72,8 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
             notes: ladder_text::cautions(size, &survey),
         };
         file.save(&run)?;
-        let ladder = Ladder { rungs: &rungs, chosen, connection: &connection, survey: &survey, printer };
+        let ladder =
+            Ladder { rungs: &rungs, home, chosen, connection: &connection, survey: &survey, printer };
         let climbed = ladder.climb(trials, &mut run, &file).await;
         // Nothing of a ladder is kept, however it ended.
         let cleared = clear_scratch(&connection).await;
@@ -121,6 +124,7 @@ fn rungs(size: u64) -> anyhow::Result<Vec<Rung>> {
 
 struct Ladder<'a> {
     rungs: &'a [Rung],
+    home: &'a Home,
     chosen: &'a Chosen,
     connection: &'a Connection,
     survey: &'a Survey,
@@ -162,8 +166,11 @@ impl Ladder<'_> {
         clear_scratch(self.connection).await?;
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = self.survey.plan(self.connection, &rung.request, false).await?;
-        let conduct =
-            Conduct { sight: self.survey.sight(self.connection, &plan).await?, ..Conduct::default() };
+        let conduct = Conduct {
+            sight: self.survey.sight(self.connection, &plan).await?,
+            records: Some(records(self.home)),
+            ..Conduct::default()
+        };
         let before = Checkpoints::so_far(&self.connection.client).await;
         let progress = FillProgress::new(&plan, None, self.printer);
         let interrupt = async {

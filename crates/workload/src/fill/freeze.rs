@@ -6,7 +6,7 @@
 //! and once frozen they are never changed by reading.
 
 use super::error::Cause;
-use super::limits::Shortage;
+use super::limits::{Governor, Shortage};
 use super::session::Session;
 use super::steps::Filler;
 use crate::connect::ConnectError;
@@ -51,7 +51,7 @@ impl Filler<'_> {
     }
 
     fn freezes(&self) -> bool {
-        self.plan.freezes && self.governor.as_ref().is_some_and(|governor| governor.ends_at_space())
+        self.plan.freezes && self.governor.as_ref().is_some_and(Governor::ends_at_space)
     }
 
     async fn freeze(&self, session: &Session, table: &str, is_first: bool) -> Result<(), Cause> {

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, RwLock};
 use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
-use super::direct::{self, Direct};
+use super::direct::{self, Direct, Recorded};
 use super::error::Cause;
 use super::growth::{Growth, Next};
 use super::ledger::Ledger;
@@ -132,6 +132,8 @@ impl Filler<'_> {
             fillfactor: plan.fillfactor,
             vacuum: plan.includes(InitStep::Vacuum),
             writers: plan.streams.get().div_ceil(plan.sessions().get()),
+            records: self.records.as_deref(),
+            sessions: &self.sessions,
         })
     }
 
@@ -215,9 +217,10 @@ impl Loop<'_, '_> {
         filler.copy_small_tables(session).await?;
         let chunk = filler.plan.chunking.chunk(0);
         self.ledger.claim(session, chunk.number).await?;
-        let rows = self.rows(session, &chunk).await?;
+        let (rows, recorded) = self.rows(session, &chunk).await?;
         filler.drop_defaults(session).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
+        direct::close(recorded)?;
         filler.progress.commit_tables();
         filler.progress.commit_rows(rows);
         Ok(rows)
@@ -352,8 +355,9 @@ impl Loop<'_, '_> {
         }
         self.refuse_others_rows(session).await?;
         session.run_all(&self.sink.prologue(chunk)).await?;
-        let rows = self.rows(session, chunk).await?;
+        let (rows, recorded) = self.rows(session, chunk).await?;
         session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
+        direct::close(recorded)?;
         self.filler.progress.commit_rows(rows);
         Ok(self.explode(session, chunk).await?)
     }
@@ -373,9 +377,11 @@ impl Loop<'_, '_> {
     }
 
     /// Makes and loads the chunk's rows in the session's transaction, and counts them.
-    async fn rows(&self, session: &Session, chunk: &Chunk) -> Result<u64, Cause> {
+    async fn rows(&self, session: &Session, chunk: &Chunk) -> Result<(u64, Option<Recorded>), Cause> {
         let sent = |rows| self.sent(rows);
-        let Some(direct) = &self.direct else { return Ok(self.sink.load(session, chunk, &sent).await?) };
+        let Some(direct) = &self.direct else {
+            return Ok((self.sink.load(session, chunk, &sent).await?, None));
+        };
         let plan = self.filler.plan;
         let relation = qualified(&plan.schema, self.sink.relation(chunk));
         if plan.writes_key() && !self.filler.has_index(session, self.sink.relation(chunk)).await? {

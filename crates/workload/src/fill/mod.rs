@@ -39,12 +39,13 @@ pub(crate) mod survey;
 mod tables;
 mod target;
 
+use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
 pub use chunks::{Chunking, Spread};
 pub use compression::{Compressed, Compression};
-pub use direct::{Failure, Ground, NotDirect};
+pub use direct::{Abandoned, Failure, Ground, NotDirect, remove_abandoned};
 pub use error::{Cause, FillError};
 pub use ledger::Unfinished;
 pub use outcome::Outcome;
@@ -101,6 +102,8 @@ pub struct Conduct {
     pub sight: Option<Sight>,
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,
+    /// Directory for records of files that are written past the server; see [`remove_abandoned`].
+    pub records: Option<PathBuf>,
 }
 
 /// Refuses what [`run`] would refuse before it changes anything, and changes nothing.
@@ -110,7 +113,7 @@ pub struct Conduct {
 pub async fn rehearse(target: &Target, plan: &Plan, conduct: Conduct) -> Result<Rehearsed, FillError> {
     let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
-    Filler::new(target, plan, governor, prober, false, &Unwatched).rehearse_alone().await
+    Filler::new(target, plan, governor, prober, false, None, &Unwatched).rehearse_alone().await
 }
 
 /// Whether rows are committed chunk by chunk.
@@ -152,7 +155,7 @@ pub async fn run(
     let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
     let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
     let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
-    let filler = Filler::new(target, plan, governor, prober, ballast, observer);
+    let filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
     let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
     let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
         Ended::Done(result) => Some(result),

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -55,6 +56,8 @@ pub(super) struct Filler<'a> {
     pub(super) own_checkpoints: AtomicU64,
     /// Where a full disk may be met.
     pub(super) ballast: Option<Ballast>,
+    /// Where files are recorded before pages are written into them.
+    pub(super) records: Option<PathBuf>,
     /// Rows that were there when rows were frozen last; none before the first time.
     pub(super) frozen: tokio::sync::Mutex<Option<u64>>,
     stop: watch::Sender<bool>,
@@ -82,6 +85,7 @@ impl<'a> Filler<'a> {
         governor: Option<Governor<'a>>,
         prober: Option<Prober>,
         ballast: bool,
+        records: Option<PathBuf>,
         observer: &'a dyn Observer,
     ) -> Self {
         let tables = Tables::of(plan);
@@ -97,6 +101,7 @@ impl<'a> Filler<'a> {
             progress: Progress::new(plan),
             observer,
             own_checkpoints: AtomicU64::new(0),
+            records,
             frozen: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),
         }
@@ -158,7 +163,7 @@ impl<'a> Filler<'a> {
         governor
             .watch(|outlook| {
                 if is_loading() {
-                    self.observer.outlook(outlook)
+                    self.observer.outlook(outlook);
                 }
             })
             .await

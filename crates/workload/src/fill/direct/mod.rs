@@ -8,6 +8,7 @@
 //! with wal_level = minimal a permanent relation made in a transaction is not logged but synced at its
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
 
+mod abandoned;
 mod choice;
 mod crew;
 mod fork;
@@ -17,11 +18,13 @@ mod heap;
 mod index;
 mod pieces;
 mod promises;
+mod record;
 mod refusal;
 mod relation;
 mod statistics;
 
 use std::io::{self, ErrorKind};
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
@@ -29,8 +32,10 @@ use page::{TUPLE_HEADER, visibility_map_page};
 use rowgen::{Table, TupleEncoder, Tuples};
 use thiserror::Error;
 
+pub use self::abandoned::{Abandoned, remove_abandoned};
 pub(super) use self::choice::{Choice, choice};
 pub use self::ground::Ground;
+pub(super) use self::record::Recorded;
 pub use self::refusal::NotDirect;
 pub(super) use self::relation::{IndexFound, Relation, refuse};
 pub(super) use self::statistics::{ColumnStatistics, of as statistics};
@@ -40,9 +45,10 @@ use self::fork::{Buffer, Fork};
 use self::heap::{Heap, PIECE, Placing};
 use self::index::{Index, Key};
 use self::pieces::{InTurn, Pieces};
+use self::record::Record;
 use super::copy::{Batch, Rows};
 use super::request::Persistence;
-use super::session::Session;
+use super::session::{Session, Sessions};
 use crate::connect::ConnectError;
 
 /// Rows that tell how long the others are.
@@ -109,23 +115,28 @@ pub(super) struct Direct<'a> {
     pub(super) vacuum: bool,
     /// Threads that make and write pages.
     pub(super) writers: u16,
+    /// Where files are recorded before they are written.
+    pub(super) records: Option<&'a Path>,
+    pub(super) sessions: &'a Sessions<'a>,
 }
 
 impl Direct<'_> {
     /// Fills the empty relation of this qualified name, which the session's transaction has made, with its
-    /// indexes, and counts the rows; `sent` is told of them as they are written. The caller commits.
+    /// indexes, and counts the rows; `sent` is told of them as they are written. The caller commits, and then closes
+    /// the record of the files.
     pub(super) async fn load(
         &self,
         session: &Session,
         relation: &str,
         rows: Rows,
         sent: &(dyn Fn(u64) + Sync),
-    ) -> Result<u64, Failure> {
+    ) -> Result<(u64, Option<Recorded>), Failure> {
         if rows.left() == 0 {
-            return Ok(0);
+            return Ok((0, None));
         }
         fork::allow_many_files();
         let Opened { found, fork, direct, built } = self.open(session, relation).await?;
+        let mut recorded = self.record(session).await?;
         let write = self.write(fork, direct, rows, sent);
         // Without the session there is no transaction any more that the files could belong to.
         let written = tokio::select! {
@@ -134,10 +145,26 @@ impl Direct<'_> {
         };
         for name in &built {
             session.run(&format!("REINDEX INDEX {name}")).await?;
+            // Its files are new ones.
+            let before = std::mem::replace(&mut recorded, self.record(session).await?);
+            close(before)?;
         }
         self.look(session, relation, &written).await?;
         promises::kept(session, relation, &found).await?;
-        Ok(written.rows)
+        Ok((written.rows, recorded))
+    }
+
+    /// Records all files that the session's transaction has made. Its number is then in WAL on disk, so that no
+    /// transaction after a crash can get it.
+    async fn record(&self, session: &Session) -> Result<Option<Recorded>, Failure> {
+        let Some(directory) = self.records else { return Ok(None) };
+        let rows = session.rows(include_str!("../../sql/direct_files.sql"), &[]).await?;
+        let Some(record) = Record::of(&rows, &self.ground.data_directory) else { return Ok(None) };
+        let recorded = Recorded::begin(directory, record)
+            .map_err(|source| Failure::File { path: directory.display().to_string(), source })?;
+        let flush = "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'pgrig', ''); COMMIT";
+        self.sessions.open().await?.run(flush).await?;
+        Ok(Some(recorded))
     }
 
     /// Locks the empty relation of this qualified name, which the session's transaction has made, looks at it, and
@@ -272,6 +299,13 @@ impl Opened {
         let of_indexes = self.direct.iter().map(|index| &index.fork);
         of_indexes.chain([&self.fork]).for_each(Fork::keep);
     }
+}
+
+/// Closes a record whose files the server knows.
+pub(super) fn close(recorded: Option<Recorded>) -> Result<(), Failure> {
+    let Some(recorded) = recorded else { return Ok(()) };
+    let path = recorded.path.display().to_string();
+    recorded.close().map_err(|source| Failure::File { path, source })
 }
 
 /// What came to be.
