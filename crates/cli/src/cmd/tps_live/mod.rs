@@ -21,6 +21,35 @@ const LINE_INTERVAL: u64 = 5;
 pub(super) struct Live<'a> {
     printer: &'a Printer,
     view: Mutex<View>,
+    lull: Mutex<Lull>,
+}
+
+/// Seconds in which no transaction ended.
+struct Lull {
+    lasts: f64,
+    /// When it is told next.
+    told_at: f64,
+}
+
+impl Lull {
+    const NONE: Self = Self { lasts: 0.0, told_at: 30.0 };
+
+    /// Another second, in which so many transactions ended; what there is to tell: sparsely.
+    fn add(&mut self, length: f64, ended: u64) -> Option<String> {
+        if ended > 0 {
+            *self = Self::NONE;
+            return None;
+        }
+        self.lasts += length;
+        if self.lasts < self.told_at {
+            return None;
+        }
+        self.told_at *= 2.0;
+        Some(format!(
+            "no transaction has ended for {:.0} s: pgrig waits for the server's answers, or the scripts sleep",
+            self.lasts
+        ))
+    }
 }
 
 enum View {
@@ -41,7 +70,7 @@ impl<'a> Live<'a> {
             },
             (ProgressStyle::Bar | ProgressStyle::Lines, _) => lines(),
         };
-        Self { printer, view: Mutex::new(view) }
+        Self { printer, view: Mutex::new(view), lull: Mutex::new(Lull::NONE) }
     }
 
     /// A line of its own, above the picture if there is one.
@@ -58,6 +87,12 @@ impl<'a> Live<'a> {
 
 impl Observer for Live<'_> {
     fn second(&self, second: &Second) {
+        let counts = &second.counts;
+        let ended = counts.succeeded + counts.all_failed() + counts.skipped;
+        let told = self.lull.lock().ok().and_then(|mut lull| lull.add(second.length, ended));
+        if let Some(told) = told {
+            self.tell(&told);
+        }
         let Ok(mut view) = self.view.lock() else { return };
         match &mut *view {
             View::Nothing => {}
@@ -86,5 +121,23 @@ impl Drop for Live<'_> {
             history.is_over = true;
             let _ = screen.draw(history);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lull_is_told_sparsely() {
+        let mut lull = Lull::NONE;
+        let told = |lull: &mut Lull, seconds: u32, ended: u64| {
+            (1..=seconds).filter(|_| lull.add(1.0, ended).is_some()).count()
+        };
+        assert_eq!(told(&mut lull, 29, 0), 0);
+        assert_eq!(told(&mut lull, 1, 0), 1);
+        assert_eq!(told(&mut lull, 90, 0), 2, "at 60 and at 120");
+        assert_eq!(told(&mut lull, 1, 5), 0);
+        assert_eq!(told(&mut lull, 30, 0), 1);
     }
 }

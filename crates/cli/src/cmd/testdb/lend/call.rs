@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::pin::{Pin, pin};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ use crate::target::spec;
 
 /// Between two looks whether the keeper is there.
 const EVERY: Duration = Duration::from_millis(3);
+/// After so long, people are told that the keeper has not answered.
+const TELL_SILENCE: Duration = Duration::from_secs(30);
 /// So many keepers in a row may go before they have done what is asked.
 const KEEPERS: u32 = 10;
 /// What `-d` says goes to the keeper by this variable: an argument, with a password in it maybe, all could read.
@@ -58,7 +61,11 @@ impl<'a> Caller<'a> {
         loop {
             let answer = self.runtime.block_on(async {
                 match Client::connect(&self.place.socket()).await {
-                    Ok(mut client) => Some((client.keeper(), ask(&mut client).await)),
+                    Ok(mut client) => {
+                        let keeper = client.keeper();
+                        let asked = pin!(ask(&mut client));
+                        Some((keeper, self.answered(keeper, asked).await))
+                    }
                     Err(_) => None,
                 }
             });
@@ -76,6 +83,22 @@ impl<'a> Caller<'a> {
                 }
                 Some((_, answer)) => return Ok(answer?),
             }
+        }
+    }
+
+    /// Waits for the answer, and says so if that takes long: sparsely.
+    async fn answered<T>(&self, keeper: i32, mut asked: Pin<&mut impl Future<Output = T>>) -> T {
+        let (began, mut next) = (Instant::now(), TELL_SILENCE);
+        loop {
+            match tokio::time::timeout(next, &mut asked).await {
+                Ok(answer) => return answer,
+                Err(_) => self.printer.say(format!(
+                    "waiting {} s for the keeper (process {keeper}); its log: {}",
+                    began.elapsed().as_secs(),
+                    self.place.log().display()
+                )),
+            }
+            next = began.elapsed();
         }
     }
 
