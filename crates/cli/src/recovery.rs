@@ -132,16 +132,17 @@ fn each_of(
     act: impl Fn(Found) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let begin = Instant::now();
-    let mut told = false;
+    let (mut told, mut is_first) = (false, true);
     loop {
         let mut is_in_hand = false;
         for found in Journal::all(&journals(home))? {
             match &found {
                 found if !record_of(found).is_some_and(&concerns) => {}
-                Found::Live(record) => printer.warn(format!(
+                Found::Live(record) if is_first => printer.warn(format!(
                     "pgrig process {} is changing settings of this server: what is measured meanwhile tells nothing",
                     record.pid
                 )),
+                Found::Live(_) => {}
                 Found::InHand { pid, .. } => {
                     is_in_hand = true;
                     if begin.elapsed() > TELL_AFTER && !told {
@@ -156,6 +157,7 @@ fn each_of(
         if !is_in_hand {
             return Ok(());
         }
+        is_first = false;
         std::thread::sleep(EVERY);
     }
 }

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::Rig;
+use std::fs::{self, File};
+use std::path::Path;
+
+use common::{Rig, until};
 
 #[test]
 fn a_server_is_started_used_stopped_and_destroyed() {
@@ -94,4 +97,32 @@ fn two_instances_run_beside_each_other() {
     }
     rig.done("server destroy --instance one");
     rig.done("server destroy --instance two");
+}
+
+/// Whoever holds a lock is named, and not waited for without a word.
+#[test]
+fn a_lock_that_is_waited_for_names_its_holder() {
+    let rig = Rig::new();
+    rig.server("");
+    rig.done("server stop");
+    rig.done("testdb list");
+    rig.done("testdb drop --all");
+    let own = format!("process {} (", std::process::id());
+    let keeper = fs::read_dir(rig.home.path().join("testdb")).unwrap().next().unwrap().unwrap().path();
+    let instance = rig.status()["directory"].as_str().unwrap().to_owned();
+    for (lock, arguments) in [
+        (Path::new(&instance).join("in-use.lock"), "server start"),
+        (keeper.join("lock"), "testdb list"),
+        (keeper.join("lock"), "testdb new --for 1h --format url"),
+    ] {
+        let held = File::open(&lock).unwrap();
+        held.lock().unwrap();
+        let log = rig.home.path().join("log");
+        let pgrig = rig.spawn_telling(arguments, &log);
+        until("the holder is named", || fs::read_to_string(&log).unwrap().contains(&own).then_some(()));
+        drop(held);
+        let ran = pgrig.end();
+        assert_eq!(ran.code, Some(0), "{arguments}: {ran:#?}");
+    }
+    rig.done("testdb drop --all");
 }

@@ -119,7 +119,7 @@ pub enum SettingsError {
         sessions: i64,
     },
     /// The journal cannot be written or read.
-    #[error("the journal {}: {error}", .path.display())]
+    #[error("the journal {}: {error}{}", .path.display(), whose(error))]
     Journal {
         /// The file, or the directory of all of them.
         path: PathBuf,
@@ -129,6 +129,15 @@ pub enum SettingsError {
     /// A query failed, or there is no connection.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+}
+
+fn whose(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "; it belongs to another user, whose pgrig restores what it lists: set PGRIG_HOME to a directory of your own"
+        }
+        _ => "",
+    }
 }
 
 impl SettingsError {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::error::SettingsError;
 use super::private;
 use super::record::Record;
-use crate::process::Fate;
+use crate::process::{Fate, Process};
 
 /// Whoever tidies up holds a lock for a moment.
 const TRIES: u32 = 100;
@@ -196,14 +196,17 @@ fn find(path: &Path) -> io::Result<Option<Found>> {
         Err(TryLockError::Error(error)) => return Err(error),
     };
     let fate = match &record.process {
-        // Anybody could hold its lock, before only its owner could open it.
-        Some(process) => process.fate(&record.host),
+        Some(process) => match process.fate(&record.host) {
+            Fate::Unknown if is_locked => Fate::Runs,
+            fate => fate,
+        },
+        // An older pgrig's, whose lock anybody could take.
+        None if is_locked && Process::of(record.pid).is_some() => Fate::Runs,
         None if is_locked => Fate::Unknown,
         None => Fate::Gone,
     };
     match fate {
         Fate::Runs => Ok(Some(Found::Live(record))),
-        Fate::Unknown if is_locked => Ok(Some(Found::Live(record))),
         Fate::Unknown => Ok(Some(Found::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
         Fate::Gone => claim(path, record, Some(file)),
     }
@@ -237,8 +240,8 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<F
             Err(TryLockError::Error(error)) => return Err(error),
         }
     };
-    file.set_len(0)?;
-    file.write_all(std::process::id().to_string().as_bytes())?;
+    // On a full disk nobody knows who it is; it can put things back all the same.
+    let _ = file.set_len(0).and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
     let claim = Claim { path: place, _lock: file };
     // What it says now: whoever had it before may have put things back.
     let Some((_, record)) = read(path)? else { return Ok(None) };
@@ -268,7 +271,6 @@ mod tests {
 
     use super::super::record::tests::record;
     use super::*;
-    use crate::process::Process;
 
     fn only(directory: &Path) -> Found {
         let mut all = Journal::all(directory).unwrap();
@@ -327,8 +329,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut old = record();
         old.process = None;
-        let journal = Journal::begin(home.path(), old).unwrap();
+        let journal = Journal::begin(home.path(), old.clone()).unwrap();
         assert!(matches!(only(home.path()), Found::Live(_)));
+        let text = fs::read_to_string(journal.path()).unwrap();
+        let gone = text.replace(&format!("\"pid\": {}", old.pid), "\"pid\": 4194305");
+        fs::write(journal.path(), gone).unwrap();
+        assert!(matches!(only(home.path()), Found::Elsewhere(_)), "somebody else holds its lock");
         drop(journal);
         assert!(matches!(only(home.path()), Found::Dead(_)));
     }
