@@ -39,7 +39,7 @@ const SPARSE: u8 = 50;
 /// The first release whose COPY extends a heap by many blocks at once.
 const EXTENDS_BY_MANY: u32 = 16;
 /// Rows of a chunk by hash at least, where several together are a chunk of the table.
-const FEW_ROWS: u64 = 20_000;
+const FEW_ROWS: u64 = 10_000;
 /// Rows of a chunk at least, as long as that is no more than [`LARGE_CHUNK`].
 const CHUNK_ROWS: u64 = 100_000;
 
@@ -377,8 +377,7 @@ impl Planner<'_> {
 
     fn chunking(&self, method: Method, streams: NonZeroU16, begun: Option<&Unfinished>) -> Chunking {
         let Target { first_row, rows, .. } = self.target;
-        let spread = self.spread();
-        let of_bytes = |bytes: u64| (bytes / self.bytes_per_row()).max(1);
+        let (spread, of_bytes) = (self.spread(), |bytes: u64| (bytes / self.bytes_per_row()).max(1));
         let chunk_rows = match (begun, method) {
             (Some(begun), _) => begun.charter.chunk_rows,
             (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => {
@@ -397,8 +396,7 @@ impl Planner<'_> {
                     None if rows.is_none() || self.request.in_chunks => match (rows, spread) {
                         // The fill ends only where all leaves have the same ids.
                         (None, Spread::Hash { leaves }) => {
-                            let ring = self.ring_rows();
-                            (ring / u64::from(leaves)).max(ring.min(FEW_ROWS))
+                            (self.ring_rows() / u64::from(leaves)).max(FEW_ROWS)
                         }
                         _ => self.ring_rows(),
                     },
