@@ -135,10 +135,9 @@ class Rig:
         """Its process id, if it runs."""
         try:
             pid = int((self.data / "postmaster.pid").read_text().split()[0])
-            os.kill(pid, 0)
         except (OSError, ValueError, IndexError):
             return None
-        return pid if "postgres" in name_of(pid) else None
+        return pid if "postgres" in name_of(pid) and is_alive(pid) else None
 
     def sql(self, sql, database="postgres", check=True, seconds=120):
         """What psql prints, without headers."""
@@ -197,8 +196,7 @@ class Rig:
                 continue
             with contextlib.suppress(OSError):
                 words = (entry / "cmdline").read_bytes() + b"\0" + (entry / "environ").read_bytes()
-                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
-                if str(self.root).encode() in words and state != "Z":
+                if str(self.root).encode() in words and is_alive(int(entry.name)):
                     found.append(int(entry.name))
         # A backend's command line has no path, but its postmaster has.
         return sorted(set(found) | {child for pid in found for child in descendants(pid)} - {mine})
@@ -236,6 +234,13 @@ def name_of(pid):
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text().strip() + Path(f"/proc/{pid}/cmdline").read_text()
     return ""
+
+
+def is_alive(pid):
+    """A zombie is not."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    return False
 
 
 def children_of(pid):
