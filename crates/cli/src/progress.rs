@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
-use measure::human::{bytes, count, latency};
+use measure::human::{bytes, count, grouped, latency};
 use workload::fill::limits::{Event, Outlook};
 use workload::fill::{InitStep, Observer, Plan, ProbePoint};
 
@@ -123,6 +123,10 @@ impl<'a> FillProgress<'a> {
 }
 
 impl Observer for FillProgress<'_> {
+    fn checking_rows(&self, rows: u64) {
+        self.tell(&format!("checking the {} rows that the interrupted fill has loaded", grouped(rows)));
+    }
+
     fn step_started(&self, step: InitStep) {
         let length = if step == InitStep::Generate { self.rows.unwrap_or(PARTS) } else { PARTS };
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use common::proof::Proof;
-use common::victims::chunks_done;
+use common::victims::{chunks_done, kill_server};
 use common::{Ran, Rig, Running, Server, connect, until};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -38,36 +38,6 @@ fn second_segment(data: &Path) -> Option<PathBuf> {
 fn files(data: &Path) -> Vec<PathBuf> {
     let below = |directory: &Path| std::fs::read_dir(directory).into_iter().flatten().flatten();
     below(&data.join("base")).flat_map(|database| below(&database.path())).map(|file| file.path()).collect()
-}
-
-/// Ends the server and all its processes before any of them notices. (If only the postmaster is killed, sessions
-/// roll back and WAL does not get to know: the next start then finds an unlogged table that is half removed, and
-/// on all versions fails, whoever filled it.)
-fn kill_server(rig: &Rig) {
-    let postmaster = Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap());
-    kill(postmaster, Signal::SIGSTOP).unwrap();
-    let children = children(postmaster);
-    assert!(children.len() > 3, "{children:?}");
-    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-        for child in &children {
-            // One may have ended meanwhile.
-            let _ = kill(*child, signal);
-        }
-    }
-    kill(postmaster, Signal::SIGKILL).unwrap();
-    until("the server is gone", || kill(postmaster, None).is_err().then_some(()));
-}
-
-fn children(of: Pid) -> Vec<Pid> {
-    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
-        let entry = entry.ok()?;
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        // After the name, which is in parentheses: state and parent.
-        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
-        let parent: i32 = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
-        (parent == of.as_raw()).then(|| Pid::from_raw(pid))
-    });
-    processes.collect()
 }
 
 fn tables(server: &Server) -> i64 {

@@ -77,6 +77,12 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
             line("", reason.clone());
         }
     }
+    if plan.emptied {
+        line(
+            "completes",
+            "a fill that a crash has emptied: its tables are there, unlogged, without rows".to_owned(),
+        );
+    }
     if plan.unfinished.is_some() {
         let of = plan.chunking.count().map_or(String::new(), |count| format!(" of {}", grouped(count)));
         line(

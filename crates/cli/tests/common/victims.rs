@@ -5,7 +5,7 @@ use std::time::Instant;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{DEADLINE, Rig, Running, connect};
+use super::{DEADLINE, Rig, Running, connect, until};
 
 /// A repeatable sequence, so that a failure can be repeated: Knuth's MMIX generator.
 pub struct Chance(pub u64);
@@ -72,4 +72,34 @@ pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Vi
     }
     let ran = pgrig.end();
     ran.code == Some(0)
+}
+
+/// Ends the server and all its processes before any of them notices. (If only the postmaster is killed, sessions
+/// roll back and WAL does not get to know: the next start then finds an unlogged table that is half removed, and
+/// on all versions fails, whoever filled it.)
+pub fn kill_server(rig: &Rig) {
+    let postmaster = Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap());
+    kill(postmaster, Signal::SIGSTOP).unwrap();
+    let children = children(postmaster);
+    assert!(children.len() > 3, "{children:?}");
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        for child in &children {
+            // One may have ended meanwhile.
+            let _ = kill(*child, signal);
+        }
+    }
+    kill(postmaster, Signal::SIGKILL).unwrap();
+    until("the server is gone", || kill(postmaster, None).is_err().then_some(()));
+}
+
+fn children(of: Pid) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let entry = entry.ok()?;
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        // After the name, which is in parentheses: state and parent.
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let parent: i32 = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
+        (parent == of.as_raw()).then(|| Pid::from_raw(pid))
+    });
+    processes.collect()
 }

@@ -146,6 +146,11 @@ fn partitions(request: &Request) -> Checked {
         "ranges need an end, and this fill has none: give --partition-method hash, or a SIZE",
     )?;
     refuse(
+        request.persistence == Persistence::Unlogged && request.steps.include(InitStep::ForeignKeys),
+        "--foreign-keys with --unlogged and --partitions: PostgreSQL takes a partitioned table for a permanent one, and \
+         foreign keys between permanent and unlogged tables are refused. Leave one of them out",
+    )?;
+    refuse(
         hash && request.method == MethodChoice::Reinsert && request.steps.include(InitStep::PrimaryKeys),
         "--method reinsert into hash partitions repeats ids, as in the article, so there can be no primary key: \
          give --data-only, or --partition-method range, where ids go on",

@@ -145,7 +145,7 @@ impl Copy {
         Self { encoder, schema: schema.to_owned(), options, rows_per_buffer }
     }
 
-    /// Loads the next rows, at most so many, into `relation`; `sent` is told of each buffer's rows as
+    /// Loads the next rows, at most so many, into `relation`, with a condition only those that fulfil it; `sent` is told of each buffer's rows as
     /// the server takes them.
     pub(super) async fn load(
         &self,
@@ -153,10 +153,12 @@ impl Copy {
         relation: &str,
         rows: &mut Rows,
         most: u64,
+        condition: Option<&str>,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, Error> {
         connection.forget_errors();
-        let statement = format!("COPY {} {}", qualified(&self.schema, relation), self.options);
+        let condition = condition.map_or(String::new(), |condition| format!(" WHERE {condition}"));
+        let statement = format!("COPY {} {}{condition}", qualified(&self.schema, relation), self.options);
         let sink = connection.client.copy_in::<_, Bytes>(&statement).await?;
         let mut sink = std::pin::pin!(sink);
         let mut left = most.min(rows.left());

@@ -3,7 +3,7 @@
 use rowgen::{Column, Table, Values};
 
 use super::plan::{Method, Plan};
-use super::request::{IndexKind, Persistence, Subject};
+use super::request::{IndexKind, InitStep, Persistence, Subject};
 use super::tables::{Tables, bound, key, leaves};
 use crate::quote::{identifier, literal, qualified};
 
@@ -211,6 +211,18 @@ impl ForeignKey {
             qualified(&plan.schema, self.references)
         )
     }
+}
+
+/// Drops foreign keys that an earlier run has added: a table that others reference cannot be truncated. The step that
+/// adds them comes later.
+pub(super) fn drop_foreign_keys(plan: &Plan) -> Vec<String> {
+    let is_in_the_way = plan.method.is_frozen() && plan.includes(InitStep::ForeignKeys);
+    let keys = FOREIGN_KEYS.iter().filter(|_| is_in_the_way);
+    keys.map(|key| {
+        let table = qualified(&plan.schema, key.table);
+        format!("ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {}", identifier(&key.name()))
+    })
+    .collect()
 }
 
 /// The two statements that spread a dense leaf out at the final fillfactor.

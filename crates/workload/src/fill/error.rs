@@ -81,6 +81,27 @@ pub enum FillError {
         /// Whether --no-resume without --drop makes sense.
         may_forget: bool,
     },
+    /// The tables of an unfinished fill are not as it left them.
+    #[error(
+        "the fill that was interrupted cannot be completed: {table} {problem}. Nothing was changed. {remedy}"
+    )]
+    NotAsLeft {
+        /// The table.
+        table: String,
+        /// What is different.
+        problem: String,
+        /// How to begin anew.
+        remedy: String,
+    },
+    /// Rows cannot be added to tables that have lost some.
+    #[error(
+        "--append finds tables that are not whole: {problem}. Nothing was changed. To fill all anew, give --drop \
+         and the whole amount instead of --append"
+    )]
+    NotWhole {
+        /// Which, and what is missing.
+        problem: String,
+    },
     /// Another session is at this fill.
     #[error(
         "another session (server process {pid}) is at this fill: wait until it ends, or end it with \
@@ -182,12 +203,18 @@ pub enum FillError {
         database: String,
     },
     /// Names are taken.
-    #[error("schema {schema} already has {}: give --append to add to them, --drop to drop and replace them, or --schema NAME", tables.join(", "))]
+    #[error(
+        "schema {schema} already has {}{}: give --append to add to them, --drop to drop and replace them, or --schema NAME",
+        tables.join(", "),
+        if *.emptied { " (unlogged and empty, as a crash of the server leaves them)" } else { "" }
+    )]
     TablesExist {
         /// The schema.
         schema: String,
         /// Names of the existing relations.
         tables: Vec<String>,
+        /// Whether they are as a crash leaves unlogged tables.
+        emptied: bool,
     },
     /// Names are taken by something that --drop does not drop.
     #[error("{name} in schema {schema} is no table, and --drop drops only tables: give --schema NAME")]
@@ -346,7 +373,12 @@ impl FillError {
             }
             Self::Limits(error) => error.is_usage(),
             Self::Table(error) => error.is_usage(),
-            Self::Step { .. } | Self::Interrupted { .. } | Self::InRecovery | Self::InHand { .. } => false,
+            Self::Step { .. }
+            | Self::Interrupted { .. }
+            | Self::InRecovery
+            | Self::InHand { .. }
+            | Self::NotAsLeft { .. }
+            | Self::NotWhole { .. } => false,
             _ => true,
         }
     }

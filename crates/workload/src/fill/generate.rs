@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use measure::Unit;
+use rowgen::pgbench::TELLERS_PER_SCALE;
 use tokio::sync::{Mutex, RwLock};
 
 use super::ballast::BALLAST;
@@ -22,6 +23,7 @@ use super::probe::ProbeError;
 use super::queue::Queue;
 use super::rate::RateMeter;
 use super::request::InitStep;
+use super::roster::{Destination, Part, What};
 use super::session::Session;
 use super::sink::Sink;
 use super::steps::Filler;
@@ -34,7 +36,7 @@ const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
 /// The loop's shared state.
 struct Loop<'f, 'a> {
     filler: &'f Filler<'a>,
-    ledger: Ledger,
+    ledger: &'f Ledger,
     sink: Sink<'f>,
     /// What writes pages, if that is the method.
     direct: Option<Direct<'f>>,
@@ -72,14 +74,18 @@ impl Filler<'_> {
         if plan.method == Method::CreateTableAs {
             return Ok(self.create_table_as(session, meter).await?);
         }
+        if self.ledger.get().is_none() {
+            self.begin_ledger(session).await?;
+        }
+        let ledger = self.ledger.get().expect("begun");
         let work = Loop {
             filler: self,
-            ledger: Ledger::of(plan, &self.tables.bulk.name),
+            ledger,
             sink: Sink::new(plan, &self.tables),
             direct: self.direct(),
             meter,
             started: Instant::now(),
-            queue: Queue::of(plan),
+            queue: Queue::of(plan, ledger),
             growth: plan.until_size.map(|goal| {
                 let row = plan.predicted.sizes.total() as f64 / plan.chunking.chunk_rows as f64;
                 Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row))
@@ -91,13 +97,12 @@ impl Filler<'_> {
             work.explode(session, &plan.chunking.chunk(0)).await?;
             return Ok(rows);
         }
-        match (&plan.unfinished, plan.includes(InitStep::Create)) {
-            (Some(_), true) => {
-                self.set_defaults(session).await?;
-                self.reclaim(session).await?;
+        if plan.is_created() && plan.includes(InitStep::Create) {
+            self.set_defaults(session).await?;
+            self.reclaim(session).await?;
+            if !work.queue.is_empty() {
+                session.run_all(&ddl::drop_foreign_keys(plan)).await?;
             }
-            (None, false) => session.run_all(&work.ledger.create(plan)).await?,
-            (Some(_), false) | (None, true) => {}
         }
         if let Some(prober) = &*self.prober.lock().await {
             match prober.check(&session.connection.client).await {
@@ -216,10 +221,13 @@ impl Loop<'_, '_> {
         let filler = self.filler;
         filler.copy_small_tables(session).await?;
         let chunk = filler.plan.chunking.chunk(0);
-        self.ledger.claim(session, chunk.number).await?;
-        let (rows, recorded) = self.rows(session, &chunk).await?;
+        let parts = self.ledger.roster.parts(filler.plan, &chunk);
+        for part in &parts {
+            self.ledger.claim(session, part.destination, chunk.number).await?;
+        }
+        let (rows, records, recorded) = self.parts(session, &chunk, &parts).await?;
         filler.drop_defaults(session).await?;
-        session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
+        session.run(&format!("{}; COMMIT", records.join("; "))).await?;
         direct::close(recorded)?;
         filler.progress.commit_tables();
         filler.progress.commit_rows(rows);
@@ -324,6 +332,7 @@ impl Loop<'_, '_> {
                 return Err(error);
             };
             session.run("ROLLBACK").await?;
+            self.filler.generated().rolled_back = true;
             self.filler.give_up_ballast(session).await?;
             taken = Some(chunk);
             admission = self.unless_stopped(governor.chunk_short(ticket, shortage)).await?;
@@ -350,16 +359,54 @@ impl Loop<'_, '_> {
     /// Loads one chunk, unless another session has done so.
     async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
         let _loading = self.loading.read().await;
-        if !self.ledger.begin(session, chunk.number).await? {
+        let plan = self.filler.plan;
+        let parts = self.ledger.roster.parts(plan, chunk);
+        let parts = self.ledger.begin_chunk(session, chunk.number, parts).await?;
+        if parts.is_empty() {
             return Ok(session.run("ROLLBACK").await?);
         }
-        self.refuse_others_rows(session).await?;
-        session.run_all(&self.sink.prologue(chunk)).await?;
-        let (rows, recorded) = self.rows(session, chunk).await?;
-        session.run(&format!("{}; COMMIT", self.ledger.record(chunk.number, rows))).await?;
+        let has_rows = parts.iter().any(|part| matches!(part.what, What::Rows { .. }));
+        if has_rows {
+            self.refuse_others_rows(session).await?;
+        }
+        session.run_all(&self.sink.prologue(chunk, &parts)).await?;
+        let (rows, records, recorded) = self.parts(session, chunk, &parts).await?;
+        session.run(&format!("{}; COMMIT", records.join("; "))).await?;
         direct::close(recorded)?;
         self.filler.progress.commit_rows(rows);
-        Ok(self.explode(session, chunk).await?)
+        if has_rows {
+            self.explode(session, chunk).await?;
+        }
+        Ok(())
+    }
+
+    /// Loads the bulk table's rows of these parts, and gives their number, the statements that record
+    /// all parts, and what is recorded of files.
+    async fn parts(
+        &self,
+        session: &Session,
+        chunk: &Chunk,
+        parts: &[Part],
+    ) -> Result<(u64, Vec<String>, Option<Recorded>), Cause> {
+        let mut all = 0;
+        let mut records = Vec::new();
+        let mut files = None;
+        let branches = self.filler.plan.branches(chunk);
+        let branches = branches.end - branches.start;
+        for Part { destination, what } in parts {
+            let rows = match what {
+                What::Rows { condition } => {
+                    let (rows, recorded) = self.rows(session, chunk, condition.as_deref()).await?;
+                    all += rows;
+                    files = recorded.or(files);
+                    rows
+                }
+                What::Branches => branches,
+                What::Tellers => branches * TELLERS_PER_SCALE,
+            };
+            records.push(self.ledger.record(*destination, chunk.number, rows));
+        }
+        Ok((all, records, files))
     }
 
     /// Makes sure that a table of the user's that will be truncated is still empty, and stays so until it is.
@@ -377,10 +424,16 @@ impl Loop<'_, '_> {
     }
 
     /// Makes and loads the chunk's rows in the session's transaction, and counts them.
-    async fn rows(&self, session: &Session, chunk: &Chunk) -> Result<(u64, Option<Recorded>), Cause> {
+    /// With a condition only those that fulfil it.
+    async fn rows(
+        &self,
+        session: &Session,
+        chunk: &Chunk,
+        condition: Option<&str>,
+    ) -> Result<(u64, Option<Recorded>), Cause> {
         let sent = |rows| self.sent(rows);
         let Some(direct) = &self.direct else {
-            return Ok((self.sink.load(session, chunk, &sent).await?, None));
+            return Ok((self.sink.load(session, chunk, condition, &sent).await?, None));
         };
         let plan = self.filler.plan;
         let relation = qualified(&plan.schema, self.sink.relation(chunk));
@@ -399,21 +452,29 @@ impl Loop<'_, '_> {
     async fn explode(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
         let plan = self.filler.plan;
         let Some(number) = plan.exploded(chunk.number) else { return Ok(()) };
+        let to = self.bulk_destination(chunk);
         for statement in ddl::explode(plan, self.sink.relation(chunk)) {
             session.run(&statement).await?;
         }
-        self.ledger.claim(session, number).await?;
+        self.ledger.claim(session, to, number).await?;
         Ok(())
+    }
+
+    /// Where a chunk's rows go that go to one relation.
+    fn bulk_destination(&self, chunk: &Chunk) -> Destination {
+        let parts = self.ledger.roster.parts(self.filler.plan, chunk);
+        parts.last().expect("the bulk comes last").destination
     }
 
     /// Spreads out leaves that an interrupted run loaded and no more.
     async fn explode_loaded(&self, session: &Session) -> Result<(), ConnectError> {
         let plan = self.filler.plan;
-        let Some(begun) = &plan.unfinished else { return Ok(()) };
         for number in 0..plan.chunks() {
-            let exploded = plan.exploded(number).is_none_or(|exploded| begun.done.contains(&exploded));
-            if begun.done.contains(&number) && !exploded {
-                self.explode(session, &plan.chunking.chunk(number)).await?;
+            let chunk = plan.chunking.chunk(number);
+            let to = self.bulk_destination(&chunk);
+            let is_exploded = plan.exploded(number).is_none_or(|exploded| self.ledger.has(to, exploded));
+            if self.ledger.has(to, number) && !is_exploded {
+                self.explode(session, &chunk).await?;
             }
         }
         Ok(())

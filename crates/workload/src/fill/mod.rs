@@ -30,6 +30,7 @@ mod rate;
 mod rehearsal;
 mod remains;
 mod request;
+mod roster;
 mod scratch;
 mod script;
 pub(crate) mod session;
@@ -38,6 +39,7 @@ mod steps;
 pub(crate) mod survey;
 mod tables;
 mod target;
+mod verify;
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -75,6 +77,8 @@ use crate::interruption::{Ended, until_stopped};
 
 /// Told of a fill's progress while it runs. Calls come from several threads.
 pub trait Observer: Sync {
+    /// The rows of an interrupted fill are looked at, before it goes on.
+    fn checking_rows(&self, rows: u64);
     /// A step begins.
     fn step_started(&self, step: InitStep);
     /// So many more rows of the bulk table were handed to the server.

@@ -23,6 +23,8 @@ pub struct Outcome {
     pub sizes: Sizes,
     /// What they took before, where rows were added; else 0.
     pub before: Sizes,
+    /// Whether chunks were rolled back, or may have been in an earlier run.
+    pub rolled_back: bool,
     /// Why generating ended.
     pub stop: StopReason,
     /// Rows that are missing between others: their chunk found no room while a later one did.
@@ -63,10 +65,11 @@ impl Outcome {
         self.sizes.less(self.before)
     }
 
-    /// What rolled back chunks have left in the table, bytes; none where it is little, or the vacuum that
-    /// follows has made room of it.
+    /// What rolled back chunks have left in the table, bytes; none where no chunk was rolled back, where it is
+    /// little, or where the vacuum that follows has made room of it.
     pub fn dead_space(&self, plan: &Plan) -> Option<u64> {
-        if plan.includes(InitStep::Vacuum) {
+        // What rows of a table of the user's take is an estimate.
+        if !self.rolled_back || plan.described.is_some() || plan.includes(InitStep::Vacuum) {
             return None;
         }
         let grown = self.sizes.heap.saturating_sub(self.before.heap);

@@ -1,12 +1,13 @@
 //! A plan is data: printed before anything is touched, kept in the run document, obeyed by the steps.
 
 use std::num::NonZeroU16;
+use std::ops::Range;
 
 use page::Geometry;
-use rowgen::{Column, Payload, Table};
+use rowgen::{Column, Payload, Table, pgbench};
 use serde::{Serialize, Serializer};
 
-use super::chunks::{Chunking, Spread};
+use super::chunks::{Chunk, Chunking, Spread};
 use super::direct::Ground;
 use super::ledger::Unfinished;
 use super::limits::{ChunkSpace, Owed, WalUse};
@@ -39,9 +40,9 @@ pub struct Plan {
     pub dropped: Vec<String>,
     /// Bytes that those take, as of their last vacuum.
     pub dropped_bytes: u64,
-    /// The ledger of a fill that will not be completed: it is dropped too.
+    /// Whether there is the ledger of a fill that will not be completed: it is dropped too.
     #[serde(skip)]
-    pub stale_ledger: Option<String>,
+    pub stale_ledger: bool,
     /// The rows of a table of the user's; in documents its columns and what they hold.
     #[serde(rename = "columns", serialize_with = "columns")]
     pub described: Option<Rows>,
@@ -49,6 +50,10 @@ pub struct Plan {
     pub until_size: Option<u64>,
     /// Which rows the bulk table gets, in which chunks.
     pub chunking: Chunking,
+    /// Whether the tables that the request creates are there, all unlogged and empty, as a crash leaves them after
+    /// the fill: they are filled again.
+    #[serde(skip)]
+    pub emptied: bool,
     /// What an earlier, interrupted run of this request has done.
     #[serde(skip)]
     pub unfinished: Option<Unfinished>,
@@ -237,9 +242,14 @@ impl Plan {
         self.steps.include(step)
     }
 
+    /// Whether the tables that the request creates are there.
+    pub(super) fn is_created(&self) -> bool {
+        self.unfinished.is_some() || self.emptied
+    }
+
     /// Whether tables are created, filled and committed in one transaction.
     pub fn is_single_transaction(&self) -> bool {
-        let created_here = self.includes(InitStep::Create) && self.unfinished.is_none();
+        let created_here = self.includes(InitStep::Create) && !self.is_created();
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
@@ -268,6 +278,20 @@ impl Plan {
     /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
     pub(super) fn exploded(&self, chunk: u64) -> Option<u64> {
         (self.method == Method::Explode).then(|| self.chunks() + chunk)
+    }
+
+    /// Numbers of the rows of `pgbench_branches` that come with a chunk: those whose first account is in it, so
+    /// that at every commit the accounts that are there have theirs.
+    pub(super) fn branches(&self, chunk: &Chunk) -> Range<u64> {
+        let by_hash = matches!(self.chunking.spread, Spread::Hash { .. });
+        if self.subject != Subject::Pgbench || (by_hash && chunk.leaf > 0) || chunk.rows.is_empty() {
+            return 0..0;
+        }
+        let per_branch = pgbench::ACCOUNTS_PER_SCALE;
+        let is_first = chunk.rows.start == self.chunking.first_row;
+        let first = if is_first { self.scale_before } else { chunk.rows.start.div_ceil(per_branch) };
+        let first = first.max(self.scale_before);
+        first..chunk.rows.end.div_ceil(per_branch).min(self.scale).max(first)
     }
 
     /// Percent of each page that is filled while rows come in.
@@ -390,12 +414,12 @@ impl Plan {
 
     /// Rows that are there already.
     pub fn rows_done(&self) -> u64 {
-        self.unfinished.as_ref().map_or(0, |unfinished| unfinished.rows)
+        self.unfinished.as_ref().map_or(0, Unfinished::rows)
     }
 
     /// Chunks that are loaded already.
     pub fn chunks_done(&self) -> u64 {
-        self.unfinished.as_ref().map_or(0, |unfinished| unfinished.done.len() as u64)
+        self.unfinished.as_ref().map_or(0, Unfinished::chunks)
     }
 }
 

@@ -54,14 +54,16 @@ pub struct Found {
     pub tables: Vec<String>,
     /// Bytes that those take, as of their last vacuum.
     pub bytes: u64,
-    /// The ledger of a fill that will not be completed.
-    pub stale_ledger: Option<String>,
+    /// Whether there is the ledger of a fill that will not be completed.
+    pub stale_ledger: bool,
     /// A fill of the same request that was interrupted.
     pub unfinished: Option<Unfinished>,
     /// Rows of the bulk table, where rows are to be added: its largest id.
     pub rows: u64,
     /// Rows of pgbench_branches, where rows are to be added.
     pub scale: u64,
+    /// See [`Plan::emptied`].
+    pub emptied: bool,
     /// What follows from tables that are there; none if they are to be created.
     pub present: Option<Present>,
 }
@@ -189,6 +191,7 @@ impl Planner<'_> {
             described: None,
             until_size: None,
             chunking,
+            emptied: found.emptied,
             unfinished: found.unfinished,
             scale: self.target.scale,
             scale_before: self.target.scale_before,

@@ -1,9 +1,14 @@
 //! What is there already, where steps work on existing tables.
 
+use rowgen::Kind;
+use rowgen::pgbench::TELLERS_PER_SCALE;
+
 use super::error::FillError;
+use super::plan::Plan;
 use super::request::{Persistence, Request, Subject};
+use super::roster::{Relation, Roster};
 use super::survey::ask;
-use super::tables::{Tables, key};
+use super::tables::{Tables, bound, key, leaves};
 use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
 
@@ -55,21 +60,111 @@ pub(super) async fn rows(
     }
     let bulk = qualified(schema, &tables.bulk.name);
     if !request.append {
-        let query = format!("SELECT EXISTS (SELECT FROM {bulk})");
-        if ask(connection, &query, &[]).await?.get(0) {
-            let table = tables.bulk.name.clone();
-            return Err(FillError::HasRows { schema: schema.to_owned(), table });
+        for table in tables.all().filter(|table| key(table).is_some()) {
+            let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(schema, &table.name));
+            if ask(connection, &query, &[]).await?.get(0) {
+                return Err(FillError::HasRows { schema: schema.to_owned(), table: table.name.clone() });
+            }
         }
         return Ok((0, 0));
     }
     let key = identifier(key(&tables.bulk).map_or("", |key| &key.name));
-    let branches = qualified(schema, "pgbench_branches");
+    let query = format!("SELECT coalesce(max({key}), 0)::bigint FROM {bulk}");
+    let rows = u64::try_from(ask(connection, &query, &[]).await?.get::<_, i64>(0)).unwrap_or_default();
+    let branches = whole(connection, schema, "pgbench_branches", "bid").await?;
+    let tellers = whole(connection, schema, "pgbench_tellers", "tid").await?;
+    let problem = if branches == 0 && rows > 0 {
+        "pgbench_branches is empty, and pgbench_accounts is not".to_owned()
+    } else if rows == 0 && branches > 0 {
+        format!("pgbench_accounts is empty, and pgbench_branches has {branches} rows")
+    } else if tellers != branches * TELLERS_PER_SCALE {
+        format!(
+            "pgbench_tellers has {tellers} rows for {branches} branches, {TELLERS_PER_SCALE} for each are usual"
+        )
+    } else {
+        refuse_lost_leaves(connection, schema, tables).await?;
+        return Ok((rows, branches));
+    };
+    Err(FillError::NotWhole { problem })
+}
+
+/// Rows of a small table, whose ids are to be 1 to that number: new ones go on after them.
+async fn whole(connection: &Connection, schema: &str, table: &str, key: &str) -> Result<u64, FillError> {
+    let name = qualified(schema, table);
     let query = format!(
-        "SELECT (SELECT coalesce(max({key}), 0)::bigint FROM {bulk}), (SELECT count(*) FROM {branches})"
+        "SELECT count(*), coalesce(min({key}), 1)::bigint, coalesce(max({key}), 0)::bigint FROM {name}"
     );
     let row = ask(connection, &query, &[]).await?;
-    let number = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
-    Ok((number(0), number(1)))
+    let (rows, first, last): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    if (first, last) == (1, rows) {
+        return Ok(rows.unsigned_abs());
+    }
+    Err(FillError::NotWhole {
+        problem: format!(
+            "{table} has {rows} rows, and their ids are {first} to {last} instead of 1 to {rows}"
+        ),
+    })
+}
+
+/// Refuses partitions that a crash must have emptied.
+async fn refuse_lost_leaves(connection: &Connection, schema: &str, tables: &Tables) -> Result<(), FillError> {
+    let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(()) };
+    let leaves = roster.with_rows(connection).await?.leaves;
+    let lost = |leaf: &&Relation| leaf.persistence == Persistence::Unlogged && !leaf.had_rows;
+    match leaves.iter().find(lost) {
+        Some(leaf) if leaves.iter().any(|leaf| leaf.had_rows) => Err(FillError::NotWhole {
+            problem: format!(
+                "{leaf} is empty and unlogged, and other partitions have rows: a crash of the server empties unlogged \
+                 tables (if {leaf} is to be empty, ALTER TABLE {leaf} SET LOGGED)",
+                leaf = leaf.name
+            ),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether all these tables are unlogged and empty, as a crash leaves them.
+pub(super) async fn is_emptied(
+    connection: &Connection,
+    schema: &str,
+    tables: &Tables,
+) -> Result<bool, FillError> {
+    let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(false) };
+    if roster.all().any(|relation| relation.persistence == Persistence::Logged) {
+        return Ok(false);
+    }
+    Ok(!roster.with_rows(connection).await?.all().any(|relation| relation.had_rows))
+}
+
+/// Refuses tables that are there, but not as the plan would create them.
+pub(super) async fn refuse_other_shape(connection: &Connection, plan: &Plan) -> Result<(), FillError> {
+    let bulk = Tables::of(plan).bulk;
+    let query = include_str!("../sql/shape.sql");
+    let rows = match connection.client.query(query, &[&plan.schema, &bulk.name]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    let wide_ids = key(&bulk).is_some_and(|key| key.kind == Kind::Int8);
+    let is_alike = |row: &tokio_postgres::Row, bound: &str| {
+        let there: String = row.get("bound");
+        there.replace('\'', "").to_lowercase() == bound.to_lowercase()
+            && row.get::<_, i32>("fillfactor") == i32::from(plan.fillfactor)
+            && row.get::<_, bool>("autovacuum") == plan.autovacuum
+            && row.get::<_, Option<String>>("tablespace") == plan.tablespace
+            && row.get::<_, bool>("wide_ids") == wide_ids
+    };
+    let names = leaves(&bulk, plan.partitions);
+    let there = (0..).zip(&names).all(|(number, name)| {
+        let bound =
+            plan.partitions.map(|partitions| format!("FOR VALUES {}", bound(bulk.rows, partitions, number)));
+        let row = rows.iter().find(|row| row.get::<_, &str>("name") == name);
+        row.is_some_and(|row| is_alike(row, bound.as_deref().unwrap_or_default()))
+    });
+    if there && rows.len() == names.len() && plan.persistence == Persistence::Unlogged {
+        return Ok(());
+    }
+    let tables = Tables::of(plan).relations(plan.partitions);
+    Err(FillError::TablesExist { schema: plan.schema.clone(), tables, emptied: true })
 }
 
 /// Refuses a tablespace that is not there or that the role may not use.

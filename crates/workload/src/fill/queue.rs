@@ -5,12 +5,14 @@ use std::ops::Range;
 use std::sync::{Mutex, MutexGuard};
 
 use super::chunks::{Chunk, Spread};
+use super::ledger::Ledger;
 use super::limits::Group;
 use super::plan::Plan;
 
 /// The chunks that are still to be loaded, in order, for several streams.
 pub(super) struct Queue<'a> {
     plan: &'a Plan,
+    ledger: &'a Ledger,
     /// Number after the last chunk's.
     end: u64,
     state: Mutex<State>,
@@ -24,9 +26,9 @@ struct State {
 
 impl<'a> Queue<'a> {
     /// Those of the plan that no earlier run has loaded.
-    pub(super) fn of(plan: &'a Plan) -> Self {
+    pub(super) fn of(plan: &'a Plan, ledger: &'a Ledger) -> Self {
         let state = Mutex::new(State { next: 0, given_back: BTreeSet::new() });
-        Self { plan, end: plan.chunks(), state }
+        Self { plan, ledger, end: plan.chunks(), state }
     }
 
     /// Whether nothing is left to be taken.
@@ -89,11 +91,9 @@ impl<'a> Queue<'a> {
 
     /// The next chunk that has rows and is not loaded; earlier ones are passed over for good.
     fn skip(&self, state: &mut State) -> Option<Chunk> {
-        let loaded =
-            |number: &u64| self.plan.unfinished.as_ref().is_some_and(|begun| begun.done.contains(number));
         while state.next < self.end {
             let chunk = self.plan.chunking.chunk(state.next);
-            if !loaded(&chunk.number) && !chunk.rows.is_empty() {
+            if !chunk.rows.is_empty() && !self.ledger.is_loaded(self.plan, &chunk) {
                 return Some(chunk);
             }
             state.next += 1;

@@ -9,7 +9,7 @@ use tokio_postgres::error::SqlState;
 use super::Observer;
 use super::ddl::{self, FOREIGN_KEYS};
 use super::error::{Cause, FillError};
-use super::ledger::Ledger;
+use super::ledger::{self, Ledger};
 use super::limits::{Event, Outlook};
 use super::plan::Method;
 use super::probe::{ProbeError, ProbePoint};
@@ -54,7 +54,7 @@ impl Filler<'_> {
 
     async fn rehearse_within(&self, session: &Session, wait: Option<&str>) -> Result<Rehearsed, FillError> {
         let plan = self.plan;
-        if plan.unfinished.is_some() || !plan.includes(InitStep::Create) {
+        if plan.is_created() || !plan.includes(InitStep::Create) {
             // Keys of a table that has rows are too much for a rehearsal: such a probe is checked once they are built.
             if !plan.steps.order(InitStep::PrimaryKeys, InitStep::Generate) {
                 self.check_probe(session).await?;
@@ -83,8 +83,8 @@ impl Filler<'_> {
         if let Some(wait) = wait {
             run(session, &format!("SET LOCAL lock_timeout = '{wait}'")).await?;
         }
-        if let Some(ledger) = &plan.stale_ledger {
-            run(session, &format!("DROP TABLE {}", qualified(&plan.schema, ledger))).await?;
+        if plan.stale_ledger {
+            run(session, &ledger::remove(&plan.schema, &self.tables.bulk.name)).await?;
         }
         if plan.includes(InitStep::Drop) && !plan.dropped.is_empty() {
             self.watched(session, &ddl::drop_tables(plan)).await.map_err(FillError::Rehearsal)?;
@@ -95,7 +95,7 @@ impl Filler<'_> {
             return run(session, &ddl::create_table_as(plan, &empty)).await;
         }
         if plan.has_ledger() {
-            run_all(session, &Ledger::of(plan, &self.tables.bulk.name).create(plan)).await?;
+            Ledger::begin(session, plan).await.map_err(FillError::Rehearsal)?;
         }
         let keys = plan.includes(InitStep::PrimaryKeys);
         let keys_early = plan.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
@@ -178,6 +178,7 @@ fn is_lock_timeout(error: &ConnectError) -> bool {
 pub(super) struct Unwatched;
 
 impl Observer for Unwatched {
+    fn checking_rows(&self, _: u64) {}
     fn step_started(&self, _: InitStep) {}
     fn rows_sent(&self, _: u64) {}
     fn fraction_done(&self, _: f64) {}

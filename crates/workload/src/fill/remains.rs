@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::plan::Plan;
-use super::request::{InitStep, Persistence};
+use super::request::InitStep;
 use super::tables::Tables;
 
 /// How far the fill has come, as its own commits tell: true even when the server is gone.
@@ -37,8 +37,10 @@ pub enum Remains {
         resumable: bool,
         /// Whether the table is one of the user's, which pgrig does not empty.
         own: bool,
-        /// Unlogged tables are emptied if the server crashed.
-        persistence: Persistence,
+        /// Whether some are unlogged: those are emptied if the server crashed.
+        unlogged: bool,
+        /// Whether they had rows before.
+        append: bool,
     },
 }
 
@@ -55,7 +57,7 @@ pub enum Replaced {
 
 impl Progress {
     pub(super) fn new(plan: &Plan) -> Self {
-        let there = plan.unfinished.is_some() || !plan.includes(InitStep::Create);
+        let there = plan.is_created() || !plan.includes(InitStep::Create);
         Self {
             step: Mutex::new(InitStep::Drop),
             dropped: false.into(),
@@ -89,7 +91,7 @@ impl Progress {
         self.rows_committed.fetch_add(rows, Ordering::SeqCst);
     }
 
-    pub(super) fn remains(&self, plan: &Plan) -> Remains {
+    pub(super) fn remains(&self, plan: &Plan, unlogged: bool) -> Remains {
         if !self.tables_committed.load(Ordering::SeqCst) {
             let replaced = match self.dropped.load(Ordering::SeqCst) {
                 _ if plan.dropped.is_empty() => Replaced::None,
@@ -105,7 +107,8 @@ impl Progress {
             complete: plan.rows() == Some(rows),
             resumable: plan.has_ledger(),
             own: plan.described.is_some(),
-            persistence: plan.persistence,
+            unlogged,
+            append: plan.request.append,
         }
     }
 }
@@ -121,7 +124,7 @@ impl fmt::Display for Remains {
                     Replaced::Dropped => write!(f, " The old ones are gone: --drop drops them first."),
                 }
             }
-            Self::Tables { table, rows, complete, resumable, own, persistence } => {
+            Self::Tables { table, rows, complete, resumable, own, unlogged, append } => {
                 let all = if *complete { "all " } else { "" };
                 write!(
                     f,
@@ -135,10 +138,18 @@ impl fmt::Display for Remains {
                     };
                     write!(f, " The same command completes it; {anew}.")?;
                 }
-                if *persistence == Persistence::Unlogged {
-                    write!(f, " If the server crashed, its recovery empties these unlogged tables.")?;
+                if !*unlogged {
+                    return Ok(());
                 }
-                Ok(())
+                write!(f, " If the server crashed, its recovery empties these unlogged tables")?;
+                match (*resumable, *append) {
+                    (false, _) => write!(f, "."),
+                    (true, false) => write!(f, ", and the same command fills them again."),
+                    (true, true) => write!(
+                        f,
+                        ": then the rows from before this fill are lost too, and the same command says so instead."
+                    ),
+                }
             }
         }
     }

@@ -91,6 +91,17 @@ impl Request {
     pub fn check(&self) -> Result<(), FillError> {
         check::combinations(self)
     }
+
+    /// Whether this is the request that began a fill. Where tables are there before, what was taken from them
+    /// does not count: somebody may have altered them since.
+    pub(super) fn is_that_of(&self, begun: &Self) -> bool {
+        let own = matches!(self.subject, Subject::Table(_));
+        if self.steps.include(InitStep::Create) && !own {
+            return self == begun;
+        }
+        let Self { persistence, fillfactor, tablespace, .. } = begun.clone();
+        Self { persistence, fillfactor, tablespace, ..self.clone() } == *begun
+    }
 }
 
 /// Which tables are filled.
@@ -136,7 +147,7 @@ pub enum Amount {
 }
 
 /// Whether the tables survive a crash of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Persistence {
     /// Ordinary tables.

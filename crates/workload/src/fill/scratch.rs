@@ -1,6 +1,7 @@
 //! A schema of pgrig's own, for fills that are only measured.
 
 use super::error::FillError;
+use super::ledger;
 use super::request::Subject;
 use super::survey::ask;
 use super::tables::Tables;
@@ -23,7 +24,7 @@ pub async fn clear_scratch(connection: &Connection) -> Result<(), FillError> {
     let mut names: Vec<String> = Vec::new();
     for subject in [Subject::Pgbench, Subject::Series] {
         let tables = Tables::new(&subject, 1, 1, rowgen::Payload::Blank);
-        names.push(qualified(SCRATCH_SCHEMA, &super::ledger::name(&tables.bulk.name)));
+        names.extend(ledger::names(&tables.bulk.name).map(|name| qualified(SCRATCH_SCHEMA, &name)));
         names.extend(tables.all().map(|table| qualified(SCRATCH_SCHEMA, &table.name)));
     }
     run(connection, &format!("DROP TABLE IF EXISTS {}", names.join(", "))).await?;

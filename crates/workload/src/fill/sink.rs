@@ -1,12 +1,14 @@
 //! How a chunk's rows get into their relation: by COPY, or made by the server itself.
 
+use std::ops::Range;
+
 use rowgen::{Column, Constants, Table, Values, pgbench};
 
 use super::chunks::{Chunk, Spread};
 use super::copy::{Copy, Partition, Rows};
 use super::plan::{Method, Plan};
 use super::predict::tuple;
-use super::request::Subject;
+use super::roster::{Part, What};
 use super::session::Session;
 use super::tables::{Tables, leaves};
 use crate::connect::ConnectError;
@@ -38,61 +40,62 @@ impl<'a> Sink<'a> {
         &self.leaves[chunk.leaf as usize]
     }
 
-    /// What has to be done in the chunk's transaction before its rows come.
-    pub(super) fn prologue(&self, chunk: &Chunk) -> Vec<String> {
+    /// What has to be done for these parts of a chunk, in its transaction, before rows of the bulk table come.
+    pub(super) fn prologue(&self, chunk: &Chunk, parts: &[Part]) -> Vec<String> {
+        let branches = self.plan.branches(chunk);
+        let statement = |part: &Part| match part.what {
+            What::Rows { .. } => None,
+            What::Branches => Some(self.branches(&branches)),
+            What::Tellers => Some(self.tellers(&branches)),
+        };
+        let has_rows = parts.iter().any(|part| matches!(part.what, What::Rows { .. }));
+        let truncate = if has_rows { self.truncate(chunk) } else { None };
+        truncate.into_iter().chain(parts.iter().filter_map(statement)).collect()
+    }
+
+    fn truncate(&self, chunk: &Chunk) -> Option<String> {
         let relation = qualified(&self.plan.schema, self.relation(chunk));
         // What is truncated in the same transaction can be frozen, and needs no WAL where wal_level
         // is minimal.
         let frozen = self.plan.method.is_frozen() && !self.plan.is_single_transaction();
-        let truncate = frozen.then(|| format!("TRUNCATE {relation}"));
-        truncate.into_iter().chain(self.branches(chunk)).collect()
+        frozen.then(|| format!("TRUNCATE {relation}"))
     }
 
-    /// pgbench's branches and tellers come with the chunk that has their first account, so that at
-    /// every commit the accounts that are there have theirs.
-    fn branches(&self, chunk: &Chunk) -> Vec<String> {
-        let plan = self.plan;
-        let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
-        if plan.subject != Subject::Pgbench || plan.is_single_transaction() || (by_hash && chunk.leaf > 0) {
-            return Vec::new();
-        }
-        let per_branch = pgbench::ACCOUNTS_PER_SCALE;
-        let is_first = chunk.rows.start == plan.chunking.first_row;
-        let first = if is_first { plan.scale_before } else { chunk.rows.start.div_ceil(per_branch) }
-            .max(plan.scale_before);
-        let end = chunk.rows.end.div_ceil(per_branch).min(plan.scale);
-        if first >= end || chunk.rows.is_empty() {
-            return Vec::new();
-        }
-        let schema = &plan.schema;
-        let per_teller = pgbench::TELLERS_PER_SCALE;
-        vec![
-            format!(
-                "INSERT INTO {} (bid, bbalance) SELECT b, 0 FROM generate_series({}, {end}) b",
-                qualified(schema, "pgbench_branches"),
-                first + 1
-            ),
-            format!(
-                "INSERT INTO {} (tid, bid, tbalance) SELECT t, (t - 1) / {per_teller} + 1, 0 \
-                 FROM generate_series({}, {}) t",
-                qualified(schema, "pgbench_tellers"),
-                first * per_teller + 1,
-                end * per_teller
-            ),
-        ]
+    /// The statement that inserts these rows of pgbench_branches, by their numbers.
+    fn branches(&self, rows: &Range<u64>) -> String {
+        format!(
+            "INSERT INTO {} (bid, bbalance) SELECT b, 0 FROM generate_series({}, {}) b",
+            qualified(&self.plan.schema, "pgbench_branches"),
+            rows.start + 1,
+            rows.end
+        )
     }
 
-    /// Loads the chunk's rows and counts them; `sent` is told of them as they go.
+    /// The statement that inserts the tellers of these branches.
+    fn tellers(&self, branches: &Range<u64>) -> String {
+        let per_branch = pgbench::TELLERS_PER_SCALE;
+        format!(
+            "INSERT INTO {} (tid, bid, tbalance) SELECT t, (t - 1) / {per_branch} + 1, 0 \
+             FROM generate_series({}, {}) t",
+            qualified(&self.plan.schema, "pgbench_tellers"),
+            branches.start * per_branch + 1,
+            branches.end * per_branch
+        )
+    }
+
+    /// Loads the chunk's rows, with a condition only those that fulfil it, and counts them; `sent` is told of
+    /// them as they go.
     pub(super) async fn load(
         &self,
         session: &Session,
         chunk: &Chunk,
+        condition: Option<&str>,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, ConnectError> {
         if self.plan.method != Method::Server {
-            return self.copy(session, chunk, sent).await;
+            return self.copy(session, chunk, condition, sent).await;
         }
-        let rows = session.execute(&self.series(chunk)).await?;
+        let rows = session.execute(&self.series(chunk, condition)).await?;
         sent(rows);
         Ok(rows)
     }
@@ -101,6 +104,7 @@ impl<'a> Sink<'a> {
         &self,
         session: &Session,
         chunk: &Chunk,
+        condition: Option<&str>,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<u64, ConnectError> {
         let mut rows = self.rows(chunk);
@@ -108,7 +112,7 @@ impl<'a> Sink<'a> {
         while rows.left() > 0 {
             let most = self.copy_rows(rows.left());
             let relation = self.relation(chunk);
-            match self.copy.load(&session.connection, relation, &mut rows, most, sent).await {
+            match self.copy.load(&session.connection, relation, &mut rows, most, condition, sent).await {
                 Ok(rows) => loaded += rows,
                 Err(error) => return Err(session.connection.explain(error).await),
             }
@@ -144,7 +148,7 @@ impl<'a> Sink<'a> {
     }
 
     /// INSERT … SELECT generate_series. By hash the table itself takes the rows, and routes them.
-    fn series(&self, chunk: &Chunk) -> String {
+    fn series(&self, chunk: &Chunk, condition: Option<&str>) -> String {
         let by_hash = matches!(self.plan.chunking.spread, Spread::Hash { .. });
         let relation = if by_hash { &self.bulk.name } else { self.relation(chunk) };
         let series = format!("generate_series({}::bigint, {}) n", chunk.rows.start + 1, chunk.rows.end);
@@ -153,20 +157,19 @@ impl<'a> Sink<'a> {
             Spread::Hash { leaves } => format!(" WHERE n % {leaves} = {}", chunk.leaf),
             Spread::Table | Spread::Range { .. } => String::new(),
         };
-        self.insert(relation, "n", &format!("{series}{part}"))
-    }
-
-    /// Rows that follow from their ids in the column `n` of `from`.
-    fn insert(&self, relation: &str, n: &str, from: &str) -> String {
         let sent = self.bulk.columns.iter().filter(|column| !column.values.is_constant());
-        let (names, values): (Vec<String>, Vec<String>) =
-            sent.map(|column| (identifier(&column.name), expression(column, n))).unzip();
-        format!(
-            "INSERT INTO {} ({}) SELECT {} FROM {from}",
-            qualified(&self.plan.schema, relation),
-            names.join(", "),
-            values.join(", ")
-        )
+        let (names, values): (Vec<String>, Vec<String>) = sent
+            .map(|column| {
+                let name = identifier(&column.name);
+                (name.clone(), format!("{} AS {name}", expression(column, "n")))
+            })
+            .unzip();
+        let rows = format!("SELECT {} FROM {series}{part}", values.join(", "));
+        let rows = match condition {
+            Some(condition) => format!("SELECT * FROM ({rows}) rows WHERE {condition}"),
+            None => rows,
+        };
+        format!("INSERT INTO {} ({}) {rows}", qualified(&self.plan.schema, relation), names.join(", "))
     }
 }
 

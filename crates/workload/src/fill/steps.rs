@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 use measure::Series;
@@ -21,16 +21,17 @@ use super::copy::{Copy, Rows};
 use super::ddl::{self, FOREIGN_KEYS};
 use super::direct::{self, ColumnStatistics};
 use super::error::{Cause, FillError};
-use super::ledger::Ledger;
+use super::ledger::{self, Ledger};
 use super::limits::{Governor, StopReason};
 use super::outcome::Outcome;
 use super::plan::{Method, Plan};
 use super::predict::Sizes;
 use super::probe::{ProbePoint, Prober};
 use super::remains::{Progress, Remains};
-use super::request::{InitStep, Subject};
+use super::request::{InitStep, Persistence, Subject};
 use super::session::{Session, Sessions};
 use super::tables::Tables;
+use super::verify;
 use crate::connect::{ConnectError, Target};
 use crate::quote::qualified;
 
@@ -60,6 +61,8 @@ pub(super) struct Filler<'a> {
     pub(super) records: Option<PathBuf>,
     /// Rows that were there when rows were frozen last; none before the first time.
     pub(super) frozen: tokio::sync::Mutex<Option<u64>>,
+    /// Once there is one.
+    pub(super) ledger: OnceLock<Ledger>,
     stop: watch::Sender<bool>,
 }
 
@@ -68,6 +71,8 @@ pub(super) struct Filler<'a> {
 pub(super) struct Generated {
     /// Rows handed to the server, second by second.
     pub rate: Option<Series>,
+    /// Whether a chunk was rolled back.
+    pub rolled_back: bool,
     /// Why it ended.
     pub stop: Option<StopReason>,
     /// Rows that are missing between others.
@@ -93,6 +98,7 @@ impl<'a> Filler<'a> {
         Self {
             governor,
             ballast,
+            ledger: OnceLock::new(),
             prober: tokio::sync::Mutex::new(prober),
             generated: Mutex::default(),
             plan,
@@ -141,6 +147,10 @@ impl<'a> Filler<'a> {
             match row.get::<_, Option<i32>>("holder") {
                 None => {
                     self.rehearse(&session).await?;
+                    if let Some(begun) = &self.plan.unfinished {
+                        let ledger = verify::resume(&session, self.plan, begun, self.observer).await?;
+                        self.ledger.set(ledger).expect("nobody has begun it");
+                    }
                     return Ok(session);
                 }
                 Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
@@ -176,11 +186,11 @@ impl<'a> Filler<'a> {
 
     /// Steps that an interrupted run has done are done again only where that costs nothing.
     async fn execute_steps(&self, session: Session) -> Result<Outcome, Cause> {
-        if let Some(ledger) = &self.plan.stale_ledger {
-            session.run(&format!("DROP TABLE {}", qualified(&self.plan.schema, ledger))).await?;
+        if self.plan.stale_ledger {
+            session.run(&ledger::remove(&self.plan.schema, &self.tables.bulk.name)).await?;
         }
         let again = self.plan.unfinished.is_some();
-        if again || self.plan.stale_ledger.is_some() {
+        if again || self.plan.stale_ledger {
             // A run that was killed may have left it.
             session.run(&Ballast::of(self.plan, &self.tables.bulk.name).remove()).await?;
         }
@@ -192,7 +202,7 @@ impl<'a> Filler<'a> {
         let mut loaded = 0;
         let mut client_cpu = Duration::ZERO;
         for step in self.plan.steps.iter() {
-            if again && matches!(step, InitStep::Drop | InitStep::Create) {
+            if self.plan.is_created() && matches!(step, InitStep::Drop | InitStep::Create) {
                 continue;
             }
             if self.is_stopped() {
@@ -212,15 +222,17 @@ impl<'a> Filler<'a> {
             }
             clock.finish(step, started);
         }
-        if self.plan.has_ledger() {
-            session.run(&Ledger::of(self.plan, &self.tables.bulk.name).drop()).await?;
+        if let Some(ledger) = self.ledger.get() {
+            session.run(&ledger.drop()).await?;
         }
         self.look_at_volumes();
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
-        let Generated { rate, stop, gaps, probes, probing } = std::mem::take(&mut *self.generated());
+        let Generated { rate, rolled_back, stop, gaps, probes, probing } =
+            std::mem::take(&mut *self.generated());
         Ok(Outcome {
             rate,
+            rolled_back: rolled_back || again,
             stop: stop.unwrap_or(StopReason::Complete),
             gaps,
             probes,
@@ -275,7 +287,7 @@ impl<'a> Filler<'a> {
         session.run("BEGIN").await?;
         session.run_all(&ddl::create(self.plan, &self.tables)).await?;
         if self.plan.has_ledger() {
-            session.run_all(&Ledger::of(self.plan, &self.tables.bulk.name).create(self.plan)).await?;
+            self.begin_ledger(session).await?;
         }
         let stays_open = self.plan.is_single_transaction() || self.plan.method == Method::CreateTableAs;
         if !stays_open || !self.plan.includes(InitStep::Generate) {
@@ -285,12 +297,19 @@ impl<'a> Filler<'a> {
         Ok(())
     }
 
+    /// Creates the tables that record what is loaded.
+    pub(super) async fn begin_ledger(&self, session: &Session) -> Result<(), ConnectError> {
+        let ledger = Ledger::begin(session, self.plan).await?;
+        self.ledger.set(ledger).expect("a fill has one");
+        Ok(())
+    }
+
     /// Branches and tellers, whole, in the transaction that created them.
     pub(super) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
         for table in self.tables.small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);
             let mut rows = Rows::new(0..table.rows, None);
-            let load = copy.load(&session.connection, &table.name, &mut rows, u64::MAX, &|_| {});
+            let load = copy.load(&session.connection, &table.name, &mut rows, u64::MAX, None, &|_| {});
             if let Err(error) = load.await {
                 return Err(session.connection.explain(error).await);
             }
@@ -442,13 +461,17 @@ impl<'a> Filler<'a> {
     /// the server is asked where it can be.
     pub(super) async fn remains(&self) -> Remains {
         let plan = self.plan;
-        let told = self.progress.remains(plan);
+        let unlogged = match self.ledger.get() {
+            Some(ledger) => ledger.roster.persistences().contains(&Persistence::Unlogged),
+            None => plan.persistence == Persistence::Unlogged,
+        };
+        let told = self.progress.remains(plan, unlogged);
         let in_doubt = matches!(told, Remains::Nothing { .. }) && self.step() == InitStep::Generate;
         let exist = tokio::time::timeout(REMAINS_DEADLINE, self.bulk_exists());
         if in_doubt && exist.await.unwrap_or(false) {
             self.progress.commit_tables();
             self.progress.commit_rows(plan.rows().unwrap_or(0));
-            return self.progress.remains(plan);
+            return self.progress.remains(plan, unlogged);
         }
         told
     }

@@ -13,8 +13,9 @@ use super::plan::{Plan, Prediction};
 use super::planner::{Found, Site};
 use super::predict::Sizes;
 use super::request::{Amount, InitStep, Request, Subject};
+use super::roster::Roster;
 use super::tables::Tables;
-use super::{ledger, own_table, present};
+use super::{ledger, own_table, present, verify};
 use crate::connect::Connection;
 use crate::machine;
 use crate::server::{OLDEST_VERSION, ServerInfo};
@@ -128,7 +129,11 @@ impl Survey {
                 present::refuse_tablespace(connection, tablespace).await?;
             }
             let (request, found) = find(connection, request, resume).await?;
-            Plan::new(&request, &self.server, self.site, &self.ground, found)?
+            let plan = Plan::new(&request, &self.server, self.site, &self.ground, found)?;
+            if plan.emptied {
+                present::refuse_other_shape(connection, &plan).await?;
+            }
+            plan
         };
         // Of an interrupted fill some is there already, and has its space.
         if let Some(disk) = self.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none()) {
@@ -225,19 +230,18 @@ async fn find(
     if row.get::<_, bool>("ledger_exists") {
         let comment: Option<String> = row.get("ledger_comment");
         let unfinished =
-            ledger::read(&connection.client, &found.schema, &tables.bulk.name, comment.as_deref()).await;
-        let unfinished = match unfinished {
-            Ok(unfinished) => unfinished.filter(|begun| resume && begun.charter.request == request),
-            Err(error) => return Err(connection.explain(error).await.into()),
-        };
-        if unfinished.is_some() {
-            found.unfinished = unfinished;
+            ledger::read(connection, &found.schema, &tables.bulk.name, comment.as_deref()).await?;
+        let unfinished = unfinished.filter(|begun| resume && request.is_that_of(&begun.charter.request));
+        if let Some(begun) = unfinished {
+            let now = Roster::ask(connection, &found.schema, &tables, begun.charter.roster.routes).await?;
+            verify::same_tables(&request, now.as_ref(), &begun)?;
+            found.unfinished = Some(begun);
             return Ok((request, found));
         }
         if resume && !drops {
             return Err(FillError::Unfinished { schema: found.schema, may_forget: !creates });
         }
-        found.stale_ledger = Some(ledger);
+        found.stale_ledger = true;
     }
     if !creates {
         if !missing.is_empty() {
@@ -247,7 +251,12 @@ async fn find(
         return Ok((request, found));
     }
     if !taken.is_empty() && !drops {
-        return Err(FillError::TablesExist { schema: found.schema, tables: taken });
+        let all_there = missing.is_empty() && request.steps.include(InitStep::Generate);
+        let emptied = all_there && present::is_emptied(connection, &found.schema, &tables).await?;
+        if emptied && request.subject == Subject::Pgbench {
+            return Ok((request, Found { emptied, ..found }));
+        }
+        return Err(FillError::TablesExist { schema: found.schema, tables: taken, emptied });
     }
     if let Some(name) = row.get::<_, Vec<String>>("taken_by_others").pop() {
         return Err(FillError::NotATable { schema: found.schema, name });

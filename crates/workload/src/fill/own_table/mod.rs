@@ -6,7 +6,7 @@ mod pages;
 mod rules;
 mod width;
 
-use rowgen::{ColumnSpec, Format};
+use rowgen::{Column, ColumnSpec, Format, Table, Values};
 use tokio_postgres::Client;
 use tokio_postgres::error::ErrorPosition;
 
@@ -17,7 +17,10 @@ use super::ledger::{self, Unfinished};
 use super::plan::{Plan, Rows};
 use super::present;
 use super::request::{Amount, InitStep, OwnTable, Request};
+use super::roster::Roster;
 use super::survey::{Survey, ask, schema_for_tables};
+use super::tables::Tables;
+use super::verify::same_tables;
 use crate::catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
 use crate::connect::Connection;
 use crate::quote::{identifier, qualified};
@@ -35,8 +38,8 @@ struct Seen {
     until_size: Option<u64>,
     /// Whether --schema has to be created first.
     create_schema: bool,
-    /// The ledger of a fill that will not be completed.
-    stale_ledger: Option<String>,
+    /// Whether there is the ledger of a fill that will not be completed.
+    stale_ledger: bool,
 }
 
 /// Plans the fill of a table of the user's. Nothing is changed: what --ddl makes is rolled back.
@@ -61,7 +64,7 @@ pub(super) async fn plan(
     };
     match (there, &own.ddl) {
         (Some(info), _) => look.existing(info, resume).await,
-        (None, Some(ddl)) => look.created(ddl, name.as_deref()).await,
+        (None, Some(ddl)) => look.created(ddl, name.as_deref(), resume).await,
         (None, None) => unreachable!("refused: neither name nor DDL"),
     }
 }
@@ -102,7 +105,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Plans for the table that the user's SQL creates.
-    async fn created(&self, sql: &str, name: Option<&str>) -> Result<Plan, FillError> {
+    async fn created(&self, sql: &str, name: Option<&str>, resume: bool) -> Result<Plan, FillError> {
         let create_schema = match &self.request.schema {
             Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?,
             None => false,
@@ -110,7 +113,20 @@ impl Look<'_> {
         self.run("BEGIN").await?;
         let made = self.made(sql, name, create_schema).await;
         self.run("ROLLBACK").await?;
-        let (request, seen) = made?;
+        let (request, mut seen) = made?;
+        // A fill that was interrupted had created the table, and somebody has dropped it.
+        if let Some(comment) = self.ledger(&seen.info).await? {
+            let begun =
+                ledger::read(self.connection, &seen.info.schema, &seen.info.name, comment.as_deref()).await?;
+            let begun = begun.filter(|begun| resume && request.is_that_of(&begun.charter.request));
+            if let Some(begun) = begun {
+                same_tables(&request, None, &begun)?;
+            }
+            if resume {
+                return Err(FillError::Unfinished { schema: seen.info.schema, may_forget: true });
+            }
+            seen.stale_ledger = true;
+        }
         rules::plan(self.survey, &request, seen, None)
     }
 
@@ -152,11 +168,8 @@ impl Look<'_> {
     async fn existing(&self, info: TableInfo, resume: bool) -> Result<Plan, FillError> {
         let connection = self.connection;
         let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
-        let ledger = ledger::name(&info.name);
-        let row = ask(connection, include_str!("../../sql/ledger.sql"), &[&info.schema, &ledger]).await?;
-        let has_ledger = row.get::<_, bool>("ledger_exists");
-        if has_ledger && resume {
-            let comment: Option<String> = row.get("ledger_comment");
+        let ledger = self.ledger(&info).await?;
+        if let Some(comment) = ledger.as_ref().filter(|_| resume) {
             return self.unfinished(info, &request, comment.as_deref()).await;
         }
         if request.steps.include(InitStep::Create) {
@@ -169,9 +182,15 @@ impl Look<'_> {
         if !request.append && info.may_select && ask(connection, &has_rows, &[]).await?.get(0) {
             return Err(FillError::OwnTableHasRows { table: info.display_name() });
         }
-        let stale_ledger = has_ledger.then_some(ledger);
-        let seen = Seen { stale_ledger, ..self.look(info, Scope::Idle).await? };
+        let seen = Seen { stale_ledger: ledger.is_some(), ..self.look(info, Scope::Idle).await? };
         rules::plan(self.survey, &request, seen, None)
+    }
+
+    /// The comment of the ledger beside the table, if there is one.
+    async fn ledger(&self, info: &TableInfo) -> Result<Option<Option<String>>, FillError> {
+        let query = include_str!("../../sql/ledger.sql");
+        let row = ask(self.connection, query, &[&info.schema, &ledger::name(&info.name)]).await?;
+        Ok(row.get::<_, bool>("ledger_exists").then(|| row.get("ledger_comment")))
     }
 
     /// Plans the rest of a fill that was begun by the same request.
@@ -181,17 +200,17 @@ impl Look<'_> {
         request: &Request,
         comment: Option<&str>,
     ) -> Result<Plan, FillError> {
-        let read = ledger::read(&self.connection.client, &info.schema, &info.name, comment).await;
-        let begun = match read {
-            Ok(begun) => begun.filter(|begun| begun.charter.request == *request),
-            Err(error) => return Err(self.connection.explain(error).await.into()),
-        };
+        let begun = ledger::read(self.connection, &info.schema, &info.name, comment).await?;
+        let begun = begun.filter(|begun| request.is_that_of(&begun.charter.request));
         let described = |begun: Unfinished| Some((begun.charter.described.clone()?, begun));
         let Some((table, begun)) = begun.and_then(described) else {
             return Err(FillError::Unfinished { schema: info.schema, may_forget: true });
         };
+        let tables = Tables { small: Vec::new(), bulk: table.clone() };
+        let now = Roster::ask(self.connection, &info.schema, &tables, begun.charter.roster.routes).await?;
+        same_tables(request, now.as_ref(), &begun)?;
         let first_row = begun.charter.first_row;
-        let key = key::row_key(self.connection, &info, &table, first_row, begun.rows).await?;
+        let key = key::row_key(self.connection, &info, &table, first_row, begun.rows()).await?;
         let binary = begun.charter.binary;
         let width = width::of_row(&table, self.survey.server.geometry, None);
         let rows = Rows { table, binary, width, key, most: None, warnings: Vec::new() };
@@ -228,6 +247,9 @@ impl Look<'_> {
         if !row.get::<_, bool>("may_create_tables") {
             return Err(FillError::LedgerPrivilege { role: row.get("role"), schema: row.get("schema") });
         }
+        if info.partitions.is_some() {
+            self.refuse_mixed(&info, &rows.table).await?;
+        }
         Ok(Seen {
             until_size: self.until_size(&info).await?,
             candidate: Candidate::of(self.connection, &info).await?,
@@ -236,8 +258,40 @@ impl Look<'_> {
             first_row,
             may_vacuum: row.get("may_vacuum"),
             create_schema: false,
-            stale_ledger: None,
+            stale_ledger: false,
         })
+    }
+
+    /// Refuses leaves that are partly unlogged if it cannot be told which rows a crash takes.
+    async fn refuse_mixed(&self, info: &TableInfo, table: &Table) -> Result<(), FillError> {
+        let tables = Tables { small: Vec::new(), bulk: table.clone() };
+        let roster = Roster::ask(self.connection, &info.schema, &tables, true).await?;
+        if roster.is_none_or(|roster| roster.of_leaves().len() < 2) {
+            return Ok(());
+        }
+        let query = include_str!("../../sql/partition_columns.sql");
+        let decide: Vec<String> = match self.connection.client.query(query, &[&info.oid]).await {
+            Ok(rows) => rows.iter().map(|row| row.get("name")).collect(),
+            Err(error) => return Err(self.connection.explain(error).await.into()),
+        };
+        let of_server = |column: &&Column| column.values == Values::Server && decide.contains(&column.name);
+        let problem = if matches!(self.request.amount, Amount::Size(_)) {
+            "the number of rows in each chunk follows from the table's size, which a crash would change: give \
+             --rows instead of SIZE"
+                .to_owned()
+        } else if let Some(column) = table.columns.iter().find(of_server) {
+            format!(
+                "the server makes column {}, which decides the partition: give it values with --column",
+                column.name
+            )
+        } else {
+            return Ok(());
+        };
+        Err(FillError::Combination(format!(
+            "some partitions of {} are unlogged and others are not, so a crash loses a part of each chunk, and {problem}; \
+             or make all partitions logged or all unlogged",
+            info.display_name()
+        )))
     }
 
     /// What table and indexes shall take in the end, bytes, if a size is asked for.

@@ -101,6 +101,7 @@ pub(super) fn plan(
         until_size: load.until_size,
         reasons: load.reasons,
         chunking: Chunking { first_row, rows: load.rows, chunk_rows: load.chunk_rows, spread: Spread::Table },
+        emptied: false,
         unfinished,
         scale: 1,
         scale_before: 0,
