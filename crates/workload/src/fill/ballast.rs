@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 use super::ledger;
 use super::plan::Plan;
 use super::session::Session;
+use super::steps::Filler;
 use crate::connect::ConnectError;
 use crate::quote::qualified;
 
@@ -61,5 +62,20 @@ impl Ballast {
     /// The statement that removes what a killed run may have left.
     pub(super) fn remove(&self) -> String {
         format!("DROP TABLE IF EXISTS {}", self.name)
+    }
+}
+
+impl Filler<'_> {
+    pub(super) async fn hold_ballast(&self, session: &Session) -> Result<(), ConnectError> {
+        let Some(ballast) = &self.ballast else { return Ok(()) };
+        ballast.hold(session).await?;
+        self.governor.iter().for_each(|governor| governor.hold_ballast(BALLAST));
+        Ok(())
+    }
+
+    pub(super) async fn give_up_ballast(&self, session: &Session) -> Result<(), ConnectError> {
+        let Some(ballast) = &self.ballast else { return Ok(()) };
+        self.governor.iter().for_each(|governor| governor.hold_ballast(0));
+        ballast.give_up(session).await
     }
 }

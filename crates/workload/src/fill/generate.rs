@@ -10,7 +10,6 @@ use measure::Unit;
 use rowgen::pgbench::TELLERS_PER_SCALE;
 use tokio::sync::{Mutex, RwLock};
 
-use super::ballast::BALLAST;
 use super::chunks::Chunk;
 use super::ddl;
 use super::direct::{self, Direct, Recorded};
@@ -140,19 +139,6 @@ impl Filler<'_> {
             records: self.records.as_deref(),
             sessions: &self.sessions,
         })
-    }
-
-    async fn hold_ballast(&self, session: &Session) -> Result<(), ConnectError> {
-        let Some(ballast) = &self.ballast else { return Ok(()) };
-        ballast.hold(session).await?;
-        self.governor.iter().for_each(|governor| governor.hold_ballast(BALLAST));
-        Ok(())
-    }
-
-    async fn give_up_ballast(&self, session: &Session) -> Result<(), ConnectError> {
-        let Some(ballast) = &self.ballast else { return Ok(()) };
-        self.governor.iter().for_each(|governor| governor.hold_ballast(0));
-        ballast.give_up(session).await
     }
 
     /// Article 000's level 0: one statement makes table and rows.

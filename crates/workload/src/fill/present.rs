@@ -106,21 +106,20 @@ async fn whole(connection: &Connection, schema: &str, table: &str, key: &str) ->
     })
 }
 
-/// Refuses partitions that a crash must have emptied.
+/// Refuses tables and partitions that a crash may have emptied.
 async fn refuse_lost_leaves(connection: &Connection, schema: &str, tables: &Tables) -> Result<(), FillError> {
     let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(()) };
     let leaves = roster.with_rows(connection).await?.leaves;
     let lost = |leaf: &&Relation| leaf.persistence == Persistence::Unlogged && !leaf.had_rows;
-    match leaves.iter().find(lost) {
-        Some(leaf) if leaves.iter().any(|leaf| leaf.had_rows) => Err(FillError::NotWhole {
+    leaves.iter().find(lost).map_or(Ok(()), |leaf| {
+        Err(FillError::NotWhole {
             problem: format!(
-                "{leaf} is empty and unlogged, and other partitions have rows: a crash of the server empties unlogged \
-                 tables (if {leaf} is to be empty, ALTER TABLE {leaf} SET LOGGED)",
+                "{leaf} is empty and unlogged: a crash of the server empties unlogged tables (if it is to be empty, \
+                 ALTER TABLE {leaf} SET LOGGED)",
                 leaf = leaf.name
             ),
-        }),
-        _ => Ok(()),
-    }
+        })
+    })
 }
 
 /// Whether all these tables are unlogged and empty, as a crash leaves them.

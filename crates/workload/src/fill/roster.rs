@@ -19,8 +19,9 @@ pub(super) struct Relation {
     pub oid: u32,
     /// As SQL names it, with its schema.
     pub name: String,
+    /// Alone and unquoted.
     #[serde(skip)]
-    relation: String,
+    bare_name: String,
     pub persistence: Persistence,
     /// Whether it had rows when the fill began; only of fills that append.
     pub had_rows: bool,
@@ -106,7 +107,7 @@ impl Roster {
             let names = leaves(&tables.bulk, plan.partitions);
             let order: HashMap<String, usize> =
                 names.into_iter().enumerate().map(|(at, name)| (name, at)).collect();
-            roster.leaves.sort_by_key(|leaf| order.get(&leaf.relation).copied());
+            roster.leaves.sort_by_key(|leaf| order.get(&leaf.bare_name).copied());
         }
         Ok(Some(if plan.request.append { roster.with_rows(connection).await? } else { roster }))
     }
@@ -129,7 +130,7 @@ impl Roster {
         let relation = |row: &tokio_postgres::Row| Relation {
             oid: row.get("oid"),
             name: row.get("name"),
-            relation: row.get("relation"),
+            bare_name: row.get("relation"),
             persistence: if row.get("unlogged") { Persistence::Unlogged } else { Persistence::Logged },
             had_rows: false,
             may_select: row.get("may_select"),
@@ -160,9 +161,12 @@ impl Roster {
     /// # Errors
     /// If it cannot be asked.
     pub(super) async fn with_rows(mut self, connection: &Connection) -> Result<Self, ConnectError> {
-        let of = |relation: &Relation| match relation.may_select {
-            true => format!("EXISTS (SELECT FROM {})", relation.name),
-            false => format!("pg_relation_size({}) > 0", relation.oid),
+        let of = |relation: &Relation| {
+            if relation.may_select {
+                format!("EXISTS (SELECT FROM {})", relation.name)
+            } else {
+                format!("pg_relation_size({}) > 0", relation.oid)
+            }
         };
         let checks: Vec<String> = self.all().map(of).collect();
         let query = format!("SELECT ARRAY[{}]", checks.join(", "));
