@@ -346,12 +346,48 @@ fn what_is_not_pgrigs_is_left_alone() {
     // A journal is believed only if it is this role's own.
     server.execute(
         "CREATE ROLE guest LOGIN; GRANT ALL ON SCHEMA public TO guest; SET ROLE guest; \
-         CREATE TABLE public.pgrig_blockio AS SELECT 'table' AS kind, 'settings_loop' AS name",
+         CREATE TABLE public.pgrig_blockio AS SELECT 'table' AS kind, 'settings_loop' AS name; \
+         COMMENT ON TABLE public.pgrig_blockio IS 'made by pgrig blockio, whose next run drops it'",
     );
     let ran = rig.run("blockio 10MB --schema public");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("role guest has run pgrig blockio"), "{ran:#?}");
     assert_eq!(server.number("SELECT mine FROM public.settings_loop"), 42);
+}
+
+#[test]
+fn a_panic_leaves_nothing() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.panics("blockio", &["blockio", "10MB", "--trials", "1"]);
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn tables_without_the_mark_are_refused_and_stay() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(
+            "CREATE SCHEMA pgrig_blockio; CREATE TABLE pgrig_blockio.pgrig_blockio AS SELECT 42::bigint AS mine",
+        );
+        let ran = rig.run("blockio 10MB --trials 1");
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("pgrig_blockio that pgrig did not make"), "{ran:#?}");
+        assert_eq!(server.number("SELECT mine FROM pgrig_blockio.pgrig_blockio"), 42);
+        // A journal that lists what somebody has made.
+        server.execute(
+            "DROP TABLE pgrig_blockio.pgrig_blockio; \
+             CREATE TABLE pgrig_blockio.pgrig_blockio AS \
+             SELECT * FROM (VALUES ('table', 'pgrig_blockio_1'), ('schema', 'pgrig_blockio')) v (kind, name); \
+             COMMENT ON TABLE pgrig_blockio.pgrig_blockio IS 'made by pgrig blockio, whose next run drops it'; \
+             CREATE TABLE pgrig_blockio.pgrig_blockio_1 AS SELECT 42::bigint AS mine",
+        );
+        let ran = rig.run("blockio 10MB --trials 1");
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("pgrig_blockio_1 that pgrig did not make"), "{ran:#?}");
+        assert_eq!(server.number("SELECT mine FROM pgrig_blockio.pgrig_blockio_1"), 42);
+    }
 }
 
 #[test]

@@ -283,7 +283,19 @@ fn a_level_is_its_flags() {
 fn a_ladder_compares_all_levels_and_leaves_nothing() {
     let rig = Rig::new();
     let server = rig.server("");
-    server.execute("CREATE SCHEMA pgrig_ladder; CREATE TABLE pgrig_ladder.series (left_by_a_killed_one int)");
+    server.execute(
+        "CREATE SCHEMA pgrig_ladder; CREATE TABLE pgrig_ladder.pgbench_tellers AS SELECT 42::bigint AS mine",
+    );
+    let ran = rig.run("fill --ladder 8MB --trials 1");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("pgbench_tellers, which pgrig fill --ladder did not make"), "{ran:#?}");
+    assert_eq!(server.number("SELECT mine FROM pgrig_ladder.pgbench_tellers"), 42);
+    server.execute(
+        "DROP SCHEMA pgrig_ladder CASCADE; CREATE SCHEMA pgrig_ladder; \
+         COMMENT ON SCHEMA pgrig_ladder IS 'made by pgrig fill --ladder, whose next run drops it'; \
+         CREATE TABLE pgrig_ladder.series (left_by_a_killed_one int); \
+         COMMENT ON TABLE pgrig_ladder.series IS 'made by pgrig fill --ladder, whose next run drops it'",
+    );
     let document = rig.document("fill --ladder 8MB --trials 2");
     let schema: Value = serde_json::from_str(measure::SCHEMA).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();

@@ -294,6 +294,58 @@ fn the_next_run_drops_what_a_killed_one_left() {
 }
 
 #[test]
+fn a_table_without_the_mark_is_refused_and_stays() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute("CREATE TABLE public.pgrig_micro_2 AS SELECT 42::bigint AS mine");
+        let create = "CREATE TABLE {table} (n int)";
+        for ddl in [create, "CREATE TABLE IF NOT EXISTS {table} (n int)", "DROP TABLE IF EXISTS {table}"] {
+            let ran = micro(&rig, &["--ddl", create, "--ddl", ddl, "--schema", "public", "--rows", "9"]);
+            assert_eq!(ran.code, Some(2), "{ran:#?}");
+            assert!(ran.stderr.contains("public has pgrig_micro_2, which pgrig did not make"), "{ran:#?}");
+            assert_eq!(server.number("SELECT mine FROM public.pgrig_micro_2"), 42);
+        }
+        // The same comment on a table of another role's.
+        server.execute(
+            "CREATE ROLE guest LOGIN; ALTER TABLE public.pgrig_micro_2 OWNER TO guest; \
+             COMMENT ON TABLE public.pgrig_micro_2 IS 'made by pgrig micro, whose next run drops it'",
+        );
+        let ran = micro(&rig, &["--ddl", create, "--ddl", create, "--schema", "public", "--rows", "9"]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert_eq!(server.number("SELECT mine FROM public.pgrig_micro_2"), 42);
+        server.execute("DROP TABLE public.pgrig_micro_2");
+        assert_nothing_left(&server);
+    }
+}
+
+#[test]
+fn a_panic_leaves_nothing() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let teardown = "CREATE TABLE public.torn_down ()";
+    rig.panics("micro", &["micro", "--ddl", "CREATE TABLE {table} (n int)", "--teardown", teardown]);
+    assert_nothing_left(&server);
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'torn_down'"), 1);
+}
+
+#[test]
+fn ddl_that_creates_no_table_is_refused() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for ddl in
+        ["SELECT '{table}'", "CREATE VIEW {table} AS SELECT 1 AS n", "CREATE TABLE {table} (n int); COMMIT"]
+    {
+        let ran = micro(&rig, &["--ddl", ddl, "--rows", "9"]);
+        assert_eq!(ran.code, Some(2), "{ddl}: {ran:#?}");
+        assert!(ran.stderr.contains("its DDL "), "{ddl}: {ran:#?}");
+        // What ends pgrig's transaction leaves a table without the mark.
+        server.execute("DROP SCHEMA IF EXISTS pgrig_micro CASCADE");
+    }
+    assert_nothing_left(&server);
+}
+
+#[test]
 fn what_fails_while_it_is_measured_is_told_and_leaves_nothing() {
     let rig = Rig::new();
     let server = rig.server("");

@@ -132,6 +132,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         server.execute("CREATE DATABASE pgrig_testdb_bench_0123456789abcdef OWNER other");
         server.execute("CREATE DATABASE pgrig_testdb_bench_fedcba9876543210");
         server.execute("COMMENT ON DATABASE pgrig_testdb_bench_fedcba9876543210 IS 'mine'");
+        server.execute("CREATE DATABASE pgrig_testdb_bench_0000000000000000");
         let before = databases(&server);
         let danger = format!("{SHORT} --variants dangerous --allow-dangerous-settings -d {url}");
         let (pgrig, command) = in_the_middle(&rig, &danger);
@@ -146,6 +147,7 @@ fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
         killpg(command, Signal::SIGKILL).unwrap();
         server.execute("DROP DATABASE pgrig_testdb_bench_0123456789abcdef");
         server.execute("DROP DATABASE pgrig_testdb_bench_fedcba9876543210");
+        server.execute("DROP DATABASE pgrig_testdb_bench_0000000000000000");
         assert_nothing_left(&rig, &server);
     }
 }

@@ -13,6 +13,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
+/// The mark of a database that a keeper has not finished.
+const MAKING: &str = "CONNECTION LIMIT 1885827689";
+
 #[test]
 fn a_shell_gets_a_database_that_goes_with_it() {
     let rig = Rig::new();
@@ -174,13 +177,16 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         let keeper = keeper_id(&rig);
         let half = format!("pgrig_testdb_making_{keeper}_00000001");
         let foreign = "pgrig_testdb_making_000000000000_00000001";
-        lending.server.execute(&format!("CREATE DATABASE {half}"));
+        lending.server.execute(&format!("CREATE DATABASE {half} {MAKING}"));
+        // Somebody else's has that name without pgrig's mark.
+        let mine = format!("pgrig_testdb_making_{keeper}_00000002");
+        lending.server.execute(&format!("CREATE DATABASE {mine}"));
         // And one that is killed while it drops something, as servers since 2023 leave it.
         lending.server.execute(&format!(
             "UPDATE pg_database SET datconnlimit = -2 WHERE datname = '{}'",
             name(&half_dropped)
         ));
-        lending.server.execute(&format!("CREATE DATABASE {foreign}"));
+        lending.server.execute(&format!("CREATE DATABASE {foreign} {MAKING}"));
 
         assert_eq!(lending.list("lent"), BTreeSet::from([name(&living)]));
         assert_eq!(lending.list("kept"), BTreeSet::from([name(&kept)]));
@@ -189,7 +195,8 @@ fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
         lending.gone(&half);
         lending.gone(&name(&half_dropped));
         lending.gone(&name(&dead));
-        assert!(lending.is_there(foreign));
+        assert!(lending.is_there(foreign) && lending.is_there(&mine));
+        lending.server.execute(&format!("DROP DATABASE {mine}"));
         let listed = rig.done("testdb list").stdout;
         let unfinished = listed.lines().find(|line| line.starts_with(foreign)).unwrap();
         assert!(unfinished.contains("making, of another keeper"), "{listed}");
@@ -400,11 +407,11 @@ fn only_pgrig_s_own_are_dropped() {
     // What could not be dropped when it could not be finished.
     let unfinished = format!("pgrig_testdb_making_{}_00000001", keeper_id(&rig));
     let orphan = "pgrig_testdb_making_000000000000_00000001";
-    lending.server.execute(&format!("CREATE DATABASE {orphan}"));
+    lending.server.execute(&format!("CREATE DATABASE {orphan} {MAKING}"));
     rig.done("testdb drop --orphans");
     assert!(!lending.is_there(orphan));
     assert!(lending.is_there(&name(&loan)));
-    lending.server.execute(&format!("CREATE DATABASE {unfinished}"));
+    lending.server.execute(&format!("CREATE DATABASE {unfinished} {MAKING}"));
     rig.done("testdb drop --all");
     let left = ["pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"].map(str::to_owned);
     assert_eq!(lending.there(), BTreeSet::from(left));

@@ -11,11 +11,13 @@ use workload::blockio::BlockioError;
 use workload::connect::Connection;
 use workload::disturbance::Checkpoints;
 use workload::fill::{
-    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, Survey, turning_point,
+    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Survey,
+    turning_point,
 };
 
 use super::{fill_text, ladder};
 use crate::args::{FillArgs, ServerChoice};
+use crate::exit::Usage;
 use crate::interrupt::{self, interrupted};
 use crate::printer::Printer;
 use crate::progress::FillProgress;
@@ -28,6 +30,11 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()>
         return ladder::run(size.0, arguments, printer);
     }
     let request = arguments.request()?;
+    if request.schema.as_deref() == Some(SCRATCH_SCHEMA) {
+        let text =
+            format!("schema {SCRATCH_SCHEMA} is for --ladder, which drops its tables: give another --schema");
+        return Err(Usage(text).into());
+    }
     request.check()?;
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         fill(arguments, &request, home, chosen, printer).await

@@ -1,7 +1,6 @@
 //! `pgrig fill --ladder`: every level of article 000 at the same size, compared.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroU16;
 use std::pin::pin;
 
 use measure::{FORMAT_VERSION, Note, Run, Status};
@@ -48,14 +47,14 @@ const BEST: [(&str, &str, &str); 2] = [
 /// Fills `size` bytes at every level, again and again.
 pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
     refuse_flags(arguments)?;
-    let trials = arguments.trials.map_or(TRIALS, NonZeroU16::get);
+    let trials = arguments.trials.unwrap_or(TRIALS);
     let rungs = rungs(size)?;
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
         let survey =
             Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
-        clear_scratch(&connection).await?;
+        clear_scratch(&chosen.target).await?;
         let (id, started_at) = identify("fill");
         let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
         let flags: BTreeMap<&str, &str> = rungs.iter().map(|rung| (rung.name.as_str(), rung.flags)).collect();
@@ -76,7 +75,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
             Ladder { rungs: &rungs, home, chosen, connection: &connection, survey: &survey, printer };
         let climbed = ladder.climb(trials, &mut run, &file).await;
         // Nothing of a ladder is kept, however it ended.
-        let cleared = clear_scratch(&connection).await;
+        let cleared = clear_scratch(&chosen.target).await;
         if let Err(error) = &climbed {
             run.status = if interrupt::was_asked() { Status::Interrupted } else { Status::Failed };
             run.notes.push(Note { text: error.to_string() });
@@ -163,7 +162,7 @@ impl Ladder<'_> {
         run: &mut Run,
         mut stopped: watch::Receiver<bool>,
     ) -> anyhow::Result<()> {
-        clear_scratch(self.connection).await?;
+        clear_scratch(&self.chosen.target).await?;
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = self.survey.plan(self.connection, &rung.request, false).await?;
         let conduct = Conduct {

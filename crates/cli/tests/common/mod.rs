@@ -121,6 +121,24 @@ impl Rig {
         Ran::from(self.command(arguments).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Runs pgrig, which panics at a point of its tests: asserts one line about it, and exit status 1.
+    #[track_caller]
+    pub fn panics(&self, point: &str, arguments: &[&str]) {
+        let mut command = self.command("");
+        command
+            .args(arguments)
+            .env("PGRIG_TEST_PANIC", point)
+            .env_remove("RUST_BACKTRACE")
+            .stdin(Stdio::null());
+        let ran = Ran::from(command.output().unwrap());
+        assert_eq!(ran.code, Some(1), "{ran:#?}");
+        let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("error")).collect();
+        assert_eq!(errors.len(), 1, "{ran:#?}");
+        let place =
+            format!("has a fault, please report it with the command: PGRIG_TEST_PANIC={point} (crates/");
+        assert!(errors[0].contains(&place) && !ran.stderr.contains("panicked at"), "{ran:#?}");
+    }
+
     /// Runs pgrig, which must succeed.
     pub fn done(&self, arguments: &str) -> Ran {
         let ran = self.run(arguments);

@@ -15,6 +15,7 @@ use super::trial::Trial;
 use super::worker::Worker;
 use crate::connect::{ConnectError, Target};
 use crate::disturbance::Checkpoints;
+use crate::fault;
 use crate::fill::session::{Session, Sessions};
 use crate::fill::{Survey, settle};
 
@@ -77,6 +78,7 @@ impl<'a> Bench<'a> {
         for step in self.plan.script() {
             *self.step.lock().expect("nobody panics holding this") = step.title;
             self.observer.step_started(number, step);
+            fault::point("blockio");
             trial.step(step).await?;
             self.observer.step_finished();
         }

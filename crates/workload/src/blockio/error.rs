@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::request::{LARGEST, SMALLEST};
 use crate::connect::ConnectError;
+use crate::fault::Panicked;
 use crate::fill::FillError;
 
 /// Why a `blockio` was refused or failed.
@@ -104,6 +105,9 @@ pub enum BlockioError {
         /// What.
         what: String,
     },
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The user interrupted it.
     #[error("interrupted while at {step}")]
     Interrupted {
@@ -139,9 +143,11 @@ impl BlockioError {
         match self {
             Self::Connect(error) => error.is_usage(),
             Self::Unfit(error) => error.is_usage(),
-            Self::InHand { .. } | Self::Step { .. } | Self::Explain { .. } | Self::Interrupted { .. } => {
-                false
-            }
+            Self::InHand { .. }
+            | Self::Step { .. }
+            | Self::Explain { .. }
+            | Self::Panicked(_)
+            | Self::Interrupted { .. } => false,
             _ => true,
         }
     }

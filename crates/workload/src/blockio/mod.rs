@@ -38,6 +38,7 @@ pub use vacuum::Rates;
 
 use self::bench::Bench;
 use crate::connect::Target;
+use crate::fault::caught;
 use crate::fill::Survey;
 use crate::fill::session::Sessions;
 use crate::interruption::{Ended, until_stopped};
@@ -87,13 +88,13 @@ pub async fn run(
 ) -> Result<(), BlockioError> {
     let bench = Bench::open(target, survey, plan, observer).await?;
     let result = {
-        let work = pin!(async {
+        let work = pin!(caught(async {
             bench.begin().await?;
             for number in 1..=plan.request.trials {
                 finished(bench.trial(number).await?);
             }
             Ok(())
-        });
+        }));
         match until_stopped(target, interrupt, work, || {}).await {
             Ended::Done(result) => result,
             Ended::Stopped(Some(Ok(()))) => Ok(()),

@@ -15,6 +15,8 @@ use crate::volume::Volumes;
 pub const SCHEMA: &str = "pgrig_blockio";
 /// The table that lists what pgrig has made beside it.
 pub(super) const JOURNAL: &str = "pgrig_blockio";
+/// The comment on all that is made.
+pub(super) const MARK: &str = "made by pgrig blockio, whose next run drops it";
 /// The rows that are multiplied.
 pub(super) const SETTINGS: &str = "pgrig_blockio_settings";
 /// How many rows one copy of them has, and what it takes in a table, bytes.
@@ -165,7 +167,7 @@ async fn refuse_taken(connection: &Connection, schema: &str, tables: &[Names]) -
     let mut names: Vec<&str> = vec![JOURNAL, SETTINGS];
     names.extend(tables.iter().flat_map(|names| [names.table.as_str(), names.index.as_str()]));
     let query = include_str!("../sql/blockio_names.sql");
-    let row = ask(connection, query, &[&schema, &names, &JOURNAL]).await?;
+    let row = ask(connection, query, &[&schema, &names, &JOURNAL, &MARK]).await?;
     let (schema, role): (String, String) = (schema.to_owned(), row.get("role"));
     if row.get::<_, Option<bool>>("may_use") != Some(true) {
         return Err(BlockioError::Usage { role, schema });

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use super::error::BlockioError;
 use super::evict::{EXTENSION, Eviction};
-use super::plan::{JOURNAL, Plan, SETTINGS};
+use super::plan::{JOURNAL, MARK, Plan, SETTINGS};
 use crate::connect::ConnectError;
 use crate::fill::session::Session;
+use crate::marked;
 use crate::quote::{identifier, literal, qualified};
 
 /// How long a session that is at the same schema is waited for: one that a killed pgrig left behind ends by
@@ -51,15 +52,16 @@ fn working(schema: &str) -> String {
     format!("blockio works in {schema}")
 }
 
-/// Schema, journal and settings; the journal first, in one transaction with the schema.
+/// Schema, journal and settings; the journal first, in one transaction with the schema. All of it is marked.
 pub(super) async fn prepare(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
     let schema = identifier(&plan.schema);
+    let mark = literal(MARK);
     let journal = qualified(&plan.schema, JOURNAL);
     let mut statements = vec!["BEGIN".to_owned()];
     let mut made = vec![("table", SETTINGS)];
     made.extend(plan.tables.iter().map(|names| ("table", names.table.as_str())));
     if plan.create_schema {
-        statements.push(format!("CREATE SCHEMA {schema}"));
+        statements.push(format!("CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}"));
         made.push(("schema", &plan.schema));
     }
     let creates_extension = plan.eviction == Eviction::CreateExtension;
@@ -70,55 +72,53 @@ pub(super) async fn prepare(lead: &Session, plan: &Plan) -> Result<(), ConnectEr
         made.iter().map(|(kind, name)| format!("({}, {})", literal(kind), literal(name))).collect();
     statements.push(format!("CREATE TABLE {journal} (kind text, name text)"));
     statements.push(format!("INSERT INTO {journal} VALUES {}", rows.join(", ")));
-    statements.push(format!(
-        "COMMENT ON TABLE {journal} IS 'made by pgrig blockio, whose next run drops what it lists'"
-    ));
+    statements.push(format!("COMMENT ON TABLE {journal} IS {mark}"));
     statements.push("COMMIT".to_owned());
     if creates_extension {
         statements.push(format!("CREATE EXTENSION {EXTENSION} SCHEMA {schema}"));
+        statements.push(format!("COMMENT ON EXTENSION {EXTENSION} IS {mark}"));
     }
     lead.run_all(&statements).await?;
     let settings = qualified(&plan.schema, SETTINGS);
-    lead.run(&include_str!("../sql/blockio_settings.sql").replace("{table}", &settings)).await?;
+    let create = include_str!("../sql/blockio_settings.sql").replace("{table}", &settings);
+    lead.run_all(&[create, format!("COMMENT ON TABLE {settings} IS {mark}")]).await?;
     lead.run(&format!("ANALYZE {settings}")).await
 }
 
 /// Drops the clients' tables.
 pub(super) async fn drop_tables(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
-    let tables: Vec<String> = plan.tables.iter().map(|names| qualified(&plan.schema, &names.table)).collect();
-    lead.run(&format!("DROP TABLE IF EXISTS {}", tables.join(", "))).await
+    for names in &plan.tables {
+        lead.run("BEGIN").await?;
+        // If another table has the name, the next CREATE TABLE fails.
+        marked::drop_table(lead, &plan.schema, &names.table, MARK).await?;
+        lead.run("COMMIT").await?;
+    }
+    Ok(())
 }
 
-/// Drops all that the journal lists, and the schema if pgrig made it and nobody else has put anything there.
-/// Only a journal of this role's own is believed.
+/// Drops all that the journal lists and that is marked, and the schema if pgrig made it and nobody else has put
+/// anything there. Only a marked journal of this role's own is believed.
 ///
 /// # Errors
 /// If something cannot be dropped.
 pub(super) async fn clear(lead: &Session, schema: &str) -> Result<(), ConnectError> {
     // What failed may have left a transaction open.
     lead.run("ROLLBACK").await?;
-    let journal = qualified(schema, JOURNAL);
-    let own = "SELECT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-               WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind = 'r' \
-                 AND pg_get_userbyid(c.relowner) = current_user)";
-    if !lead.row(own, &[&schema, &JOURNAL]).await?.get::<_, bool>(0) {
+    let journal = marked::look(lead, schema, JOURNAL, MARK).await?;
+    if !journal.is_some_and(|journal| journal.get("is_marked")) {
         return Ok(());
     }
-    let listed = format!(
-        "SELECT ARRAY(SELECT name FROM {journal} WHERE kind = 'table') AS tables, \
-         EXISTS (SELECT FROM {journal} WHERE kind = 'extension') AS extension, \
-         EXISTS (SELECT FROM {journal} WHERE kind = 'schema') AS schema"
-    );
-    let row = lead.row(&listed, &[]).await?;
-    let tables: Vec<String> = row.get("tables");
-    let mut statements = vec!["BEGIN".to_owned()];
-    statements.extend(tables.iter().map(|name| format!("DROP TABLE IF EXISTS {}", qualified(schema, name))));
-    if row.get("extension") {
-        statements.push(format!("DROP EXTENSION IF EXISTS {EXTENSION}"));
+    let listed = include_str!("../sql/blockio_left.sql").replace("{journal}", &qualified(schema, JOURNAL));
+    let left = lead.row(&listed, &[&schema, &EXTENSION, &MARK]).await?;
+    lead.run("BEGIN").await?;
+    for name in left.get::<_, Vec<String>>("tables") {
+        marked::drop_table(lead, schema, &name, MARK).await?;
     }
-    statements.push(format!("DROP TABLE {journal}"));
-    lead.run_all(&statements).await?;
-    if row.get("schema") {
+    if left.get("extension") {
+        lead.run(&format!("DROP EXTENSION {EXTENSION}")).await?;
+    }
+    marked::drop_table(lead, schema, JOURNAL, MARK).await?;
+    if left.get("schema") {
         let drop = format!("SAVEPOINT schema; DROP SCHEMA {}", identifier(schema));
         if lead.run(&drop).await.is_err() {
             // Somebody has put something there.

@@ -1,6 +1,6 @@
 //! The steps as data: what is run, and what a server cannot help reading and writing for it.
 
-use super::plan::{Names, Plan};
+use super::plan::{MARK, Names, Plan};
 use super::request::Mode;
 use crate::quote::{literal, qualified};
 
@@ -119,11 +119,18 @@ impl Step {
         steps(mode).iter().find(|step| step.name == name)
     }
 
-    /// What is sent to the server.
+    /// What is sent to the server. A table gets its mark in the transaction that creates it.
     pub(super) fn sql(&self, plan: &Plan, names: &Names) -> String {
-        match plan.request.mode {
+        let sql = match plan.request.mode {
             Mode::Own => self.own_sql(plan, names),
             Mode::Compat => self.published_sql(&plan.request.size_gb()),
+        };
+        match self.action {
+            Action::Create => {
+                let table = qualified(&plan.schema, &names.table);
+                format!("{sql}\n;COMMENT ON TABLE {table} IS {}", literal(MARK))
+            }
+            _ => sql,
         }
     }
 

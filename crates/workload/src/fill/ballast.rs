@@ -11,14 +11,19 @@ use super::plan::Plan;
 use super::session::Session;
 use super::steps::Filler;
 use crate::connect::ConnectError;
-use crate::quote::qualified;
+use crate::marked;
+use crate::quote::{literal, qualified};
 
+/// Its comment.
+const MARK: &str = "room that pgrig fill keeps for the server; its next run drops it";
 /// What it takes, bytes.
 pub(super) const BALLAST: u64 = 16 << 20;
 
 /// An unlogged table beside the filled ones, as long as rows are generated.
 #[derive(Debug)]
 pub(super) struct Ballast {
+    schema: String,
+    table: String,
     name: String,
     blocks: u64,
     held: Mutex<bool>,
@@ -26,8 +31,10 @@ pub(super) struct Ballast {
 
 impl Ballast {
     pub(super) fn of(plan: &Plan, bulk: &str) -> Self {
-        let name = qualified(&plan.schema, &ledger::name_beside("pgrig_ballast", bulk));
-        Self { name, blocks: BALLAST / u64::from(plan.geometry.block_size()), held: Mutex::new(false) }
+        let (schema, table) = (plan.schema.clone(), ledger::name_beside("pgrig_ballast", bulk));
+        let name = qualified(&schema, &table);
+        let blocks = BALLAST / u64::from(plan.geometry.block_size());
+        Self { schema, table, name, blocks, held: Mutex::new(false) }
     }
 
     /// Creates it, unless it is there.
@@ -43,7 +50,9 @@ impl Ballast {
                  SELECT repeat('x', 1000) AS x FROM generate_series(1, {})",
                 self.name, self.blocks
             );
-            session.run_all(&[self.remove(), create]).await?;
+            self.remove(session).await?;
+            let mark = format!("COMMENT ON TABLE {} IS {}", self.name, literal(MARK));
+            session.run_all(&[create, mark]).await?;
             *held = true;
         }
         Ok(())
@@ -53,15 +62,20 @@ impl Ballast {
     pub(super) async fn give_up(&self, session: &Session) -> Result<(), ConnectError> {
         let mut held = self.held.lock().await;
         if *held {
-            session.run(&self.remove()).await?;
+            session.run(&format!("DROP TABLE IF EXISTS {}", self.name)).await?;
             *held = false;
         }
         Ok(())
     }
 
-    /// The statement that removes what a killed run may have left.
-    pub(super) fn remove(&self) -> String {
-        format!("DROP TABLE IF EXISTS {}", self.name)
+    /// Removes what a killed run may have left.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(super) async fn remove(&self, session: &Session) -> Result<(), ConnectError> {
+        session.run("BEGIN").await?;
+        marked::drop_table(session, &self.schema, &self.table, MARK).await?;
+        session.run("COMMIT").await
     }
 }
 

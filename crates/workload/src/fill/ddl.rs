@@ -4,6 +4,7 @@ use rowgen::{Column, Table, Values};
 
 use super::plan::{Method, Plan};
 use super::request::{IndexKind, InitStep, Persistence, Subject};
+use super::scratch::{SCRATCH_MARK, SCRATCH_SCHEMA};
 use super::tables::{Tables, bound, key, leaves};
 use crate::quote::{identifier, literal, qualified};
 
@@ -14,8 +15,15 @@ pub(super) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
         let of_script = |sql| of_script(plan.request.schema.as_deref(), plan.create_schema, sql);
         return own.ddl.as_deref().map(of_script).unwrap_or_default();
     }
-    let schema = plan.create_schema.then(|| format!("CREATE SCHEMA {}", identifier(&plan.schema)));
+    let schema = plan.create_schema.then(|| {
+        let schema = identifier(&plan.schema);
+        let mark = (plan.schema == SCRATCH_SCHEMA)
+            .then(|| format!("; COMMENT ON SCHEMA {schema} IS {}", literal(SCRATCH_MARK)));
+        format!("CREATE SCHEMA {schema}{}", mark.unwrap_or_default())
+    });
     let small = tables.small.iter().map(|table| create_plain(plan, table));
+    let is_made_with_rows = plan.partitions.is_none() && plan.method == Method::CreateTableAs;
+    let marks = tables.all().filter(|_| !is_made_with_rows).filter_map(|table| mark(plan, table));
     let bulk = match plan.partitions {
         // Made with its rows.
         None if plan.method == Method::CreateTableAs => Vec::new(),
@@ -41,7 +49,13 @@ pub(super) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
             statements
         }
     };
-    schema.into_iter().chain(small).chain(bulk).collect()
+    schema.into_iter().chain(small).chain(bulk).chain(marks).collect()
+}
+
+/// The statement that marks a table of the ladder's, which drops no others.
+pub(super) fn mark(plan: &Plan, table: &Table) -> Option<String> {
+    let name = qualified(&plan.schema, &table.name);
+    (plan.schema == SCRATCH_SCHEMA).then(|| format!("COMMENT ON TABLE {name} IS {}", literal(SCRATCH_MARK)))
 }
 
 fn create_plain(plan: &Plan, table: &Table) -> String {

@@ -144,6 +144,9 @@ impl Filler<'_> {
     /// Article 000's level 0: one statement makes table and rows.
     async fn create_table_as(&self, session: &Session, meter: &RateMeter) -> Result<u64, ConnectError> {
         let rows = session.execute(&ddl::create_table_as(self.plan, &self.tables.bulk)).await?;
+        if let Some(mark) = ddl::mark(self.plan, &self.tables.bulk) {
+            session.run(&mark).await?;
+        }
         self.observer.rows_sent(rows);
         meter.add(rows);
         session.run("COMMIT").await?;

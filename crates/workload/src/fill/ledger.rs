@@ -52,6 +52,13 @@ pub(super) struct Charter {
 /// Rows of each chunk that is loaded, by destination.
 pub(super) type Records = HashMap<Destination, BTreeMap<u64, u64>>;
 
+impl Charter {
+    /// Whether a comment is one.
+    pub(super) fn is_one(comment: &str) -> bool {
+        serde_json::from_str::<Self>(comment).is_ok()
+    }
+}
+
 /// A fill that was begun and is not complete.
 #[derive(Clone, Debug)]
 pub struct Unfinished {

@@ -192,7 +192,7 @@ impl<'a> Filler<'a> {
         let again = self.plan.unfinished.is_some();
         if again || self.plan.stale_ledger {
             // A run that was killed may have left it.
-            session.run(&Ballast::of(self.plan, &self.tables.bulk.name).remove()).await?;
+            Ballast::of(self.plan, &self.tables.bulk.name).remove(&session).await?;
         }
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let wal_before = wal_position(&session).await?;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::connect::ConnectError;
+use crate::fault::Panicked;
 use crate::fill::FillError;
 
 /// Why a `micro` was refused or failed.
@@ -43,6 +44,17 @@ pub enum MicroError {
         /// A sentence each.
         findings: Vec<String>,
     },
+    /// Somebody else's table has the name of a candidate's.
+    #[error(
+        "schema {schema} has {name}, which pgrig did not make and does not drop: rename it, or give --schema NAME with \
+         another schema"
+    )]
+    Taken {
+        /// The schema.
+        schema: String,
+        /// The relation.
+        name: String,
+    },
     /// SQL that the user gave to be run before or after.
     #[error("{what}: {source}")]
     Script {
@@ -81,6 +93,9 @@ pub enum MicroError {
     /// Results cannot go where they should.
     #[error("--save-in-database: {0}")]
     Save(String),
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The user interrupted it.
     #[error("interrupted after {rounds} rounds")]
     Interrupted {
@@ -95,9 +110,11 @@ impl MicroError {
         match self {
             Self::Connect(error) => error.is_usage(),
             Self::Unfit(error) => error.is_usage(),
-            Self::Sample { .. } | Self::Explain { .. } | Self::InHand { .. } | Self::Interrupted { .. } => {
-                false
-            }
+            Self::Sample { .. }
+            | Self::Explain { .. }
+            | Self::InHand { .. }
+            | Self::Panicked(_)
+            | Self::Interrupted { .. } => false,
             // The user's own SQL: wrong, unless the connection is.
             Self::Script { source, .. } => matches!(source, ConnectError::Query { .. }),
             _ => true,

@@ -8,6 +8,7 @@ use super::request::Request;
 use crate::connect::{ConnectError, Connection};
 use crate::fill::session::Session;
 use crate::fill::survey::{refuse_odd_name, schema_for_tables};
+use crate::marked::{self, Found};
 use crate::quote::{identifier, literal, qualified};
 
 /// The schema that is made for a run.
@@ -103,7 +104,7 @@ impl Scratch {
         }
     }
 
-    /// Makes an arm's table anew, without autovacuum.
+    /// Makes an arm's table anew, without autovacuum. What is dropped for it is what pgrig has made.
     pub(super) async fn create(
         &self,
         session: &Session,
@@ -111,21 +112,46 @@ impl Scratch {
         name: &str,
         ddl: &str,
     ) -> Result<(), MicroError> {
-        let table = self.table(arm);
-        session.run(&format!("DROP TABLE IF EXISTS {table}")).await?;
+        session.run("BEGIN").await?;
+        match self.replace(session, arm, name, ddl).await {
+            Ok(()) => Ok(session.run("COMMIT").await?),
+            Err(error) => {
+                session.run("ROLLBACK").await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// In one transaction, which the mark joins: a table without it is never there for others to see.
+    async fn replace(&self, session: &Session, arm: usize, name: &str, ddl: &str) -> Result<(), MicroError> {
+        let (table, unquoted) = (self.table(arm), table_name(arm));
+        if marked::drop_table(session, &self.schema, &unquoted, MARK).await? == Found::Foreign {
+            return Err(MicroError::Taken { schema: self.schema.clone(), name: unquoted });
+        }
         let refused = |why: String| MicroError::Candidate { name: name.to_owned(), why };
-        match session.run(&format!("{ddl}\n; COMMENT ON TABLE {table} IS {}", literal(MARK))).await {
+        match session.run(ddl).await {
             Ok(()) => {}
             Err(ConnectError::Query { error, .. }) => return Err(refused(error.to_string())),
             Err(error) => return Err(error.into()),
         }
-        let made =
-            session.row(include_str!("../sql/micro_table.sql"), &[&self.schema, &table_name(arm)]).await?;
-        if made.get::<_, String>("kind") == "r" {
-            let off =
-                format!("ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)");
-            session.run(&off).await?;
+        let made = marked::look(session, &self.schema, &unquoted, MARK).await?;
+        let Some(made) = made.filter(|made| made.get("is_locked")) else {
+            return Err(refused(format!(
+                "its DDL did not create {table} in the transaction that pgrig runs it in: create that table, without \
+                 IF NOT EXISTS and COMMIT"
+            )));
+        };
+        let kind: String = made.get("kind");
+        if !matches!(kind.as_str(), "r" | "p") {
+            return Err(refused(format!("its DDL created {table}, but not as a table")));
         }
+        let mut finish = vec![format!("COMMENT ON TABLE {table} IS {}", literal(MARK))];
+        if kind == "r" {
+            finish.push(format!(
+                "ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)"
+            ));
+        }
+        session.run_all(&finish).await?;
         Ok(())
     }
 
@@ -136,7 +162,9 @@ impl Scratch {
         let left = session.rows(include_str!("../sql/micro_left.sql"), &[&self.schema, &MARK]).await?;
         let Some(left) = left.first() else { return Ok(()) };
         for table in left.get::<_, Vec<String>>("tables") {
-            session.run(&format!("DROP TABLE {}", qualified(&self.schema, &table))).await?;
+            session.run("BEGIN").await?;
+            marked::drop_table(session, &self.schema, &table, MARK).await?;
+            session.run("COMMIT").await?;
         }
         for extension in left.get::<_, Vec<String>>("extensions") {
             session.run(&format!("DROP EXTENSION {}", identifier(&extension))).await?;

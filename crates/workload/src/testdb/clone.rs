@@ -141,7 +141,11 @@ impl CloneError {
     }
 }
 
-/// Makes database `name` a copy of `template`, and tells how long the server took. Outside a transaction; the session
+/// The connection limit of a database that pgrig makes, "pgri" in ASCII: CREATE DATABASE can set no comment, and is no part
+/// of a transaction. Nobody has so many connections. As in `testdb_bench_left.sql` and `testdb_lend_found.sql`.
+pub(crate) const MARK: i32 = 1_885_827_689;
+
+/// Makes database `name` a copy of `template`, with [`MARK`], and tells how long the server took. Outside a transaction; the session
 /// must be connected to another database than the template. Copies of one template may be made at the same time.
 ///
 /// # Errors
@@ -156,7 +160,7 @@ pub async fn clone(
         session.run(&format!("SET file_copy_method = {method}")).await?;
     }
     let create = format!(
-        "CREATE DATABASE {} TEMPLATE {}{}",
+        "CREATE DATABASE {} TEMPLATE {}{} CONNECTION LIMIT {MARK}",
         identifier(name),
         identifier(template),
         strategy.clause()

@@ -13,7 +13,7 @@ use super::error::BenchError;
 use crate::connect::Target;
 use crate::fill::session::Session;
 use crate::quote::{identifier, literal};
-use crate::testdb::clone::{Strategy, clone, drop_database};
+use crate::testdb::clone::{self, Strategy, clone, drop_database};
 
 /// What all names begin with. As in `testdb_bench_left.sql`.
 const PREFIX: &str = "pgrig_testdb_bench_";
@@ -79,9 +79,9 @@ impl Databases {
         drop(lead);
         let last = Session::open(&outside).await?;
         let others = "SELECT ARRAY(SELECT datname::text FROM pg_database \
-                      WHERE starts_with(datname::text, $1 || '_'))";
+                      WHERE starts_with(datname::text, $1 || '_') AND datconnlimit IN ($2, -2))";
         end_sessions(&last, &anchor).await?;
-        let others: Vec<String> = last.row(others, &[&anchor]).await?.get(0);
+        let others: Vec<String> = last.row(others, &[&anchor, &clone::MARK]).await?.get(0);
         for name in others.iter().chain([&anchor]) {
             drop_database(&last, name).await?;
         }

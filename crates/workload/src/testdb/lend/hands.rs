@@ -93,13 +93,15 @@ impl Hands {
         self.desk.connection.ending().await
     }
 
-    /// This role's databases with names of pgrig's.
+    /// This role's databases with names of pgrig's and its mark.
     pub(super) async fn find(&self) -> Result<Vec<Found>, ConnectError> {
         let rows = self.desk.rows(include_str!("../../sql/testdb_lend_found.sql"), &[&name::PREFIX]).await?;
-        let found = rows.iter().map(|row| {
+        let found = rows.iter().filter_map(|row| {
             let comment: Option<String> = row.get("comment");
             let tag = comment.as_deref().and_then(Tag::read);
-            Found { name: row.get("name"), tag, half_dropped: row.get("half_dropped") }
+            let half_dropped = row.get("half_dropped");
+            let is_own = tag.is_some() || half_dropped || row.get("is_being_made");
+            is_own.then(|| Found { name: row.get("name"), tag, half_dropped })
         });
         Ok(found.filter(|found| name::meaning(&found.name).is_some()).collect())
     }
@@ -328,10 +330,15 @@ async fn make_as(
     Ok(unlogged)
 }
 
-/// Tag first, then the name: what has a final name has a tag.
+/// Tag and final name in one transaction: a database that has the name has the tag, which then is its mark.
 async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Result<(), ConnectError> {
-    session.run(&comment(making, tag)).await?;
-    session.run(&format!("ALTER DATABASE {} RENAME TO {}", identifier(making), identifier(name))).await
+    let (making, tagged) = (identifier(making), comment(making, tag));
+    let finished = [
+        tagged,
+        format!("ALTER DATABASE {making} CONNECTION LIMIT -1"),
+        format!("ALTER DATABASE {making} RENAME TO {}", identifier(name)),
+    ];
+    session.run_all(&finished).await
 }
 
 /// What every copy would otherwise have to do for itself. Whether there are unlogged tables.
