@@ -72,7 +72,10 @@ fn serve_lends_keeps_renews_and_takes_back() {
     let url = http.get("/database?format=url");
     assert!(url.body.starts_with("postgresql://postgres@/pgrig_testdb_"), "{url:?}");
     let kept = http.get("/database").json();
-    assert_eq!(http.post(&format!("/databases/{}/keep", name(&kept)), "").status, 200);
+    let keep = format!("/databases/{}/keep", name(&kept));
+    assert_eq!(http.post(&keep, "").status, 403, "anybody could have kept databases without end");
+    assert_eq!(http.post("/databases", "{\"keep\": true}").status, 403);
+    rig.done(&format!("testdb keep {}", name(&kept)));
     assert_eq!(http.request("DELETE", &format!("/databases/{}?wait", name(&loan)), &[], "").status, 204);
     assert!(!lending.is_there(&name(&loan)));
     assert_eq!(http.request("DELETE", &format!("/databases/{}", name(&loan)), &[], "").status, 404);
@@ -131,6 +134,11 @@ fn serve_is_for_nobody_s_web_page_and_offers_over_tcp_what_it_was_told_to() {
         ("POST", "/retire".to_owned(), "", 403),
         ("POST", "/databases".to_owned(), "{\"form\": 1}", 400),
         ("POST", "/databases?for=1".to_owned(), "", 400),
+        ("POST", "/databases".to_owned(), "{\"for\": 0}", 422),
+        ("POST", "/databases".to_owned(), "{\"for\": 86401}", 422),
+        ("GET", "/database?for=18446744073709551615".to_owned(), "", 422),
+        ("POST", "/databases/x/renew".to_owned(), "{\"for\": 18446744073709551615}", 422),
+        ("GET", "/database?template=a%00b".to_owned(), "", 403),
         ("POST", "/databases".to_owned(), "{\"owner\": 4000000000}", 422),
         ("PUT", "/databases".to_owned(), "", 405),
         ("GET", "/nowhere".to_owned(), "", 404),
@@ -171,6 +179,38 @@ fn serve_is_ready_only_with_what_works() {
     }
 }
 
+/// Connections that send nothing, half of the headers, or no body are closed; meanwhile others are answered.
+#[test]
+fn slow_requests_are_ended() {
+    use std::io::{Read, Write};
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let service = Service::start(&rig, &format!("--from {}", lending.schema.display()));
+    let at = service.url.strip_prefix("http://").unwrap();
+    let head = "POST /databases HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n";
+    let slow: Vec<_> = ["", "GET /data", head, &format!("{head}\r\n{{")]
+        .iter()
+        .map(|text| {
+            let mut stream = std::net::TcpStream::connect(at).unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
+            stream.set_read_timeout(Some(common::DEADLINE)).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(service.http().get("/status").status, 200);
+    for (number, mut stream) in slow.into_iter().enumerate() {
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        // The last one's body does not come.
+        assert!(number < 3 || answer.starts_with("HTTP/1.1 408"), "{number}: {answer}");
+    }
+    // More connections than are served at once wait for those before them.
+    let idle: Vec<_> = (0..600).map(|_| std::net::TcpStream::connect(at).unwrap()).collect();
+    assert_eq!(service.http().get("/status").status, 200);
+    drop(idle);
+    service.interrupt();
+}
+
 /// pytest and node's test runner, each with many tests at a time.
 #[test]
 fn suites_of_other_languages_run_in_parallel() {
@@ -190,6 +230,7 @@ fn suites_of_other_languages_run_in_parallel() {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&clients).env("PGRIG_TESTDB_URL", &service.url);
         command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.env("PGRIG", env!("CARGO_BIN_EXE_pgrig")).env("PGRIG_HOME", rig.home.path());
         let output = command.output().unwrap_or_else(|error| panic!("{program}: {error}; {remedy}"));
         let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
         assert!(!text.contains("No module named pytest"), "{text}; {remedy}");

@@ -27,7 +27,8 @@ async function withDatabase(test) {
   try {
     await test(loan);
   } catch (error) {
-    await call("POST", `/databases/${loan.name}/keep`);
+    const pgrig = process.env.PGRIG ?? "pgrig";
+    await promisify(execFile)(pgrig, ["testdb", "keep", loan.name]);
     throw error;
   }
   await call("DELETE", `/databases/${loan.name}`);

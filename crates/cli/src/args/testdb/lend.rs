@@ -146,7 +146,7 @@ pub(crate) struct DropArgs {
     POST /databases             the same, by a body of JSON\n  \
     DELETE /databases/NAME      gives it back; ?wait until it is gone\n  \
     POST /databases/NAME/renew  {\"for\": SECONDS}: from now on\n  \
-    POST /databases/NAME/keep   until it is dropped by name\n  \
+    POST /databases/NAME/keep   until it is dropped by name; not over TCP\n  \
     GET /databases, /status     what there is")]
 pub(crate) struct ServeArgs {
     /// Where: an address of this machine with a port (0: a free one), or unix:PATH

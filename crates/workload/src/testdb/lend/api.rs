@@ -279,6 +279,15 @@ impl Refusal {
         Self::new(ENDING, "this keeper is ending", "ask again")
     }
 
+    pub(super) fn too_many(most: usize) -> Self {
+        let error = format!("{most} databases are lent or waited for, and more are not");
+        Self::new(
+            429,
+            error,
+            "give some back (DELETE /databases/NAME, pgrig testdb drop), or lend them for a shorter time",
+        )
+    }
+
     pub(super) fn unknown(name: &str) -> Self {
         let error = format!("{} is no database of pgrig's that this role owns", quote::identifier(name));
         Self::new(404, error, "pgrig testdb list shows those that are; others are never touched")

@@ -12,7 +12,7 @@ use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, ORIGIN};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -24,6 +24,14 @@ use super::routes;
 
 /// The longest body of a request; they are names and numbers.
 const LONGEST: usize = 64 << 10;
+/// The longest first line and headers.
+const LONGEST_HEAD: usize = 16 << 10;
+/// For the headers of a connection's first or next request to come in.
+const HEAD: Duration = Duration::from_secs(10);
+/// For the body after them.
+const BODY: Duration = Duration::from_secs(10);
+/// Connections through one door at the same time; others wait in the kernel.
+const MOST: usize = 500;
 /// For answers to go out when the keeper ends.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -115,7 +123,7 @@ async fn admit(
     let mut inside = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.next() => match accepted {
+            accepted = listener.next(), if inside.len() < MOST => match accepted {
                 Ok(stream) => {
                     inside.spawn(attend(stream, guest, Arc::clone(&office), closing.clone()));
                 }
@@ -138,7 +146,11 @@ where
         let office = Arc::clone(&office);
         async move { Ok::<_, Infallible>(answer(request, guest, &office).await) }
     });
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(LONGEST_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     let ended = tokio::select! {
         ended = connection.as_mut() => Some(ended),
@@ -179,8 +191,12 @@ async fn read(
     }
     let unreadable =
         |error| Refusal::new(413, format!("cannot read the request: {error}"), "send a small JSON object");
-    let body = Limited::new(body, LONGEST).collect().await.map_err(unreadable)?;
-    Ok((parts, body.to_bytes()))
+    let body = tokio::time::timeout(BODY, Limited::new(body, LONGEST).collect());
+    let late = |_| {
+        let error = format!("the request's body did not come within {} s", BODY.as_secs());
+        Refusal::new(408, error, "send it with the headers")
+    };
+    Ok((parts, body.await.map_err(late)?.map_err(unreadable)?.to_bytes()))
 }
 
 /// Any web page can have a browser send requests to this machine, under a name of its own choice. Browsers say so:

@@ -25,6 +25,10 @@ use super::time::Time;
 
 /// How long a database is lent that has no owner.
 const WITHOUT_OWNER: Duration = Duration::from_hours(1);
+/// The longest that may be asked for.
+const LONGEST: Duration = Duration::from_hours(366 * 24);
+/// The same over TCP, with an owner too.
+const LONGEST_OPEN: Duration = Duration::from_hours(24);
 const JSON: &str = "application/json";
 
 type Answered = Result<Response<Full<Bytes>>, Refusal>;
@@ -53,12 +57,14 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Of
             give_back(name, parameter(query, "wait").is_some(), guest, office).await
         }
         (&Method::POST, ["databases", name, "keep"]) => {
+            trusted(guest)?;
             let name = (*name).to_owned();
             changed(office.ask(|ticket| Fact::Keep { ticket, name }).await?, guest, office)
         }
         (&Method::POST, ["databases", name, "renew"]) => {
             let LendRequest { seconds, .. } = json(body)?;
-            let (name, length) = ((*name).to_owned(), seconds.map_or(WITHOUT_OWNER, Duration::from_secs));
+            let length = length(seconds, guest)?.unwrap_or(WITHOUT_OWNER);
+            let name = (*name).to_owned();
             changed(office.ask(move |ticket| Fact::Renew { ticket, name, length }).await?, guest, office)
         }
         (&Method::GET, ["status"]) => tell(StatusCode::OK, &status(office).await?),
@@ -79,9 +85,17 @@ const REQUESTS: &str = "there are: POST /databases, GET /database, GET /database
                         /databases/NAME/keep, POST /databases/NAME/renew, GET /status";
 
 async fn lend(request: LendRequest, format: Format, guest: Guest, office: &Office) -> Answered {
+    if request.keep {
+        trusted(guest)?;
+    }
     let recipe = recipe(&request, guest, office)?;
     let owner = request.owner.map(owner).transpose()?;
-    let length = request.seconds.map(Duration::from_secs).or(owner.is_none().then_some(WITHOUT_OWNER));
+    let default = match (&owner, guest) {
+        (None, _) => Some(WITHOUT_OWNER),
+        (Some(_), Guest::Anybody) => Some(LONGEST_OPEN),
+        (Some(_), Guest::Trusted) => None,
+    };
+    let length = length(request.seconds, guest)?.or(default);
     let wanted = Wanted { owner, length, keep: request.keep };
     let template = template(&recipe, office).await?;
     let answer = office.ask(|ticket| Fact::Lend { ticket, template, recipe, wanted }).await?;
@@ -89,6 +103,18 @@ async fn lend(request: LendRequest, format: Format, guest: Guest, office: &Offic
     let kind = if format == Format::Json { JSON } else { "text/plain; charset=utf-8" };
     let loan = loan(name, until.filter(|_| !request.keep), guest, office);
     Ok(respond(StatusCode::CREATED, kind, loan.told(format) + "\n"))
+}
+
+/// How long a database is to be lent, if that was said.
+fn length(seconds: Option<u64>, guest: Guest) -> Result<Option<Duration>, Refusal> {
+    let longest = if guest == Guest::Anybody { LONGEST_OPEN } else { LONGEST };
+    match seconds.map(Duration::from_secs) {
+        Some(length) if length.is_zero() || length > longest => {
+            let error = format!("for {} seconds is out of range", length.as_secs());
+            Err(Refusal::new(422, error, format!("give 1 to {} seconds", longest.as_secs())))
+        }
+        length => Ok(length),
+    }
 }
 
 /// The file that is offered and that this is the end of: whoever asks need not know where this process was started.

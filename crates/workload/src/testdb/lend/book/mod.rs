@@ -29,6 +29,8 @@ pub(super) const TOUCH: Duration = Duration::from_mins(10);
 const DROPS: usize = 2;
 /// And in the end, when somebody waits for it.
 const LAST_DROPS: usize = 8;
+/// Databases that are lent or waited for at the same time, kept ones aside.
+const MOST_LENT: usize = 1000;
 /// Before a database that could not be dropped is tried again.
 const AGAIN: Duration = Duration::from_secs(30);
 
@@ -206,6 +208,10 @@ impl Book {
         self.last_request = now;
         if self.ending {
             return self.answer(ticket, Err(Refusal::ending()));
+        }
+        let Counts { lent, waiting, .. } = self.counts();
+        if lent + waiting >= MOST_LENT {
+            return self.answer(ticket, Err(Refusal::too_many(MOST_LENT)));
         }
         let strategies = &self.strategies;
         let template =
