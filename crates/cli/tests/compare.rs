@@ -33,6 +33,26 @@ fn verdict<'t>(text: &'t str, figure: &str) -> &'t str {
 }
 
 #[test]
+fn what_is_no_document_is_refused_however_long_it_is() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let document = rig.document("blockio 10MB --trials 1");
+    let marked = rig.home.path().join("marked.json");
+    fs::write(&marked, format!("\u{feff}{document}")).unwrap();
+    let marked = marked.to_str().unwrap();
+    rig.done(&format!("compare {marked} {marked}"));
+    rig.done(&format!("blockio 10MB --trials 1 --baseline {marked}"));
+    for (file, said) in [("/dev/zero", "byte 1 is NUL"), ("/", "directory"), ("/dev/null", "no run document")]
+    {
+        for command in [format!("compare {marked} {file}"), format!("blockio 10MB --baseline {file}")] {
+            let ran = rig.run(&command);
+            assert_eq!(ran.code, Some(2), "{command}: {ran:#?}");
+            assert!(ran.stderr.contains(said), "{command}: {ran:#?}");
+        }
+    }
+}
+
+#[test]
 fn runs_of_block_io_get_verdicts_and_a_status() {
     let rig = Rig::new();
     let _server = rig.server("");

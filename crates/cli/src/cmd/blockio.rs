@@ -1,6 +1,5 @@
 //! `pgrig blockio`: request → plan → trials → run document and tables.
 
-use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
@@ -15,6 +14,7 @@ use super::blockio_text;
 use super::fill::{farewell, on_server};
 use crate::args::BlockioArgs;
 use crate::exit::Usage;
+use crate::input;
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::runs::{RunFile, identify};
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> anyhow::Result<
 
 /// Read before anything is done, so that a wrong one costs nothing.
 fn baseline(file: &Path, request: &Request) -> anyhow::Result<Baseline> {
-    let text = fs::read_to_string(file)
+    let text = input::file(file)
         .map_err(|error| Usage(format!("cannot read --baseline {}: {error}", file.display())))?;
     Ok(Baseline::read(&text, request)?)
 }

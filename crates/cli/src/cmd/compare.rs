@@ -11,6 +11,7 @@ use serde_json::json;
 use super::compare_text;
 use crate::args::CompareArgs;
 use crate::exit::{Unhappy, Usage};
+use crate::input;
 use crate::printer::Printer;
 
 /// Compares, prints, and fails if that was asked for.
@@ -42,7 +43,7 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<
 
 fn read(file: &Path) -> anyhow::Result<Run> {
     let name = file.display();
-    let text = fs::read_to_string(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+    let text = input::file(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
     Ok(Run::read(&text).map_err(|error| Usage(format!("{name}: {error}")))?)
 }
 

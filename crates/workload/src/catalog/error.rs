@@ -2,13 +2,15 @@
 
 use thiserror::Error;
 
+use crate::connect::described;
+
 /// Why a table cannot be described, or its rows would not be accepted.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CatalogError {
     /// The server could not be asked; [`crate::connect::Connection::explain`] knows why.
-    #[error(transparent)]
-    Server(#[from] tokio_postgres::Error),
+    #[error("the server failed while pgrig read what it knows of the table: {}", described(.0))]
+    Server(tokio_postgres::Error),
     /// No name that the server can look up.
     #[error(
         "--table {name}: {why}. Give NAME or SCHEMA.NAME, quoted as in SQL where it is not all lower case"
@@ -400,5 +402,11 @@ impl CatalogError {
     /// Whether the request was wrong (exit status 2) rather than the server (1).
     pub fn is_usage(&self) -> bool {
         !matches!(self, Self::Server(_))
+    }
+}
+
+impl From<tokio_postgres::Error> for CatalogError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Server(error)
     }
 }

@@ -14,6 +14,7 @@ use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError};
 use super::handover::{Loan, RawConnection};
 use super::open::Registered;
 use super::overhear::Overheard;
+use super::rejection::cause;
 use super::route::Route;
 use super::transport::Transport;
 
@@ -135,6 +136,9 @@ impl Connection {
         if error.is_closed() {
             return self.ending().await;
         }
+        if is_nul(&error) {
+            return ConnectError::Nul;
+        }
         match std::error::Error::source(&error) {
             Some(why) if why.is::<std::io::Error>() => {
                 ConnectError::Lost { at, error: None, why: why.to_string() }
@@ -186,6 +190,11 @@ impl Connection {
         // The sender gone means the same: the driver's task is over.
         let _ = ended.wait_for(Option::is_some).await;
     }
+}
+
+/// Whether the driver refused to send what has a NUL byte in it.
+pub(super) fn is_nul(error: &tokio_postgres::Error) -> bool {
+    cause::<std::io::Error>(error).is_some_and(|error| error.kind() == std::io::ErrorKind::InvalidInput)
 }
 
 /// Cancels the running query of the [`Connection`] it came from.

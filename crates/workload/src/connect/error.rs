@@ -5,6 +5,9 @@ use std::path::PathBuf;
 
 use tokio_postgres::error::{DbError, ErrorPosition};
 
+/// Characters of a statement that an error shows.
+const STATEMENT: usize = 160;
+
 /// Why there is no connection. No variant holds a password.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
@@ -242,6 +245,9 @@ pub enum ConnectError {
         /// The same, or the operating system's reason.
         why: String,
     },
+    /// What is to be sent has a NUL byte.
+    #[error("a statement, name or value has a NUL byte, which PostgreSQL takes nowhere: remove it")]
+    Nul,
     /// The server or the driver broke the protocol.
     #[error("protocol error with {at}: {why}")]
     Protocol {
@@ -266,7 +272,16 @@ impl ConnectError {
                 | Self::ServiceFile { .. }
                 | Self::CertificateFile { .. }
                 | Self::NoUser
+                | Self::Nul
         )
+    }
+
+    /// With the statement that the server refused.
+    pub(crate) fn of_statement(mut self, sql: &str) -> Self {
+        if let Self::Query { error, .. } = &mut self {
+            error.statement = Some(beginning(sql));
+        }
+        self
     }
 
     /// The server's SQLSTATE, where the server spoke (of several places: the first that did).
@@ -316,6 +331,8 @@ pub struct ServerError {
     pub row: Option<String>,
     /// Which character of the statement it is about, counted from 1, if any.
     pub position: Option<u32>,
+    /// The beginning of the statement, where pgrig knows it.
+    pub statement: Option<String>,
 }
 
 impl ServerError {
@@ -334,7 +351,19 @@ impl ServerError {
             hint: field(b'H'),
             row: None,
             position: field(b'P').and_then(|position| position.parse().ok()),
+            statement: None,
         }
+    }
+}
+
+/// The driver's error with all that the server or the machine said.
+pub(crate) fn described(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return Box::<ServerError>::from(said).to_string();
+    }
+    match std::error::Error::source(error) {
+        Some(why) => format!("{error}: {why}"),
+        None => error.to_string(),
     }
 }
 
@@ -351,6 +380,7 @@ impl From<&DbError> for Box<ServerError> {
                 Some(ErrorPosition::Original(position)) => Some(*position),
                 _ => None,
             },
+            statement: None,
         })
     }
 }
@@ -360,13 +390,23 @@ impl fmt::Display for ServerError {
         write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code)?;
         self.detail.iter().try_for_each(|detail| write!(f, "; {detail}"))?;
         self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))?;
-        self.row.iter().try_for_each(|row| write!(f, "; {row}"))
+        self.row.iter().try_for_each(|row| write!(f, "; {row}"))?;
+        self.statement.iter().try_for_each(|statement| write!(f, "; the statement: {statement}"))
     }
 }
 
 /// The line of an error's context that tells where a COPY was.
 fn row_of_copy(context: &str) -> Option<String> {
     context.lines().find(|line| line.starts_with("COPY ")).map(str::to_owned)
+}
+
+/// As much of a statement as people read, in one line.
+fn beginning(sql: &str) -> String {
+    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(STATEMENT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
 }
 
 /// Why a connection ended of which nothing else is known.

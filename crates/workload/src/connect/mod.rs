@@ -36,7 +36,7 @@ mod transport;
 mod verify;
 
 pub use connection::{Canceller, Connection};
-pub(crate) use error::CLOSED_WITHOUT_A_WORD;
+pub(crate) use error::{CLOSED_WITHOUT_A_WORD, described};
 pub use error::{ConnectError, ServerError};
 pub use handover::RawConnection;
 pub use open::{Silence, answers, cancel_everything, silences, silent_for, stop_everything};

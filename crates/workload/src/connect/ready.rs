@@ -99,6 +99,7 @@ mod tests {
             hint: None,
             row: None,
             position: None,
+            statement: None,
         };
         ConnectError::Rejected { at: "db:1".to_owned(), error: Box::new(error), remedy: String::new() }
     }

@@ -6,6 +6,7 @@ use std::io;
 
 use rustls::{AlertDescription, CertificateError, OtherError};
 
+use super::connection::is_nul;
 use super::error::{ConnectError, ServerError};
 use super::passfile::Secret;
 use super::socket::{Foreign, Place};
@@ -33,6 +34,9 @@ pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error)
     }
     if let Some(tls) = cause::<rustls::Error>(&error) {
         return tls_error(attempt, at, tls);
+    }
+    if is_nul(&error) {
+        return ConnectError::Nul;
     }
     if error.is_closed() {
         return ConnectError::ClosedEarly { at, why: String::new() };

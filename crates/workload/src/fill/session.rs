@@ -48,7 +48,7 @@ impl Session {
     pub(crate) async fn run(&self, sql: &str) -> Result<(), ConnectError> {
         match self.connection.client.batch_execute(sql).await {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.connection.explain(error).await),
+            Err(error) => Err(self.connection.explain(error).await.of_statement(sql)),
         }
     }
 
@@ -56,7 +56,7 @@ impl Session {
     pub(crate) async fn execute(&self, sql: &str) -> Result<u64, ConnectError> {
         match self.connection.client.execute(sql, &[]).await {
             Ok(rows) => Ok(rows),
-            Err(error) => Err(self.connection.explain(error).await),
+            Err(error) => Err(self.connection.explain(error).await.of_statement(sql)),
         }
     }
 
@@ -74,7 +74,7 @@ impl Session {
     ) -> Result<Row, ConnectError> {
         match self.connection.client.query_one(query, parameters).await {
             Ok(row) => Ok(row),
-            Err(error) => Err(self.connection.explain(error).await),
+            Err(error) => Err(self.connection.explain(error).await.of_statement(query)),
         }
     }
 
@@ -86,7 +86,7 @@ impl Session {
     ) -> Result<Vec<Row>, ConnectError> {
         match self.connection.client.query(query, parameters).await {
             Ok(rows) => Ok(rows),
-            Err(error) => Err(self.connection.explain(error).await),
+            Err(error) => Err(self.connection.explain(error).await.of_statement(query)),
         }
     }
 

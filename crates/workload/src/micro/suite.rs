@@ -83,7 +83,23 @@ impl Suite {
             })
             .collect::<Result<_, _>>()?;
         let File { title, empty, setup, teardown, extensions, rows, .. } = file;
-        Ok(Self { title, candidates, empty, setup, teardown, extensions, rows })
+        let suite = Self { title, candidates, empty, setup, teardown, extensions, rows };
+        if suite.texts().any(|text| text.contains('\0')) {
+            return Err(refuse(
+                "it has a NUL character (\\u0000) in a string, which PostgreSQL takes nowhere".to_owned(),
+            ));
+        }
+        Ok(suite)
+    }
+
+    /// All that is sent to the server.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let of_candidates = self.candidates.iter().flat_map(|candidate| match &candidate.body {
+            Body::Expression(text) | Body::Statement(text) => [Some(text.as_str()), None],
+            Body::Table { ddl, statement } => [Some(ddl.as_str()), Some(statement.as_str())],
+        });
+        let own = [&self.empty, &self.setup, &self.teardown].into_iter().map(Option::as_deref);
+        of_candidates.chain(own).flatten().chain(self.extensions.iter().map(String::as_str))
     }
 }
 
@@ -123,6 +139,7 @@ mod tests {
         for (text, expected) in [
             ("title = 'x'", "missing field `candidate`"),
             ("title = 'x'\n[[candidate]]\nexpresion = 'i'", "expresion"),
+            ("title = 'x'\n[[candidate]]\nexpression = \"i + \\u0000\"", "NUL"),
             ("title = 'x'\n[[candidate]]\nname = 'n'", "candidate 1: it has neither"),
             (
                 "title = 'x'\n[[candidate]]\nexpression = 'i'\nddl = 'd'",

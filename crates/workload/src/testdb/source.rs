@@ -15,6 +15,8 @@ use super::archive::{self, Archive, ArchiveError};
 
 /// Of compressed bytes, read at once.
 const COMPRESSED_BUFFER: usize = 256 << 10;
+/// What some editors begin UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Enough for every magic number: that of tar stands furthest behind.
 const HEAD: usize = 512;
 /// What a directory of pg_dump's has, and a tar of its begins with.
@@ -211,6 +213,10 @@ impl Source {
     ) -> Result<Opened, SourceError> {
         let mut head = Vec::with_capacity(HEAD);
         input.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|error| self.io(error))?;
+        if head.starts_with(BYTE_ORDER_MARK) {
+            // As psql does.
+            head.drain(..BYTE_ORDER_MARK.len());
+        }
         let form = form(&head).map_err(|why| self.not_sql(why))?;
         let input = Box::new(io::Cursor::new(head).chain(input));
         match (form, outer) {

@@ -25,6 +25,14 @@ fn read(source: &Source) -> (String, Form) {
 }
 
 #[test]
+fn a_byte_order_mark_is_skipped() {
+    let directory = tempfile::tempdir().unwrap();
+    let marked = "\u{feff}SELECT 1;\n".as_bytes();
+    assert_eq!(read(&file(&directory, "plain", marked)), ("SELECT 1;\n".to_owned(), Form::Plain));
+    assert_eq!(read(&file(&directory, "gzip", &gzip(marked))), ("SELECT 1;\n".to_owned(), Form::Gzip));
+}
+
+#[test]
 fn what_it_is_is_seen_by_its_first_bytes() {
     let directory = tempfile::tempdir().unwrap();
     let sql = "SELECT 1;\n".repeat(100_000);

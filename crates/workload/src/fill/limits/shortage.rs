@@ -64,6 +64,7 @@ mod tests {
             hint: None,
             row: None,
             position: None,
+            statement: None,
         }
     }
 

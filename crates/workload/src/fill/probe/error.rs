@@ -2,13 +2,15 @@
 
 use thiserror::Error;
 
+use crate::connect::described;
+
 /// Why a probe cannot be run.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ProbeError {
     /// The server refused a query: for the user's own SQL the user's error.
-    #[error(transparent)]
-    Query(#[from] tokio_postgres::Error),
+    #[error("the probe's query failed: {}", described(.0))]
+    Query(tokio_postgres::Error),
     /// A lookup would read the whole table.
     #[error(
         "--probe {probe} looks rows up by {key}, and {table} has no index on that while it is filled: have the \
@@ -39,4 +41,10 @@ pub enum ProbeError {
         /// The plan's node.
         node: String,
     },
+}
+
+impl From<tokio_postgres::Error> for ProbeError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Query(error)
+    }
 }

@@ -1,0 +1,76 @@
+//! Files that are read as a whole: run documents, scripts, SQL, TOML.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use measure::human::bytes;
+
+/// The longest: the document of a day's run with a line for every second takes a tenth.
+const LONGEST: u64 = 256 << 20;
+/// What is read at once, so that a device without an end is soon found out.
+const PIECE: u64 = 1 << 20;
+/// The mark that some editors begin UTF-8 with.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// Reads a text file; - is not special.
+pub(crate) fn file(path: &Path) -> Result<String, String> {
+    File::open(path)
+        .and_then(
+            |file| if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) },
+        )
+        .map_err(|error| error.to_string())
+        .and_then(text)
+}
+
+/// Reads a text to its end, without a byte order mark.
+pub(crate) fn text(input: impl Read) -> Result<String, String> {
+    let mut input = input.take(LONGEST + 1);
+    let mut read = Vec::new();
+    loop {
+        let before = read.len();
+        let new = input.by_ref().take(PIECE).read_to_end(&mut read).map_err(|error| error.to_string())?;
+        if new == 0 {
+            break;
+        }
+        if let Some(at) = read[before..].iter().position(|byte| *byte == 0) {
+            return Err(format!(
+                "it is no text: byte {} is NUL, which PostgreSQL takes nowhere",
+                before + at + 1
+            ));
+        }
+        if read.len() as u64 > LONGEST {
+            return Err(format!("it is longer than {}", bytes(LONGEST)));
+        }
+    }
+    let text = String::from_utf8(read)
+        .map_err(|error| format!("it is no UTF-8 text (byte {})", error.utf8_error().valid_up_to() + 1))?;
+    Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_once() {
+        assert_eq!(text("\u{feff}SELECT 1".as_bytes()), Ok("SELECT 1".to_owned()));
+        assert_eq!(text("\u{feff}\u{feff}x".as_bytes()), Ok("\u{feff}x".to_owned()));
+        assert_eq!(text(&b""[..]), Ok(String::new()));
+    }
+
+    #[test]
+    fn what_is_no_text_is_refused() {
+        for (given, said) in [(&b"a\0b"[..], "byte 2 is NUL"), (&b"ab\xff"[..], "no UTF-8 text (byte 3)")] {
+            let error = text(given).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+        assert!(text(io::repeat(0)).unwrap_err().contains("byte 1 is NUL"));
+        assert!(text(io::repeat(b' ')).unwrap_err().contains("longer than"));
+        assert!(file(Path::new("/dev/zero")).unwrap_err().contains("NUL"));
+        assert!(file(Path::new("/")).unwrap_err().contains("directory"));
+    }
+}
