@@ -26,7 +26,7 @@ impl FromStr for Length {
             return Err(format!("\"{text}\" is no time at all: give one like 90s, 10min or 2h"));
         }
         if duration > LONGEST {
-            return Err(format!("\"{text}\" is more than a year"));
+            return Err(format!("\"{text}\" is more than a year: the longest is 8784h"));
         }
         Ok(Self(duration))
     }

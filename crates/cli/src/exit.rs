@@ -17,6 +17,7 @@ use workload::testdb::unlog::UnlogError;
 use workload::tps::TpsError;
 use workload::tps::matrix::MatrixError;
 
+use crate::fault;
 use crate::interrupt;
 use crate::printer::Printer;
 
@@ -65,6 +66,10 @@ pub(crate) fn interrupted() -> ExitCode {
 /// Says what went wrong, and turns it into a status.
 pub(crate) fn status(result: anyhow::Result<()>, printer: &Printer) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
+    if fault::first().is_some() {
+        // What ended the run is told instead of this.
+        return ExitCode::from(FAILED);
+    }
     if is_broken_pipe(&error) {
         return ExitCode::SUCCESS;
     }

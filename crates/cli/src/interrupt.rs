@@ -17,6 +17,7 @@ use workload::interruption::GRACE;
 use workload::settings::{Found, Journal};
 
 use crate::exit::Unhappy;
+use crate::fault;
 use crate::printer::Printer;
 use crate::recovery::journals;
 use crate::terminal;
@@ -79,8 +80,8 @@ pub(crate) fn was_asked() -> bool {
     *ASKED.borrow()
 }
 
-/// Resolves when the user, or whoever ends sessions, wants pgrig to stop. From its first poll on, whoever waits for
-/// it sees to what is to be done then.
+/// Resolves when the user, or whoever ends sessions, wants pgrig to stop, or when something panics. From its first poll on,
+/// whoever waits for it sees to what is to be done then.
 pub(crate) fn interrupted(printer: &Printer) -> impl Future<Output = ()> {
     interrupted_telling(|text| printer.say(text))
 }
@@ -88,8 +89,11 @@ pub(crate) fn interrupted(printer: &Printer) -> impl Future<Output = ()> {
 /// The same, told as the caller wants it.
 pub(crate) async fn interrupted_telling<T: Fn(&str)>(tell: T) {
     let _listener = Counted::new(&LISTENERS);
-    asked().await;
-    tell(TOLD);
+    tokio::select! {
+        () = asked() => tell(TOLD),
+        // In another thread or task, without which the work might never end.
+        () = fault::noticed() => {}
+    }
 }
 
 async fn asked() {

@@ -4,6 +4,8 @@ mod args;
 mod cmd;
 mod duration;
 mod exit;
+mod fault;
+mod input;
 mod interrupt;
 mod mark;
 mod printer;
@@ -21,6 +23,10 @@ use crate::args::Verb;
 use crate::printer::Printer;
 
 fn main() -> ExitCode {
+    fault::guarded(run)
+}
+
+fn run() -> ExitCode {
     let arguments = std::env::args_os().collect::<Vec<_>>();
     let cli = match args::parse(&arguments) {
         Ok(cli) => cli,

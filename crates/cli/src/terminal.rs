@@ -2,15 +2,12 @@
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::sync::{Mutex, Once};
+use std::sync::Mutex;
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
 /// How to give the terminal back, while something is drawn on it.
 static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
-
-/// Set once: panics give it back too.
-static HOOK: Once = Once::new();
 
 /// The terminal as it was.
 struct Borrowed {
@@ -29,13 +26,6 @@ pub(crate) fn borrow() {
     if let Ok(mut borrowed) = BORROWED.lock() {
         *borrowed = Some(Borrowed { modes });
     }
-    HOOK.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |panic| {
-            give_back();
-            before(panic);
-        }));
-    });
 }
 
 /// The terminal as it was. May be called at any time, and more than once.

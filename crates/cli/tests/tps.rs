@@ -105,6 +105,24 @@ fn assert_adds_up(version: &str) {
 }
 
 #[test]
+fn the_longest_sleep_is_no_fault() {
+    let rig = Rig::new();
+    let server = rig.server(NEWEST);
+    let script = rig.home.path().join("sleep.sql");
+    // A byte order mark is no statement.
+    fs::write(&script, "\u{feff}SELECT 1;\n\\sleep 9223372036854775807 s\nSELECT 2;\n").unwrap();
+    let mut pgrig = rig.spawn(&format!("tps -n -t 1 -f {}", script.display()));
+    until("it sleeps", || {
+        assert!(!pgrig.has_ended(), "{:#?}", "it does not sleep");
+        let asleep = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND query = 'SELECT 1;'";
+        (server.number(asleep) > 0).then_some(())
+    });
+    pgrig.signal(Signal::SIGINT);
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+}
+
+#[test]
 fn numbers_add_up_on_the_newest() {
     assert_adds_up(NEWEST);
 }
@@ -412,7 +430,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("-c 99999999999".to_owned(), "262143"),
         ("-T 0".to_owned(), "no time at all"),
         ("-T 5 -t 5".to_owned(), "cannot be used with"),
-        ("-R 0".to_owned(), "above 0"),
+        ("-R 0".to_owned(), "0.000001 to"),
         ("-L 0".to_owned(), "no time at all"),
         ("-P 0.5".to_owned(), "whole seconds"),
         ("-t 5 --max-tries 0".to_owned(), "--max-tries"),

@@ -96,6 +96,16 @@ fn durability_by_clients(version: &str) {
 }
 
 #[test]
+fn after_a_panic_all_is_put_back() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let matrix =
+        ["tps", "-c", "4", "-j", "2", "-T", "600", "--trials", "1", "--matrix", "durability=dangerous"];
+    rig.panics("tps", &matrix);
+    assert_put_back(&rig, &server);
+}
+
+#[test]
 fn durability_is_crossed_with_clients_18() {
     durability_by_clients(NEWEST);
 }

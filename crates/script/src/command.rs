@@ -228,8 +228,11 @@ pub enum SleepError {
     },
 }
 
+/// Longer sleeps end after this time: an `Instant` cannot hold every sum.
+const LONGEST_SLEEP: Duration = Duration::from_hours(100 * 366 * 24);
+
 impl Sleep {
-    /// How long; nothing if the number is negative.
+    /// How long; nothing if the number is negative, and a hundred years at most.
     ///
     /// # Errors
     ///
@@ -248,11 +251,12 @@ impl Sleep {
             }
         };
         let number = u64::try_from(number).unwrap_or(0);
-        Ok(match self.unit {
+        let length = match self.unit {
             Unit::Microseconds => Duration::from_micros(number),
             Unit::Milliseconds => Duration::from_millis(number),
             Unit::Seconds => Duration::from_secs(number),
-        })
+        };
+        Ok(length.min(LONGEST_SLEEP))
     }
 }
 

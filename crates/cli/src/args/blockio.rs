@@ -1,12 +1,11 @@
 //! `pgrig blockio`'s arguments, and the request that they make.
 
-use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::Args;
 use workload::blockio::{Mode, Request};
 
-use super::ServerChoice;
+use super::{MOST_STREAMS, MOST_TRIALS, ServerChoice, up_to};
 use crate::size::Size;
 
 /// How fast storage is through the database, with SQL alone
@@ -29,12 +28,14 @@ pub(crate) struct BlockioArgs {
     pub(crate) size: Size,
 
     /// How often all is done: results are medians
-    #[arg(long, value_name = "N", default_value = "3", help_heading = "What is measured")]
-    pub(crate) trials: NonZeroU16,
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = up_to::<u16>(MOST_TRIALS),
+          help_heading = "What is measured")]
+    pub(crate) trials: u16,
 
     /// So many connections at once, each with its own table of SIZE
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "What is measured")]
-    pub(crate) clients: NonZeroU16,
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = up_to::<u16>(MOST_STREAMS),
+          help_heading = "What is measured")]
+    pub(crate) clients: u16,
 
     /// The statements of the published Complete Block Check exactly, its "1 %" query with its flaw; rows are
     /// the server's settings, SIZE the article's
@@ -75,8 +76,8 @@ impl BlockioArgs {
         Request {
             mode: if self.compat { Mode::Compat } else { Mode::Own },
             size: self.size.0,
-            trials: self.trials.get(),
-            clients: self.clients.get(),
+            trials: self.trials,
+            clients: self.clients,
             schema: self.schema.clone(),
             keep: self.keep,
             memory: self.memory.map(|memory| memory.0),

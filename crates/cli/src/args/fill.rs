@@ -12,9 +12,10 @@ use workload::fill::{
     Partitions, Persistence, ProbeKind, Request, Subject, sql_of_script,
 };
 
-use super::ServerChoice;
+use super::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, ServerChoice, up_to};
 use crate::duration::Length;
 use crate::exit::Usage;
+use crate::input;
 use crate::mark::Marks;
 use crate::size::Size;
 
@@ -42,11 +43,11 @@ pub(crate) struct FillArgs {
 
     /// Instead of SIZE: pgbench's scale, 100,000 accounts each
     #[arg(short, long, help_heading = "How much", conflicts_with = "rows",
-          value_parser = clap::value_parser!(u64).range(1..))]
+          value_parser = up_to::<u64>(MOST_SCALE))]
     pub(crate) scale: Option<u64>,
 
     /// Instead of SIZE: rows of pgbench_accounts
-    #[arg(long, help_heading = "How much", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, help_heading = "How much", value_parser = up_to::<u64>(MOST_ROWS))]
     pub(crate) rows: Option<u64>,
 
     /// Add as much to the tables that are there, ids going on
@@ -93,8 +94,8 @@ pub(crate) struct FillArgs {
     pub(crate) ladder: Option<Size>,
 
     /// How often the ladder does each level [default: 3]
-    #[arg(long, value_name = "N", help_heading = "Presets")]
-    pub(crate) trials: Option<NonZeroU16>,
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Presets")]
+    pub(crate) trials: Option<u16>,
 
     /// Schema for the tables, created if need be [default: the session's current one]
     #[arg(long, help_heading = "Tables")]
@@ -114,8 +115,8 @@ pub(crate) struct FillArgs {
     pub(crate) fillfactor: u8,
 
     /// Partition pgbench_accounts into so many, loaded directly
-    #[arg(long, value_name = "N", help_heading = "Tables")]
-    pub(crate) partitions: Option<NonZeroU32>,
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
+    pub(crate) partitions: Option<u32>,
 
     /// By ranges of aid, or by its hash [default: range; hash where only a limit ends the fill]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
@@ -198,8 +199,8 @@ pub(crate) struct FillArgs {
     pub(crate) server_side: bool,
 
     /// Connections that load at once, or threads that write [default: chosen from cores and server]
-    #[arg(long, value_name = "N", help_heading = "Method")]
-    pub(crate) streams: Option<NonZeroU16>,
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
+    pub(crate) streams: Option<u16>,
 
     /// COPY's format [default: binary, over a network text]
     #[arg(long, value_enum, help_heading = "Method")]
@@ -224,6 +225,17 @@ pub(crate) struct FillArgs {
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,
+}
+
+/// Ids are bigint at most.
+pub(super) const MOST_ROWS: u64 = i64::MAX as u64;
+/// pgbench's accounts are 100,000 times as many.
+pub(super) const MOST_SCALE: u64 = MOST_ROWS / 100_000;
+
+/// As the request has them.
+pub(super) fn partitions(count: Option<u32>, method: PartitionMethod) -> Option<Partitions> {
+    let count = count.and_then(NonZeroU32::new)?;
+    Some(Partitions { count, method })
 }
 
 /// COPY's formats.
@@ -396,7 +408,7 @@ impl FillArgs {
             schema: self.schema.clone(),
             persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
             fillfactor: self.fillfactor,
-            partitions: self.partitions.map(|count| Partitions { count, method: partition_method }),
+            partitions: partitions(self.partitions, partition_method),
             index: self.index.into(),
             tablespace: self.tablespace.clone(),
             index_tablespace: self.index_tablespace.clone(),
@@ -407,7 +419,7 @@ impl FillArgs {
                 Filler::Random => Payload::Random,
             },
             method: self.method(),
-            streams: self.streams,
+            streams: self.streams.and_then(NonZeroU16::new),
             format: self.format.map(|format| match format {
                 Format::Text => CopyFormat::Text,
                 Format::Binary => CopyFormat::Binary,
@@ -426,7 +438,7 @@ impl FillArgs {
             return Ok(Subject::Pgbench);
         }
         let read = |path: &PathBuf| {
-            let text = std::fs::read_to_string(path)
+            let text = input::file(path)
                 .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
             sql_of_script(&text).map_err(|error| Usage(error.to_string()))
         };

@@ -1,14 +1,15 @@
 //! `pgrig micro`'s arguments, and the request that they make.
 
-use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use workload::micro::{Body, Candidate, FILL, Request, Suite, shipped};
+use workload::micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
-use super::ServerChoice;
+use super::{ServerChoice, up_to};
 use crate::duration::Length;
 use crate::exit::Usage;
+use crate::input;
 
 /// How long rounds go on, unless told otherwise.
 const BUDGET: Duration = Duration::from_secs(10);
@@ -69,7 +70,7 @@ pub(crate) struct MicroArgs {
     pub(crate) calibrate: bool,
 
     /// Rows of each sample [default: found out]
-    #[arg(long, value_name = "N", help_heading = "How")]
+    #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "How")]
     pub(crate) rows: Option<u64>,
 
     /// Stop after this time, if intervals are not narrow before [default: 10s, with --ddl
@@ -199,7 +200,7 @@ fn suite(name: &str) -> anyhow::Result<Suite> {
     if let Some((_, text)) = shipped().into_iter().find(|(known, _)| *known == name) {
         return Ok(Suite::read(name, text)?);
     }
-    let text = fs::read_to_string(name).map_err(|error| {
+    let text = input::file(Path::new(name)).map_err(|error| {
         let known: Vec<&str> = shipped().into_iter().map(|(known, _)| known).collect();
         Usage(format!("--suite {name}: {error}; give a file, or one of {}", known.join(", ")))
     })?;

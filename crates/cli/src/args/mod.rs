@@ -12,6 +12,7 @@ mod tps_matrix;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
@@ -215,6 +216,25 @@ impl EmbeddedArgs {
         let Self { instance: _, pg_version, pg_bin, profile, set } = self;
         pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
     }
+}
+
+/// Trials of anything: a year has fewer seconds than the most of them take.
+const MOST_TRIALS: u64 = 10_000;
+/// PostgreSQL's MAX_BACKENDS (src/include/postmaster/postmaster.h, procnumber.h).
+const MOST_CONNECTIONS: i64 = (1 << 18) - 1;
+/// Each is a table that the server keeps in memory while it plans.
+const MOST_PARTITIONS: u64 = 10_000;
+/// Connections that load, or threads that write.
+const MOST_STREAMS: u64 = 1000;
+
+/// 1 to `most`.
+fn up_to<T: TryFrom<u64> + Clone + Send + Sync>(most: u64) -> RangedU64ValueParser<T> {
+    RangedU64ValueParser::new().range(1..=most)
+}
+
+/// Connections: no server has more than the most.
+fn connections() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=MOST_CONNECTIONS)
 }
 
 /// A share of something, given in percent: `5%`.

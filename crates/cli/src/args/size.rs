@@ -1,11 +1,10 @@
 //! `pgrig size`'s arguments.
 
-use std::num::NonZeroU32;
-
 use clap::{ArgGroup, Args};
-use workload::fill::{Amount, InitSteps, Partitions, Request};
+use workload::fill::{Amount, InitSteps, Request};
 
-use super::fill::{Index, PartitionBy};
+use super::fill::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
+use super::{MOST_PARTITIONS, up_to};
 use crate::size::Size;
 
 /// Rows, scale and bytes from one another, without a server.
@@ -24,11 +23,11 @@ pub(crate) struct SizeArgs {
     pub(crate) size: Option<Size>,
 
     /// pgbench's scale: what does it take?
-    #[arg(short, long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_parser = up_to::<u64>(MOST_SCALE))]
     pub(crate) scale: Option<u64>,
 
     /// Rows of pgbench_accounts: what do they take?
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_parser = up_to::<u64>(MOST_ROWS))]
     pub(crate) rows: Option<u64>,
 
     /// Without vacuum and primary keys
@@ -41,8 +40,8 @@ pub(crate) struct SizeArgs {
     pub(crate) fillfactor: u8,
 
     /// pgbench_accounts in so many partitions
-    #[arg(long, value_name = "N")]
-    pub(crate) partitions: Option<NonZeroU32>,
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS))]
+    pub(crate) partitions: Option<u32>,
 
     /// By ranges or by hash
     #[arg(long, value_enum, value_name = "METHOD", default_value = "range", requires = "partitions")]
@@ -53,12 +52,19 @@ pub(crate) struct SizeArgs {
     pub(crate) index: Index,
 
     /// The server's block size, bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 8192)]
+    #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = block_size)]
     pub(crate) block_size: u32,
 
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// As `configure --with-blocksize` takes it.
+fn block_size(text: &str) -> Result<u32, String> {
+    let size =
+        text.parse().ok().filter(|size: &u32| size.is_power_of_two() && (1024..=32_768).contains(size));
+    size.ok_or_else(|| "give 1024, 2048, 4096, 8192, 16384 or 32768".to_owned())
 }
 
 impl SizeArgs {
@@ -72,9 +78,7 @@ impl SizeArgs {
         let steps = if self.data_only { InitSteps::data_only() } else { InitSteps::whole() };
         Request {
             fillfactor: self.fillfactor,
-            partitions: self
-                .partitions
-                .map(|count| Partitions { count, method: self.partition_method.into() }),
+            partitions: partitions(self.partitions, self.partition_method.into()),
             index: self.index.into(),
             ..Request::new(amount, steps)
         }

@@ -1,27 +1,27 @@
 //! `pgrig tps`'s arguments, and the request that they make.
 
-use std::io::Read;
-use std::num::NonZeroU64;
+use std::io;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
-use std::{fs, io};
 
-use clap::builder::RangedI64ValueParser;
 use clap::{Args, ValueEnum};
 use measure::Threshold;
 use script::{Definition, OptionError, Source};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
-use super::ServerChoice;
 use super::tps_matrix::MatrixArgs;
+use super::{ServerChoice, connections, up_to};
 use crate::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::exit::Usage;
+use crate::input;
 
 /// Without -t and -T a run takes so long.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// PostgreSQL's MAX_BACKENDS (src/include/postmaster/postmaster.h, procnumber.h).
-const MOST_CONNECTIONS: i64 = (1 << 18) - 1;
+/// So many of each client, as pgbench counts them.
+const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
+/// Rates, in transactions per second.
+const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// Seeds that pgrig draws are below: short enough to type again.
 const SEEDS: u64 = 1 << 32;
 
@@ -78,11 +78,11 @@ pub(crate) struct TpsArgs {
     pub(crate) show_script: Option<String>,
 
     /// Connections that carry out transactions, one after the other each
-    #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = clients(), help_heading = "Load")]
+    #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) client: u32,
 
     /// Threads of pgrig that serve them
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clients(), help_heading = "Load")]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) jobs: u32,
 
     /// How long to measure: seconds, or 5min [default: 10s]
@@ -90,8 +90,9 @@ pub(crate) struct TpsArgs {
     pub(crate) time: Option<Duration>,
 
     /// Instead of -T: transactions of each client
-    #[arg(short, long, value_name = "N", conflicts_with = "time", help_heading = "Load")]
-    pub(crate) transactions: Option<NonZeroU64>,
+    #[arg(short, long, value_name = "N", conflicts_with = "time", value_parser = up_to::<u64>(MOST_TRANSACTIONS),
+          help_heading = "Load")]
+    pub(crate) transactions: Option<u64>,
 
     /// Transactions a second that are begun, at random times, all clients together [default: as many as go]
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
@@ -196,18 +197,13 @@ impl FromStr for Seed {
     }
 }
 
-/// No server has more.
-fn clients() -> RangedI64ValueParser<u32> {
-    RangedI64ValueParser::new().range(1..=MOST_CONNECTIONS)
-}
-
 fn definition(text: &str) -> Result<Definition, String> {
     Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
 }
 
 fn rate(text: &str) -> Result<f64, String> {
-    let rate = text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate > 0.0);
-    rate.ok_or_else(|| "give transactions per second, above 0: 500, or 0.5".to_owned())
+    let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
+    rate.ok_or_else(|| "give transactions per second, 0.000001 to 1000000000: 500, or 0.5".to_owned())
 }
 
 impl TpsArgs {
@@ -219,7 +215,7 @@ impl TpsArgs {
             clients: self.client as usize,
             jobs: self.jobs as usize,
             length: match self.transactions {
-                Some(transactions) => Length::Transactions(transactions.get()),
+                Some(transactions) => Length::Transactions(transactions),
                 None => Length::Time(self.time.unwrap_or(DEFAULT_TIME)),
             },
             rate: self.rate,
@@ -290,13 +286,11 @@ fn is_stdin(option: &str) -> bool {
 fn read(option: &str) -> Result<Source, Usage> {
     let (file, weight) = Source::weighted_file(option).map_err(|error| wrong("-f", option, &error))?;
     if file == "-" {
-        let mut text = String::new();
-        io::stdin()
-            .read_to_string(&mut text)
+        let text = input::text(io::stdin())
             .map_err(|error| Usage(format!("cannot read a script from standard input: {error}")))?;
         return Ok(Source::file("-", text, weight));
     }
-    let text = fs::read_to_string(Path::new(file))
+    let text = input::file(Path::new(file))
         .map_err(|error| Usage(format!("cannot read the script -f {file}: {error}")))?;
     Ok(Source::file(file, text, weight))
 }

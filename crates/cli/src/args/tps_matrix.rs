@@ -1,11 +1,9 @@
 //! `pgrig tps --matrix`'s arguments, and the matrix that they make.
 
-use std::num::NonZeroUsize;
-
 use clap::Args;
 use workload::tps::matrix::{Axis, Matrix};
 
-use super::TpsArgs;
+use super::{MOST_TRIALS, TpsArgs, up_to};
 use crate::exit::Usage;
 
 /// Trials of each cell where nobody said.
@@ -22,8 +20,8 @@ pub(crate) struct MatrixArgs {
     pub(crate) matrix: Vec<Axis>,
 
     /// So often each combination is measured [default: 3]
-    #[arg(long, value_name = "N", requires = "matrix")]
-    pub(crate) trials: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", requires = "matrix", value_parser = up_to::<u16>(MOST_TRIALS))]
+    pub(crate) trials: Option<u16>,
 
     /// What durability=unlogged makes unlogged where scripts are your own (-f): the tables that they write
     #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
@@ -59,7 +57,7 @@ impl TpsArgs {
         let axes = self.matrix.matrix.iter().cloned().map(Ok).chain(set).collect::<Result<Vec<Axis>, _>>()?;
         Ok(Matrix {
             axes,
-            trials: self.matrix.trials.map_or(TRIALS, NonZeroUsize::get),
+            trials: self.matrix.trials.map_or(TRIALS, usize::from),
             tables: self.matrix.tables.clone(),
             allow_dangerous: self.matrix.allow_dangerous_settings,
         })

@@ -59,6 +59,9 @@ enum Form {
     Call { name: Name, arguments: Vec<String> },
 }
 
+/// So deep may `nulls` be nested.
+const MOST_LEVELS: u32 = 8;
+
 /// A specification that cannot be understood, or does not suit its column.
 #[derive(Clone, Debug, Error, PartialEq)]
 #[non_exhaustive]
@@ -119,14 +122,23 @@ impl FromStr for Spec {
     type Err = SpecError;
 
     fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::read(text, 0)
+    }
+}
+
+impl Spec {
+    fn read(text: &str, depth: u32) -> Result<Self, SpecError> {
         let syntax = |reason: &str| SpecError::Syntax { spec: text.to_owned(), reason: reason.to_owned() };
         let (name, arguments) = syntax::call(text).map_err(syntax)?;
         let name = Name::find(name)?;
         name.check_count(arguments.len())?;
         let form = match name {
+            Name::Nulls if depth == MOST_LEVELS => {
+                return Err(syntax("nulls(…) is nested too deeply: one is enough"));
+            }
             Name::Nulls => Form::Nulls {
                 fraction: amount::real(arguments[0], "a fraction from 0 to 1")?,
-                spec: Box::new(arguments[1].parse()?),
+                spec: Box::new(Self::read(arguments[1], depth + 1)?),
             },
             Name::List => {
                 Form::List(arguments.iter().map(|argument| weighted(argument)).collect::<Result<_, _>>()?)

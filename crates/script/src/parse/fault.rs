@@ -54,7 +54,7 @@ impl Fault {
 }
 
 /// The number of the line that this offset is in, from 1.
-pub(super) fn line(text: &str, at: usize) -> usize {
+fn line(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 

@@ -1,6 +1,6 @@
 //! Finds the way through `\if`, `\elif`, `\else` and `\endif` (`CheckConditional` in `pgbench.c`).
 
-use super::fault::{Fault, Place, line};
+use super::fault::{Fault, Place};
 use super::pipeline;
 use crate::command::{Action, Command};
 use crate::error::Problem;
@@ -35,7 +35,8 @@ struct Open {
 
 /// The commands with their jumps.
 pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fault> {
-    let mut linker = Linker { text, places: Vec::new(), commands: Vec::new(), open: Vec::new() };
+    let mut linker =
+        Linker { text, places: Vec::new(), commands: Vec::new(), open: Vec::new(), counted: 0, line: 1 };
     for (number, part) in (1..).zip(parts) {
         linker.part(number, part)?;
     }
@@ -52,15 +53,22 @@ struct Linker<'a> {
     places: Vec<usize>,
     commands: Vec<Command>,
     open: Vec<Open>,
+    /// Up to where lines are counted, and the number of the line there.
+    counted: usize,
+    line: usize,
 }
 
 impl Linker<'_> {
     fn part(&mut self, number: usize, Part { what, at, end }: Part) -> Result<(), Fault> {
         let next = self.commands.len();
+        // Parts come in order: a long script is counted once.
+        self.line += self.text[self.counted..at].matches('\n').count();
+        self.counted = at;
+        let line = self.line;
         let mut push = |action: Action| {
             let text = self.text[at..end].trim_end().to_owned();
             self.places.push(at);
-            self.commands.push(Command { action, number, line: line(self.text, at), text });
+            self.commands.push(Command { action, number, line, text });
         };
         match what {
             What::Action(action) => push(action),

@@ -7,6 +7,8 @@
 
 use std::ops::Range;
 
+/// Conditions nested deeper than this are not understood.
+const MOST_LEVELS: u32 = 100;
 /// The function by which the server prints a hash partition's bound.
 const HASH_BOUND: &str = "satisfies_hash_partition";
 
@@ -67,7 +69,7 @@ impl Condition {
     /// Reads a printed expression.
     pub(super) fn parse(text: &str, names: Names<'_>) -> Self {
         match lex(text) {
-            Some(tokens) => Reader { text, names }.condition(&tokens),
+            Some(tokens) => Reader { text, names }.condition(&tokens, 0),
             None => Self::Other,
         }
     }
@@ -139,13 +141,17 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn condition(&self, tokens: Tokens) -> Condition {
+    fn condition(&self, tokens: Tokens, depth: u32) -> Condition {
         let tokens = unwrap(tokens);
+        if depth > MOST_LEVELS {
+            return Condition::Other;
+        }
+        let inner = |part| self.condition(part, depth + 1);
         if let Some(parts) = split(tokens, "AND") {
-            return Condition::All(parts.into_iter().map(|part| self.condition(part)).collect());
+            return Condition::All(parts.into_iter().map(inner).collect());
         }
         if let Some(parts) = split(tokens, "OR") {
-            return Condition::Any(parts.into_iter().map(|part| self.condition(part)).collect());
+            return Condition::Any(parts.into_iter().map(inner).collect());
         }
         // All remainders of a hash partitioning together take every row.
         if let [(Token::Word { name, .. }, _), ..] = tokens
@@ -262,11 +268,13 @@ fn top_level(tokens: Tokens<'_>) -> impl Iterator<Item = usize> {
 }
 
 /// Without the parentheses around the whole.
-fn unwrap(tokens: Tokens<'_>) -> Tokens<'_> {
-    match tokens {
-        [(Token::Open, _), inner @ .., (Token::Close, _)] if is_balanced(inner) => unwrap(inner),
-        _ => tokens,
+fn unwrap(mut tokens: Tokens<'_>) -> Tokens<'_> {
+    while let [(Token::Open, _), inner @ .., (Token::Close, _)] = tokens
+        && is_balanced(inner)
+    {
+        tokens = inner;
     }
+    tokens
 }
 
 fn is_balanced(tokens: Tokens) -> bool {
@@ -282,12 +290,14 @@ fn is_balanced(tokens: Tokens) -> bool {
 }
 
 /// Without parentheses and casts around the whole.
-fn uncast(tokens: Tokens<'_>) -> Tokens<'_> {
-    let tokens = unwrap(tokens);
-    let is_operation = top_level(tokens).any(|at| matches!(tokens[at].0, Token::Symbol(_)));
-    match top_level(tokens).find(|&at| tokens[at].0 == Token::Cast) {
-        Some(at) if !is_operation => uncast(&tokens[..at]),
-        _ => tokens,
+fn uncast(mut tokens: Tokens<'_>) -> Tokens<'_> {
+    loop {
+        tokens = unwrap(tokens);
+        let is_operation = top_level(tokens).any(|at| matches!(tokens[at].0, Token::Symbol(_)));
+        match top_level(tokens).find(|&at| tokens[at].0 == Token::Cast) {
+            Some(at) if !is_operation => tokens = &tokens[..at],
+            _ => return tokens,
+        }
     }
 }
 

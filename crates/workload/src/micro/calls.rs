@@ -76,8 +76,7 @@ enum Token {
 }
 
 fn next(rest: &mut Peekable<Chars<'_>>) -> Option<Token> {
-    while rest.next_if(|c| c.is_whitespace()).is_some() {}
-    let c = rest.next()?;
+    let c = after_comments(rest)?;
     Some(match c {
         '(' => Token::Open,
         ')' => Token::Close,
@@ -85,14 +84,6 @@ fn next(rest: &mut Peekable<Chars<'_>>) -> Option<Token> {
         '\'' => {
             until(rest, '\'');
             Token::Other
-        }
-        '-' if rest.next_if_eq(&'-').is_some() => {
-            while rest.next_if(|c| *c != '\n').is_some() {}
-            return next(rest);
-        }
-        '/' if rest.next_if_eq(&'*').is_some() => {
-            comment(rest);
-            return next(rest);
         }
         '$' => dollar(rest),
         c if c.is_alphabetic() || c == '_' => {
@@ -108,6 +99,18 @@ fn next(rest: &mut Peekable<Chars<'_>>) -> Option<Token> {
         }
         _ => Token::Other,
     })
+}
+
+/// The first character that is neither blank nor part of a comment.
+fn after_comments(rest: &mut Peekable<Chars<'_>>) -> Option<char> {
+    loop {
+        match rest.next()? {
+            c if c.is_whitespace() => {}
+            '-' if rest.next_if_eq(&'-').is_some() => while rest.next_if(|c| *c != '\n').is_some() {},
+            '/' if rest.next_if_eq(&'*').is_some() => comment(rest),
+            c => return Some(c),
+        }
+    }
 }
 
 /// What is quoted, the quote doubled for one in it.
@@ -170,6 +173,11 @@ fn dollar(rest: &mut Peekable<Chars<'_>>) -> Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_number_of_comments_is_read() {
+        assert_eq!(calls(&format!("{} f(i)", "-- x\n/* y */".repeat(1_000_000))), ["f"]);
+    }
 
     #[test]
     fn calls_are_found_where_they_are() {

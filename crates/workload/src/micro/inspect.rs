@@ -104,7 +104,11 @@ async fn explained(
         Err(error) if error.sqlstate() == Some(SYNTAX_ERROR) => return Ok(None),
         Err(source) => return Err(MicroError::Sample { name: name.to_owned(), source }),
     };
-    let json: Value = row.get(0);
+    // serde_json reads 128 levels at most.
+    let json: Value = row.try_get(0).map_err(|error| {
+        let what = std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string);
+        MicroError::Explain { name: name.to_owned(), what }
+    })?;
     match PlanTree::of(&json) {
         Some(tree) => Ok(Some(tree)),
         // A utility statement: {"Utility Statement": …}.

@@ -2,19 +2,13 @@
 
 /// Whether the text is one constant: a number, a string with or without a type, true, false or NULL.
 pub(super) fn is_literal(text: &str) -> bool {
-    let text = unwrapped(text.trim());
+    // `(a) + (b)` is not wrapped, but without its outer parentheses it is no constant either.
+    let mut text = text.trim();
+    while let Some(inner) = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+        text = inner.trim();
+    }
     let Some(end) = constant(text) else { return is_typed(text) };
     is_casts(&text[end..])
-}
-
-/// Without parentheses around all of it.
-fn unwrapped(text: &str) -> &str {
-    let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
-    match inner {
-        // `(a) + (b)` is not wrapped; what a constant's parentheses hold has none of its own but a type's.
-        Some(inner) if is_literal(inner) => inner.trim(),
-        _ => text,
-    }
 }
 
 /// Where the constant ends that the text begins with.
@@ -86,6 +80,14 @@ fn is_typed(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_number_of_parentheses_is_read() {
+        let many = 1_000_000;
+        assert!(is_literal(&format!("{}1{}", "(".repeat(many), ")".repeat(many))));
+        assert!(!is_literal(&format!("{}i{}", "(".repeat(many), ")".repeat(many))));
+        assert!(!is_literal("(1) + (2)"));
+    }
 
     #[test]
     fn constants_of_people_and_of_explain() {

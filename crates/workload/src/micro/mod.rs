@@ -42,6 +42,7 @@ pub use suite::{Suite, shipped};
 
 use self::bench::Bench;
 use crate::connect::{Connection, Target};
+use crate::fault::caught;
 use crate::fill::session::Sessions;
 use crate::interruption::{self, until_stopped};
 
@@ -162,9 +163,12 @@ async fn guarded<T>(
 ) -> (Result<T, MicroError>, Option<String>) {
     let mut interrupt = pin!(interrupt);
     let stopped = || MicroError::Interrupted { rounds: bench.rounds.get() };
-    let ended = until_stopped(bench.sessions.target, &mut interrupt, pin!(work), || {}).await;
+    let ended = until_stopped(bench.sessions.target, &mut interrupt, pin!(caught(work)), || {}).await;
     let (mut result, was_stopped) = match ended {
-        interruption::Ended::Done(result) => (result, false),
+        interruption::Ended::Done(result) => {
+            let panicked = matches!(result, Err(MicroError::Panicked(_)));
+            (result, panicked)
+        }
         interruption::Ended::Stopped(Some(result)) => (result.map_err(|_| stopped()), true),
         interruption::Ended::Stopped(None) => {
             let left = "the server does not answer; the next run drops what this one made".to_owned();

@@ -11,6 +11,7 @@ use super::error::MicroError;
 use super::plan::{Plan, Role};
 use super::request::Request;
 use super::{Observer, Outlook};
+use crate::fault;
 
 /// An interval is narrow enough if it reaches so far to either side, as a share of what it is about: so it is for
 /// pairs too.
@@ -110,6 +111,7 @@ async fn round(
     for (number, arm) in arms.iter().enumerate() {
         statements.push(bench.statement(number, arm, plan.rows).await?);
     }
+    fault::point("micro");
     let mut seconds = vec![0.0; arms.len()];
     let mut wal = vec![None; arms.len()];
     for &number in &order {

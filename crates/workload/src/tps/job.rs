@@ -19,6 +19,7 @@ use super::run::{Run, Told};
 use super::session::Session;
 use super::tally::Tally;
 use super::waiter::{Until, Waiter};
+use crate::fault;
 
 /// What a job's clients have in common.
 pub(super) struct Common<'r> {
@@ -148,6 +149,7 @@ pub(super) fn work(run: &Run, timetable: Timetable, start: Start) -> io::Result<
     let mut queue = Queue::new(&common, start.clients)?;
     let mut is_stopping = false;
     while queue.left > 0 {
+        fault::point("tps");
         if run.alarm.is_raised() && !is_stopping {
             is_stopping = true;
             queue.stop(&common);

@@ -1,8 +1,8 @@
 //! Arguments of `pgrig testdb bench`.
 
 use std::ffi::OsString;
-use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -12,9 +12,10 @@ use workload::connect::ConnectOptions;
 use workload::testdb::bench::{TestCommand, Variant};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
-use crate::args::{ServerChoice, share};
+use crate::args::{MOST_TRIALS, ServerChoice, connections, share, up_to};
 use crate::duration::seconds;
 use crate::exit::Usage;
+use crate::input;
 
 /// Variables of the environment that name a server, as `pgrig testdb new` sets some, or who connects to it.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
@@ -57,8 +58,8 @@ pub(crate) struct BenchArgs {
     pub(crate) variants: Vec<Variant>,
 
     /// Rounds that count, each with one trial of each way; with fewer than 6 nothing is proved
-    #[arg(long, value_name = "N", default_value = "6", value_parser = at_least_one)]
-    pub(crate) trials: NonZeroUsize,
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
+    pub(crate) trials: u16,
 
     /// Leave out the first round, which does not count
     #[arg(long)]
@@ -87,10 +88,11 @@ pub(crate) struct BenchArgs {
         value_name = "N,N",
         value_delimiter = ',',
         default_value = "1,2,3",
+        value_parser = connections(),
         conflicts_with = "command",
         help_heading = "Transactions"
     )]
-    pub(crate) client: Vec<NonZeroU32>,
+    pub(crate) client: Vec<u32>,
 
     /// How long each trial takes
     #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, conflicts_with = "command",
@@ -108,10 +110,6 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,
-}
-
-fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
-    text.parse().map_err(|_| "give a number from 1 on".to_owned())
 }
 
 impl BenchArgs {
@@ -135,7 +133,7 @@ impl BenchArgs {
     /// If there is no such script.
     pub(crate) fn transactions(&self) -> Result<Option<Request>, Usage> {
         let Some(script) = &self.tps else { return Ok(None) };
-        let source = match std::fs::read_to_string(script) {
+        let source = match input::file(Path::new(script)) {
             Ok(text) => Source::file(script, text, 1),
             // A name that is no file is one of pgbench's.
             Err(unread) => Source::builtin(script).map_err(|_| {

@@ -156,7 +156,7 @@ fn request(
     };
     let work = match (arguments.test_command()?, arguments.transactions()?) {
         (_, Some(request)) => {
-            let clients = arguments.client.iter().map(|clients| clients.get() as usize);
+            let clients = arguments.client.iter().map(|clients| *clients as usize);
             Work::Tps(Box::new(request), clients.collect())
         }
         (Some(command), None) => {
@@ -168,7 +168,7 @@ fn request(
         content,
         work,
         variants: Some(arguments.variants.clone()).filter(|variants| !variants.is_empty()),
-        trials: arguments.trials.get(),
+        trials: usize::from(arguments.trials),
         warm_up: !arguments.no_warm_up,
         seed: arguments.seed(),
         allow_dangerous: arguments.allow_dangerous_settings,

@@ -140,7 +140,7 @@ impl Prober {
             self.prepare(client).await?;
             let plan = client.query_one(&explain, &[]).await;
             self.deallocate(client).await;
-            if let Some(node) = writes(&plan?.get::<_, Value>(0)) {
+            if let Some(node) = writes(&plan?.try_get::<_, Value>(0)?) {
                 return Err(ProbeError::Writes { node });
             }
         }
@@ -248,7 +248,7 @@ async fn explain(
     while executions == 0 || executions < EXPLAINED && started.elapsed() < budget {
         let statement = statements.next(random);
         let explain = format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {statement}");
-        let plan = client.query_one(&explain, &[]).await?.get::<_, Value>(0);
+        let plan = client.query_one(&explain, &[]).await?.try_get::<_, Value>(0)?;
         // Of the topmost node: those below it are counted in it.
         let blocks = |name| plan[0]["Plan"][name].as_f64().unwrap_or_default();
         sum.hits += blocks("Shared Hit Blocks");

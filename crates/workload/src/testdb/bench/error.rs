@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::variant::{Missing, Variant};
 use crate::connect::ConnectError;
+use crate::fault::Panicked;
 use crate::settings::{Record, SettingsError};
 use crate::testdb::clone::CloneError;
 use crate::testdb::load::LoadError;
@@ -95,6 +96,9 @@ pub enum BenchError {
     /// The script of transactions cannot be run.
     #[error(transparent)]
     Tps(#[from] TpsError),
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The server does not answer.
     #[error(transparent)]
     Connect(#[from] ConnectError),

@@ -15,6 +15,7 @@ use super::request::{BenchRequest, Site, Work};
 use super::tmpfs::Volatile;
 use super::variant::{Choice, Means, Missing, Variant};
 use crate::connect::Target;
+use crate::fault::caught;
 use crate::interruption::{self, until_stopped};
 use crate::settings::Place;
 use crate::testdb::clone::Measured;
@@ -196,7 +197,7 @@ pub async fn run(
         };
         let mut bench =
             Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
-        let result = bench.work(missing, observer).await;
+        let result = Box::pin(caught(bench.work(missing, observer))).await;
         observer.putting_back();
         Box::pin(bench.finish(result, observer)).await
     };

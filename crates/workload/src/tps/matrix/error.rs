@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::connect::ConnectError;
+use crate::fault::Panicked;
 use crate::settings::{Record, SettingsError};
 use crate::tps::TpsError;
 
@@ -69,6 +70,9 @@ pub enum MatrixError {
     /// A trial failed.
     #[error(transparent)]
     Tps(#[from] TpsError),
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
     /// The server does not answer.
     #[error(transparent)]
     Connect(#[from] ConnectError),

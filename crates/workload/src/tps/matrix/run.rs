@@ -10,6 +10,7 @@ use super::cell::Cell;
 use super::error::MatrixError;
 use super::plan::MatrixPlan;
 use crate::connect::{ConnectError, Connection, Target};
+use crate::fault::caught;
 use crate::fill::session::{Session, Sessions};
 use crate::server::differing_settings;
 use crate::settings::{Changer, Effect, Place, SYNC_BY_HAND, SettingsError};
@@ -89,7 +90,7 @@ pub async fn run(
     let (stop, stopped) = watch::channel(false);
     let mut bench = Bench::begin(site, plan, observer, stopped).await?;
     let result = {
-        let mut work = pin!(bench.trials(measure));
+        let mut work = pin!(caught(bench.trials(measure)));
         tokio::select! {
             result = &mut work => result,
             () = interrupt => {
