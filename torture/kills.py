@@ -96,14 +96,14 @@ def play(rig, kind, actor, mode, delays, meddling):
     if ran.code == 0 and kind.once:
         if not rig.postmaster():
             rig.start()
-        if not (kind.crash_costs_rows and lost_server):
+        if not ((kind.crash_costs_rows or kind.unlogged) and lost_server):
             kind.verify(rig)
     else:
         if meddling:
             meddled(rig, kind, meddling)
         completed(rig, kind, command, mode, lost_server, meddling, said)
     # The server keeps files of transactions of its own that a crash cuts off; what pgrig wrote past it, pgrig removes.
-    servers_own = 0 if kind.writes_files or not lost_server else 1 << 40
+    servers_own = 0 if not lost_server else 1 << 16 if kind.writes_files else 1 << 40
     checks.left_clean(rig, before, shm=shm, orphans=servers_own)
 
 

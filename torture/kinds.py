@@ -41,6 +41,8 @@ class Kind:
     remake: str | None = None
     # What a crash of the server may cost: rows of unlogged tables that were there before. pgrig must say so.
     crash_costs_rows: bool = False
+    # Whether a crash empties what it made, even after it was complete.
+    unlogged: bool = False
     # Whether it is done once it came to its end: a second time it would refuse, or add more.
     once: bool = True
     # Whether pgrig writes relation files itself: none of those may be left without an owner.
@@ -156,11 +158,11 @@ def ddl_file(rig):
 
 KINDS = [
     Kind("direct", fill("--scale", SCALE), pgbench_is_there, **ACCOUNTS, writes_files=True, times=0.4),
-    Kind("direct-unlogged-data", fill("--scale", SCALE, "--unlogged", "--data-only"), pgbench_rows, **ACCOUNTS, writes_files=True, times=0.3),
+    Kind("direct-unlogged-data", fill("--scale", SCALE, "--unlogged", "--data-only"), pgbench_rows, **ACCOUNTS, unlogged=True, writes_files=True, times=0.3),
     Kind("copy", fill("--scale", SCALE, "--method", "copy"), pgbench_is_there, **ACCOUNTS),
     Kind("chunked", fill("--scale", SCALE, "--method", "copy", "--chunk", "1MB", "--streams", "2"), pgbench_is_there, **ACCOUNTS, times=0.8),
     Kind("chunked-unlogged", fill("--scale", SCALE, "--method", "copy", "--chunk", "1MB", "--streams", "2", "--unlogged"),
-         pgbench_is_there, **ACCOUNTS, times=0.6),
+         pgbench_is_there, **ACCOUNTS, unlogged=True, times=0.6),
     Kind("direct-chunked", fill("--scale", SCALE, "--chunk", "2MB", "--streams", "2"), pgbench_is_there, **ACCOUNTS, times=1.1),
     Kind("frozen-partitions", fill("--scale", SCALE, "--method", "copy", "--partitions", "4", "--streams", "2"), pgbench_is_there, times=0.5),
     Kind("hash-partitions", fill("--scale", SCALE, "--method", "copy", "--partitions", "3", "--partition-method", "hash",
@@ -188,7 +190,7 @@ KINDS = [
          numbered_by_the_server("made", "id", ROWS), ddl_file, times=3.4),
     Kind("reinsert", fill("--scale", SCALE, "--partitions", "2", "--method", "reinsert", "--fillfactor", "50", "--data-only"), 
          lambda rig: checks.no_traces(rig), times=0.5),
-    Kind("explode", fill("--scale", SCALE, "--method", "explode", "--fillfactor", "20", "--unlogged", "--data-only"), pgbench_rows, times=0.9),
+    Kind("explode", fill("--scale", SCALE, "--method", "explode", "--fillfactor", "20", "--unlogged", "--data-only"), pgbench_rows, unlogged=True, times=0.9),
     Kind("server-side", fill("--scale", SCALE, "--method", "server", "--chunk", "1MB"), pgbench_is_there, times=2.2),
     Kind("matrix-settings", lambda rig: ["tps", "-S", "-T", "0.4", "--trials", "1", "--matrix", "durability=normal,dangerous,async",
                                          "--allow-dangerous-settings"], tps_is_over, with_base(), once=False, times=4, takes_settings=False),

@@ -14,6 +14,8 @@ from pathlib import Path
 # Seconds after which a command counts as hanging.
 DEADLINE = 150
 INSTANCE = "torture"
+# What a server says that starts, or recovers from a crash.
+NOT_READY = r"the database system is (in recovery|starting up|not yet accepting)|server closed the connection"
 
 
 class Broken(Exception):
@@ -142,10 +144,15 @@ class Rig:
     def sql(self, sql, database="postgres", check=True, seconds=120):
         """What psql prints, without headers."""
         command = ["psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-h", str(self.socket), "-U", "postgres", "-d", database]
-        ran = subprocess.run(
-            command, input=f"SET statement_timeout = '{seconds}s';\n{sql}", env=self.environment(),
-            capture_output=True, text=True, timeout=seconds + 30,
-        )
+        for _ in range(300):
+            ran = subprocess.run(
+                command, input=f"SET statement_timeout = '{seconds}s';\n{sql}", env=self.environment(),
+                capture_output=True, text=True, timeout=seconds + 30,
+            )
+            # A server that recovers from a crash is ready in a moment.
+            if ran.returncode == 0 or not check or not re.search(NOT_READY, ran.stderr):
+                break
+            time.sleep(0.1)
         if check and ran.returncode != 0:
             raise Broken(f"{sql}\n  {ran.stderr.strip()}")
         return ran.stdout.strip() if check else ran

@@ -199,7 +199,7 @@ pub(super) fn records(home: &Home) -> PathBuf {
     home.root().join("direct")
 }
 
-/// Removes files that a direct fill left which was killed together with its server.
+/// Removes the files that a crash of the server left of a direct fill.
 pub(super) async fn clear_abandoned(
     home: &Home,
     chosen: &Chosen,
@@ -210,13 +210,12 @@ pub(super) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "removed {files} files ({}) of a direct fill (pgrig process {pid}) that was killed together with its \
-                 server",
+                "removed {files} files ({}) that a crash of the server left of a direct fill (pgrig process {pid})",
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
-                "files of a direct fill that was killed together with its server may be left: {} names them, and pgrig \
-                 could not decide whether to remove them: {why}",
+                "a crash of the server may have left files of a direct fill: {} names them, and pgrig could not decide \
+                 whether to remove them: {why}",
                 record.display()
             )),
         }

@@ -1,9 +1,10 @@
-//! Removes the files of direct fills that were killed together with their server.
+//! Removes the files that a crash of the server leaves of direct fills.
 //!
 //! A file is removed only if a [record](super::record) names it, and all of this is proved: the server has crashed or
-//! was started since, and is out of recovery; the data directory is this server's; a file that the recorded transaction made is still there under its
-//! name, by inode and time of birth, so that no other relation can have its number; that transaction did not
-//! commit; and no relation of its database has the number. Where one of these is in doubt, nothing is removed.
+//! was started since, and is out of recovery; the data directory is this server's; a file that the recorded
+//! transaction made is still there under its name, by inode and time of birth, so that no other relation can have its
+//! number; that transaction did not commit; and no relation of its database has the number. Where one of these is in
+//! doubt, nothing is removed.
 
 use std::fs;
 use std::io::{self, ErrorKind};
