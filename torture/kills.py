@@ -100,7 +100,7 @@ def play(rig, kind, actor, mode, delays, meddling):
             kind.verify(rig)
     else:
         if meddling:
-            meddled(rig, kind, meddling)
+            meddled(rig, kind, mode, meddling)
         completed(rig, kind, command, mode, lost_server, meddling, said)
     # The server keeps files of transactions of its own that a crash cuts off; what pgrig wrote past it, pgrig removes.
     servers_own = 0 if not lost_server else 1 << 16 if kind.writes_files else 1 << 40
@@ -149,8 +149,10 @@ def strike(rig, process, actor):
             os.kill(pid, signal.SIGKILL)
 
 
-def meddled(rig, kind, meddling):
+def meddled(rig, kind, mode, meddling):
     """Somebody else does something to the table. Without a table nothing happens."""
+    if mode == "own":
+        wait_until(lambda: not rig.postmaster(), 30, "the server does not end with its pgrig")
     was_down = not rig.postmaster()
     if was_down:
         rig.start()

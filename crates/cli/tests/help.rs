@@ -65,9 +65,9 @@ fn options(rig: &Rig, verb: &str) -> Vec<String> {
     help.lines().filter_map(of_line).filter(|name| !server.contains(&name.as_str())).collect()
 }
 
-fn assert_ends(rig: &Rig, arguments: Vec<String>) {
+fn assert_ends(rig: &Rig, arguments: &[String]) {
     let mut command = rig.command("");
-    command.args(&arguments).current_dir(rig.home.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
+    command.args(arguments).current_dir(rig.home.path()).env_remove("RUST_BACKTRACE").stdin(Stdio::null());
     let mut pgrig = Running::start(command);
     until(&format!("pgrig {arguments:?} ends"), || pgrig.has_ended().then_some(()));
     let Ran { code, stderr, .. } = pgrig.end();
@@ -93,10 +93,10 @@ fn extreme_values_are_refused_or_work() {
                         let base = [words(verb), words(if is_remote { NOWHERE } else { "" })].concat();
                         for option in &options {
                             let given = vec![format!("{option}={value}")];
-                            assert_ends(rig, [base.clone(), given, words(line)].concat());
+                            assert_ends(rig, &[base.clone(), given, words(line)].concat());
                         }
                         if matches!(verb, "fill" | "size" | "blockio") && !line.contains("1GB") {
-                            assert_ends(rig, [base, words(line), vec![format!(" {value}")]].concat());
+                            assert_ends(rig, &[base, words(line), vec![format!(" {value}")]].concat());
                         }
                     }
                 }
