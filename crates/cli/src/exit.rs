@@ -67,7 +67,7 @@ pub(crate) fn interrupted() -> ExitCode {
 pub(crate) fn status(result: anyhow::Result<()>, printer: &Printer) -> ExitCode {
     let Err(error) = result else { return ExitCode::SUCCESS };
     if fault::first().is_some() {
-        // What ended the run is told instead of this.
+        // The error that ended the run is printed instead of this.
         return ExitCode::from(FAILED);
     }
     if is_broken_pipe(&error) {

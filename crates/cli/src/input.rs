@@ -8,7 +8,7 @@ use measure::human::bytes;
 
 /// The longest: the document of a day's run with a line for every second takes a tenth.
 const LONGEST: u64 = 256 << 20;
-/// What is read at once, so that a device without an end is soon found out.
+/// Bytes of one read: a device without an end reaches the limit soon.
 const PIECE: u64 = 1 << 20;
 /// The mark that some editors begin UTF-8 with.
 const BYTE_ORDER_MARK: char = '\u{feff}';

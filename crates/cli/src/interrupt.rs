@@ -22,9 +22,9 @@ use crate::printer::Printer;
 use crate::recovery::journals;
 use crate::terminal;
 
-/// What is told at the first signal.
+/// Line printed at the first signal.
 const TOLD: &str = "interrupted: cancelling what runs (once more leaves at once)";
-/// After so long a silence of the server pgrig leaves.
+/// Silence of the server after which pgrig leaves.
 const SILENCE: Duration = Duration::from_millis(1800);
 /// Between two looks at that.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -32,7 +32,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const LAST_CANCEL: Duration = Duration::from_millis(300);
 /// For what runs in the background to end with the runtime: a look-up of a host's name may take longer.
 const SHUTDOWN: Duration = Duration::from_millis(100);
-/// After so long a silence of the server, people are told what is waited for.
+/// Silence of the server after which a line names the statement that pgrig waits for.
 const TELL_SILENCE: Duration = Duration::from_secs(30);
 /// Between two looks at that.
 const LISTEN_INTERVAL: Duration = Duration::from_secs(1);

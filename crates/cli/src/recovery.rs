@@ -1,4 +1,4 @@
-//! What a pgrig that is gone left changed on a server is restored by the next one.
+//! Restores the settings and tables that an earlier pgrig left changed on a server.
 
 use std::path::{Path, PathBuf};
 use std::pin::pin;

@@ -249,7 +249,7 @@ fn stopped(rig: &Rig, server: &Server, command: &str, ledger: &str) {
     });
     pgrig.signal(Signal::SIGKILL);
     drop(pgrig);
-    // What its sessions have begun ends before the tables can be locked.
+    // The statements of its sessions end before the tables can be locked.
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND \
                     pid <> pg_backend_pid() AND application_name LIKE 'pgrig%'";
     common::until("its sessions are gone", || (server.number(sessions) == 0).then_some(()));

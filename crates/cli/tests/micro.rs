@@ -339,7 +339,7 @@ fn ddl_that_creates_no_table_is_refused() {
         let ran = micro(&rig, &["--ddl", ddl, "--rows", "9"]);
         assert_eq!(ran.code, Some(2), "{ddl}: {ran:#?}");
         assert!(ran.stderr.contains("its DDL "), "{ddl}: {ran:#?}");
-        // What ends pgrig's transaction leaves a table without the mark.
+        // DDL that ends pgrig's transaction leaves a table without the mark.
         server.execute("DROP SCHEMA IF EXISTS pgrig_micro CASCADE");
     }
     assert_nothing_left(&server);

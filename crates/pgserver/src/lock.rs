@@ -107,7 +107,7 @@ pub(crate) fn holder(dir: &Path) -> Option<Holder> {
     if file.is_held().ok()? { signed(&file) } else { None }
 }
 
-/// Who has signed it, if that process can be the lock's holder: one that was killed signs nothing off.
+/// The process that signed it, if it can be the lock's holder: a killed process removes no signature.
 fn signed(file: &LockFile) -> Option<Holder> {
     let holder: Holder = serde_json::from_str(&file.read().ok()?).ok()?;
     let is_it = process::exists(holder.pid) && file.holder().is_none_or(|pid| pid == holder.pid);

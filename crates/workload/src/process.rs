@@ -93,7 +93,7 @@ pub(crate) fn command_line(pid: u32) -> Option<String> {
     Some(words.join(" "))
 }
 
-/// What /proc/PID/stat says.
+/// The fields of /proc/PID/stat.
 pub(crate) struct Stat {
     pub(crate) name: String,
     state: char,

@@ -18,7 +18,7 @@ use crate::input;
 
 /// Without -t and -T a run takes so long.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
-/// So many of each client, as pgbench counts them.
+/// Limit of `-t`: transactions of each client, as pgbench counts them.
 const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
 /// Rates, in transactions per second.
 const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;

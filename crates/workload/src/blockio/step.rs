@@ -119,7 +119,7 @@ impl Step {
         steps(mode).iter().find(|step| step.name == name)
     }
 
-    /// What is sent to the server. A table gets its mark in the transaction that creates it.
+    /// The SQL for the server. A table gets its mark in the transaction that creates it.
     pub(super) fn sql(&self, plan: &Plan, names: &Names) -> String {
         let sql = match plan.request.mode {
             Mode::Own => self.own_sql(plan, names),

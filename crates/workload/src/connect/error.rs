@@ -245,7 +245,7 @@ pub enum ConnectError {
         /// The same, or the operating system's reason.
         why: String,
     },
-    /// What is to be sent has a NUL byte.
+    /// The text for the server has a NUL byte.
     #[error("a statement, name or value has a NUL byte, which PostgreSQL takes nowhere: remove it")]
     Nul,
     /// The server or the driver broke the protocol.

@@ -1,4 +1,4 @@
-//! The sessions that this process has open: what the server still does for them, and how it is told to stop.
+//! The open sessions of this process: the requests that the server has not answered, and how to cancel them.
 //! One list for the whole process, because whoever hears Ctrl-C knows of no session.
 
 use std::sync::atomic::{AtomicU64, Ordering};

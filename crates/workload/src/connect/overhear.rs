@@ -85,7 +85,7 @@ impl Ear {
         }
     }
 
-    /// What became of an attempt to send these bytes.
+    /// Outcome of an attempt to send these bytes.
     pub(super) fn spoke(&mut self, bytes: &[u8], written: &Poll<io::Result<usize>>) {
         match written {
             Poll::Ready(Ok(count)) => self.speech.say(&bytes[..*count], &self.overheard.traffic),

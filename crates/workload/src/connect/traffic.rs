@@ -1,4 +1,4 @@
-//! What a session is doing, as its traffic shows: which request the server has not answered yet, and since when
+//! State of a session, from its traffic: the request that the server has not answered yet, and since when
 //! nothing has moved. The driver tells none of this.
 
 use std::collections::HashMap;

@@ -125,7 +125,7 @@ fn in_chunks(plan: &Plan) -> bool {
     plan.has_ledger() && !plan.is_single_transaction()
 }
 
-/// What lets chunks begin, if rows come in chunks; refuses limits that cannot be kept.
+/// The governor that admits chunks, if rows come in chunks; refuses limits that it cannot keep.
 fn governor<'a>(
     plan: &Plan,
     limits: Limits,

@@ -65,7 +65,7 @@ impl Outcome {
         self.sizes.less(self.before)
     }
 
-    /// What rolled back chunks have left in the table, bytes; none where no chunk was rolled back, where it is
+    /// Bytes that rolled back chunks have left in the table; none where no chunk was rolled back, where it is
     /// little, or where the vacuum that follows has made room of it.
     pub fn dead_space(&self, plan: &Plan) -> Option<u64> {
         // What rows of a table of the user's take is an estimate.

@@ -299,7 +299,7 @@ impl Plan {
         if self.method == Method::Explode { 100 } else { self.fillfactor }
     }
 
-    /// What the first chunks take that belong together.
+    /// Space of the first group of chunks.
     pub(super) fn first_space(&self) -> ChunkSpace {
         let by_hash = matches!(self.chunking.spread, Spread::Hash { .. }) && self.rows().is_none();
         self.chunk_space().times(if by_hash { self.chunking.spread.leaves().into() } else { 1 })

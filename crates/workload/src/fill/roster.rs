@@ -54,7 +54,7 @@ pub(super) struct Roster {
     pub small: Option<Small>,
 }
 
-/// What a record is about: one relation, or all leaves of one persistence of a table that routes its rows.
+/// The object of a record: one relation, or all leaves of one persistence of a table that routes its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Destination {
     /// The relation, or the table that routes.
@@ -62,7 +62,7 @@ pub(super) struct Destination {
     pub persistence: Persistence,
 }
 
-/// What a chunk brings to one destination.
+/// The rows of a chunk that go to one destination.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub destination: Destination,
@@ -200,7 +200,7 @@ impl Roster {
         self.leaves.iter().map(|leaf| leaf.persistence).collect()
     }
 
-    /// What a chunk brings to which destination, in the order in which it is loaded.
+    /// The parts of a chunk, in the order in which they are loaded.
     pub(super) fn parts(&self, plan: &Plan, chunk: &Chunk) -> Vec<Part> {
         let has_branches = !plan.branches(chunk).is_empty();
         let small = self.small.iter().filter(|_| has_branches).flat_map(|small| {

@@ -40,7 +40,7 @@ impl<'a> Sink<'a> {
         &self.leaves[chunk.leaf as usize]
     }
 
-    /// What has to be done for these parts of a chunk, in its transaction, before rows of the bulk table come.
+    /// Prepares the destinations of these parts, in the chunk's transaction, before rows of the bulk table come.
     pub(super) fn prologue(&self, chunk: &Chunk, parts: &[Part]) -> Vec<String> {
         let branches = self.plan.branches(chunk);
         let statement = |part: &Part| match part.what {

@@ -16,7 +16,7 @@ use crate::connect::Connection;
 use crate::quote::identifier;
 use rowgen::pgbench::TELLERS_PER_SCALE;
 
-/// What is wrong with a table.
+/// A fault of a table.
 type Problem = (String, String);
 
 /// Refuses to complete a fill whose tables are not those that it began with.

@@ -184,7 +184,7 @@ impl Changer {
             journal.close()?;
             return Ok(PutBack::default());
         }
-        // It may have crashed, or be restarted at this moment; if it does not come back, that is told below.
+        // It may have crashed, or be restarting; if it does not come back, the error below says so.
         if let Ok(connection) = server.waiting.connect_when_ready(&|_| ()).await {
             connection.close().await;
         }

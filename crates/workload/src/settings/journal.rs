@@ -243,7 +243,7 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<F
     // On a full disk nobody knows who it is; it can put things back all the same.
     let _ = file.set_len(0).and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
     let claim = Claim { path: place, _lock: file };
-    // What it says now: whoever had it before may have put things back.
+    // Its content now: the process that held it before may have restored everything.
     let Some((_, record)) = read(path)? else { return Ok(None) };
     Ok(Some(Found::Dead(Journal { path: path.to_owned(), record, _claim: Some(claim), _lock: lock })))
 }

@@ -46,7 +46,7 @@ fn opened(options: &mut fs::OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// What belongs to somebody else is left as it is.
+/// Other people's files stay as they are.
 fn ours(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -120,7 +120,7 @@ impl Record {
         Ok(serde_json::to_vec_pretty(self)?)
     }
 
-    /// What a person types to put all of it back.
+    /// Statements that restore all of it by hand.
     pub fn remedy(&self) -> Vec<String> {
         let logged = self.tables.iter().rev();
         let logged = logged.map(|table| format!("ALTER TABLE {} SET LOGGED;", table.qualified()));

@@ -15,7 +15,7 @@ use super::archive::{self, Archive, ArchiveError};
 
 /// Of compressed bytes, read at once.
 const COMPRESSED_BUFFER: usize = 256 << 10;
-/// What some editors begin UTF-8 with.
+/// UTF-8's byte order mark, which some editors write first.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Enough for every magic number: that of tar stands furthest behind.
 const HEAD: usize = 512;

@@ -27,7 +27,7 @@ pub(super) struct Live<'a> {
 /// Seconds in which no transaction ended.
 struct Lull {
     lasts: f64,
-    /// When it is told next.
+    /// Time of the next line about it.
     told_at: f64,
 }
 

@@ -17,7 +17,7 @@ use super::record::{Files, Record, Recorded};
 use crate::connect::{Connection, Target};
 use crate::fill::survey::Survey;
 
-/// What became of a record, where people should know.
+/// Outcome of a record, where a line reports it.
 #[derive(Debug)]
 pub enum Abandoned {
     /// Files are gone.
@@ -26,7 +26,7 @@ pub enum Abandoned {
         pid: u32,
         /// How many.
         files: usize,
-        /// What they took, bytes.
+        /// Their size, bytes.
         bytes: u64,
     },
     /// Files may be left.
@@ -38,7 +38,7 @@ pub enum Abandoned {
     },
 }
 
-/// What a look at a record leads to.
+/// Decision on a record.
 enum Verdict {
     /// Its files are the server's, or gone for good.
     Settled,

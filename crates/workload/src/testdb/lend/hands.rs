@@ -150,7 +150,7 @@ impl Hands {
         tag: Tag,
         stopped: oneshot::Receiver<()>,
     ) -> Result<bool, Refusal> {
-        // What else runs is not to be cancelled with it.
+        // Other work must not be cancelled with it.
         let target = self.target.clone().apart();
         let making = self.begin();
         let stopped = async {
@@ -167,7 +167,7 @@ impl Hands {
         if made.is_err()
             && let Ok(session) = self.session().await
         {
-            // What cannot be dropped now, the next keeper will.
+            // The next keeper drops the databases that cannot be dropped now.
             let _ = drop_database(&session, &making).await;
             self.put_back(session);
         }

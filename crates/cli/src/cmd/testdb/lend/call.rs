@@ -19,7 +19,7 @@ use crate::target::spec;
 
 /// Between two looks whether the keeper is there.
 const EVERY: Duration = Duration::from_millis(3);
-/// After so long, people are told that the keeper has not answered.
+/// Silence of the keeper before a line says so.
 const TELL_SILENCE: Duration = Duration::from_secs(30);
 /// So many keepers in a row may go before they have done what is asked.
 const KEEPERS: u32 = 10;

@@ -225,7 +225,7 @@ impl Book {
         self.hand_out(name, now);
     }
 
-    /// Who waits no longer is forgotten. A template that nobody waits for is not made to its end.
+    /// Forgets clients that no longer wait. A template without a waiting client is cancelled.
     fn forgotten(&mut self, ticket: Ticket) {
         let waited = |template: &mut Template| {
             let before = template.waiting.len();
