@@ -22,7 +22,7 @@ MEDDLING = ["truncate", "drop", "remake", "delete", "vacuum-full", "unlogged", "
 # Its seconds are the unit of how long others take.
 UNIT = BY_NAME["copy"]
 # What a fill answers that finds its work complete.
-ALREADY = "already has"
+ALREADY = re.compile("already has|has rows: --append adds")
 LOSS = r"empt|lost|loss|gone|missing|not there"
 
 
@@ -185,7 +185,7 @@ def completed(rig, kind, command, mode, lost_server, meddling, said):
         rig.start()
     ran = rig.verb(*command)
     said += ran.err
-    if ran.code == 2 and ALREADY in ran.err and not meddling:
+    if ran.code == 2 and ALREADY.search(ran.err) and not meddling:
         # The kill came between the last commit and the end of the process: all is there.
         if not rig.postmaster():
             rig.start()
