@@ -9,7 +9,7 @@ import time
 
 import checks
 from kinds import BY_NAME, KINDS
-from rig import Broken, descendants, wait_until
+from rig import Broken, descendants, is_alive, wait_until
 
 # What is killed. "server" is the postmaster with all its children at once, as by a power cut.
 ACTORS = ["pgrig", "server", "postmaster", "backend", "both", "ctrl-c", "terminate"]
@@ -103,7 +103,8 @@ def play(rig, kind, actor, mode, delays, meddling):
             meddled(rig, kind, mode, meddling)
         completed(rig, kind, command, mode, lost_server, meddling, said)
     # The server keeps files of transactions of its own that a crash cuts off; what pgrig wrote past it, pgrig removes.
-    servers_own = 0 if not lost_server else 1 << 16 if kind.writes_files else 1 << 40
+    writes_files = kind.writes_files and mode != "named"
+    servers_own = 0 if not lost_server else 1 << 16 if writes_files else 1 << 40
     checks.left_clean(rig, before, shm=shm, orphans=servers_own)
 
 
@@ -147,6 +148,7 @@ def strike(rig, process, actor):
     for pid in victims:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(map(is_alive, victims)), 30, "a killed process does not end")
 
 
 def meddled(rig, kind, mode, meddling):

@@ -145,8 +145,8 @@ impl CloneError {
 /// of a transaction. Nobody has so many connections. As in `testdb_bench_left.sql` and `testdb_lend_found.sql`.
 pub(crate) const MARK: i32 = 1_885_827_689;
 
-/// Makes database `name` a copy of `template`, with [`MARK`], and tells how long the server took. Outside a transaction; the session
-/// must be connected to another database than the template. Copies of one template may be made at the same time.
+/// Makes database `name` a copy of `template`, with the mark, and tells how long the server took. Outside a
+/// transaction; the session must be connected to another database than the template. Copies of one template may be made at the same time.
 ///
 /// # Errors
 /// [`CloneError`]; there is then no database `name` that was not there before.
