@@ -41,7 +41,7 @@ class Kind:
     remake: str | None = None
     # What a crash of the server may cost: rows of unlogged tables that were there before. pgrig must say so.
     crash_costs_rows: bool = False
-    # Whether a crash empties what it made, even after it was complete.
+    # Whether a crash empties tables that it has filled, even once it was complete.
     unlogged: bool = False
     # Whether it is done once it came to its end: a second time it would refuse, or add more.
     once: bool = True
@@ -169,9 +169,9 @@ KINDS = [
                                  "--chunk", "1MB"), pgbench_is_there),
     Kind("mixed-own", lambda rig: ["fill", "--table", "own", "--rows", ROWS, "--column", "id=serial", "--method", "copy",
                                    "--chunk", "1MB", "--streams", "2"],
-         rows_of("own", "id", ROWS), started(mixed_own), times=0.5),
+         rows_of("own", "id", ROWS), started(mixed_own), unlogged=True, times=0.5),
     Kind("mixed-pgbench", fill("--scale", SCALE, "-I", "gvp", "--method", "copy", "--chunk", "1MB", "--streams", "2"),
-         pgbench_rows, started(lambda rig: rig.sql(MIXED_PGBENCH))),
+         pgbench_rows, started(lambda rig: rig.sql(MIXED_PGBENCH)), unlogged=True),
     Kind("append", fill("--scale", MORE, "--append"), appended, with_base(), times=1.1),
     Kind("append-small-unlogged", fill("--scale", MORE, "--append"), appended,
          with_base("pgbench_branches", "pgbench_tellers"), crash_costs_rows=True),
