@@ -9,7 +9,7 @@ import time
 
 import checks
 from kinds import BY_NAME, KINDS
-from rig import Broken, descendants, is_alive, wait_until
+from rig import Broken, descendants, is_alive, program_of, wait_until
 
 # What is killed. "server" is the postmaster with all its children at once, as by a power cut.
 ACTORS = ["pgrig", "server", "postmaster", "backend", "both", "ctrl-c", "terminate"]
@@ -127,7 +127,9 @@ def interrupted(rig, command, actor, delay):
 
 def strike(rig, process, actor):
     postmaster = rig.postmaster()
-    signals = {"ctrl-c": signal.SIGINT, "terminate": signal.SIGTERM, "pgrig": signal.SIGKILL}
+    signals = {"ctrl-c": signal.SIGINT, "terminate": signal.SIGTERM}
+    # The keeper of lent databases is a pgrig in the background.
+    pgrigs = [pid for pid in rig.processes() if program_of(pid) == rig.pgrig]
     victims = []
     if actor in signals:
         with contextlib.suppress(ProcessLookupError):
@@ -143,11 +145,12 @@ def strike(rig, process, actor):
         found = rig.sql("SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'pgrig%' ORDER BY pid DESC LIMIT 1",
                         check=False, seconds=5)
         victims = [int(pid) for pid in found.stdout.split()]
-    if actor == "both":
-        victims.insert(0, process.pid)
+    if actor in ("pgrig", "both"):
+        victims = [*pgrigs, *victims]
     for pid in victims:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    rig.note(f"-- killed {len(victims)} processes, {len(pgrigs)} of pgrig there were")
     wait_until(lambda: not any(map(is_alive, victims)), 30, "a killed process does not end")
 
 

@@ -250,6 +250,13 @@ def is_alive(pid):
     return False
 
 
+def program_of(pid):
+    """The file that it runs."""
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/exe")
+    return None
+
+
 def children_of(pid):
     found = []
     for entry in Path("/proc").iterdir():
