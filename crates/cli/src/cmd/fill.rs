@@ -11,7 +11,7 @@ use workload::blockio::BlockioError;
 use workload::connect::Connection;
 use workload::disturbance::Checkpoints;
 use workload::fill::{
-    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Survey,
+    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Spread, Survey,
     turning_point,
 };
 
@@ -253,9 +253,11 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
     let partial = (plan.rows().is_none() && plan.unfinished.is_some())
         .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
+    let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
     let gaps = outcome.gaps.iter().map(|rows| {
         format!(
-            "ids {} to {} are missing: there was no room for their chunk, and later there was some",
+            "{} {} to {} are missing: there was no room for their chunk, but for another one",
+            if by_hash { "some of the ids" } else { "ids" },
             grouped(rows.start + 1),
             grouped(rows.end)
         )

@@ -27,7 +27,8 @@ pub struct Outcome {
     pub rolled_back: bool,
     /// Why generating ended.
     pub stop: StopReason,
-    /// Rows that are missing between others: their chunk found no room while a later one did.
+    /// Rows below the last one that are missing, in part if leaves are filled by hash: their chunk found no room while
+    /// another one did.
     pub gaps: Vec<Range<u64>>,
     /// What limits and marks had to tell.
     pub events: Vec<Event>,

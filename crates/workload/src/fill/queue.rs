@@ -82,11 +82,22 @@ impl<'a> Queue<'a> {
         self.lock().given_back.insert(chunk.number);
     }
 
-    /// Rows of chunks that were given back and are followed by some that were not.
+    /// Rows of chunks that are not loaded though a later chunk is, or, of leaves by hash, another chunk of the same
+    /// rows.
     pub(super) fn gaps(&self) -> Vec<Range<u64>> {
         let state = self.lock();
-        let loaded = (0..state.next).rev().find(|number| !state.given_back.contains(number)).unwrap_or(0);
-        state.given_back.range(..loaded).map(|number| self.plan.chunking.chunk(*number).rows).collect()
+        let Some(last) = (0..state.next).rev().find(|number| !state.given_back.contains(number)) else {
+            return Vec::new();
+        };
+        let chunking = &self.plan.chunking;
+        let end = match chunking.spread {
+            Spread::Hash { leaves } => (last + 1).next_multiple_of(leaves.into()).min(self.end),
+            _ => last,
+        };
+        let missing = state.given_back.range(..end).copied().chain(state.next..end);
+        let mut gaps: Vec<Range<u64>> = missing.map(|number| chunking.chunk(number).rows).collect();
+        gaps.dedup();
+        gaps
     }
 
     /// The next chunk that has rows and is not loaded; earlier ones are passed over for good.
