@@ -12,6 +12,7 @@ mod printer;
 mod progress;
 mod recovery;
 mod runs;
+mod saved;
 mod size;
 mod table;
 mod target;
@@ -51,6 +52,7 @@ fn run() -> ExitCode {
         Verb::Micro(arguments) => cmd::micro::run(&arguments, &printer),
         Verb::Tps(arguments) => cmd::tps::run(&arguments, &printer),
         Verb::Testdb(arguments) => cmd::testdb::run(&arguments, &printer),
+        Verb::Ab(arguments) => cmd::ab::run(&arguments, &printer),
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),

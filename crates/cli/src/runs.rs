@@ -52,7 +52,7 @@ impl RunFile {
 
     /// Saves the run as it is so far.
     pub(crate) fn save(&self, run: &Run) -> anyhow::Result<()> {
-        write(&self.path, &text(run)?)
+        write(&self.path, &run.document()?)
     }
 
     /// Saves the run for the last time, and hands it to whoever asked for JSON.
@@ -60,20 +60,16 @@ impl RunFile {
         self.save(run)?;
         match &mut self.copy {
             None => Ok(()),
-            Some(Copy::Stdout) => Ok(Printer::json(text(run)?.trim_end())?),
-            Some(Copy::File(file, name)) => {
-                file.write_all(text(run)?.as_bytes()).with_context(|| format!("cannot write --json {name}"))
-            }
+            Some(Copy::Stdout) => Ok(Printer::json(run.document()?.trim_end())?),
+            Some(Copy::File(file, name)) => file
+                .write_all(run.document()?.as_bytes())
+                .with_context(|| format!("cannot write --json {name}")),
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
-}
-
-fn text(run: &Run) -> anyhow::Result<String> {
-    Ok(serde_json::to_string_pretty(run)? + "\n")
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

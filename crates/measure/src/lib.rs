@@ -3,6 +3,7 @@
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
 pub mod compare;
+mod figure;
 pub mod human;
 mod latencies;
 mod median;
@@ -14,6 +15,7 @@ mod series;
 mod threshold;
 mod verdict;
 
+pub use figure::{Better, Figure, FigureUnit, figures, judged_figures};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use median::{Interval, IntervalKind, Median};
 pub use rate::{RateChange, rate_changes, rate_sentences};

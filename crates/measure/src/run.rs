@@ -2,8 +2,11 @@
 //!
 //! `FORMAT.md` explains every field; [`SCHEMA`] is what documents are tested against.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::figure::{Figure, FigureUnit, figures};
 use crate::latencies::Latencies;
 use crate::series::Series;
 
@@ -22,6 +25,9 @@ pub struct Run {
     pub id: String,
     /// The verb: `fill`, …
     pub verb: String,
+    /// The name that the user gave it and others of its kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// When it began, RFC 3339, UTC.
     pub started_at: String,
     /// How far it came.
@@ -49,7 +55,33 @@ pub enum UnreadableRun {
     Format(u64),
 }
 
+/// A run with its figures, by configuration and name.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    run: &'a Run,
+    figures: BTreeMap<String, BTreeMap<String, FigureValue>>,
+}
+
+#[derive(Serialize)]
+struct FigureValue {
+    value: f64,
+    unit: FigureUnit,
+}
+
 impl Run {
+    /// The run document: all fields, and the run's [`figures()`], which follow from its trials.
+    ///
+    /// # Errors
+    /// If the run holds a number that JSON does not have.
+    pub fn document(&self) -> serde_json::Result<String> {
+        let mut by_config: BTreeMap<String, BTreeMap<String, FigureValue>> = BTreeMap::new();
+        for (Figure { config, name, unit }, value) in figures(self) {
+            by_config.entry(config).or_default().insert(name, FigureValue { value, unit });
+        }
+        serde_json::to_string_pretty(&Document { run: self, figures: by_config }).map(|text| text + "\n")
+    }
+
     /// Reads a run document.
     ///
     /// # Errors

@@ -1,8 +1,9 @@
 //! Two runs beside each other: what hinders, what is only named, which figures are judged.
 
-use measure::compare::{Better, Comparison, FigureUnit};
+use measure::compare::{Comparison, Needed, NoPairs, Options, Sides};
 use measure::{
-    Disk, Environment, FORMAT_VERSION, Machine, Run, Server, Setting, Status, Trial, Unit, Verdict,
+    Better, Disk, Environment, FORMAT_VERSION, FigureUnit, Machine, Run, Server, Setting, Status, Trial,
+    Unit, Verdict,
 };
 use serde_json::json;
 
@@ -25,6 +26,7 @@ fn run(times: f64) -> Run {
         format_version: FORMAT_VERSION,
         id: "20261121T120000Z-blockio-1a2b".into(),
         verb: "blockio".into(),
+        label: None,
         started_at: "2026-11-21T12:00:00Z".into(),
         status: Status::Done,
         request: json!({ "size": 8192, "trials": 4, "options": { "mode": "own" } }),
@@ -53,68 +55,176 @@ fn run(times: f64) -> Run {
     }
 }
 
+fn comparison(baseline: Vec<Run>, candidate: Vec<Run>, options: &Options) -> Comparison {
+    Comparison::of(&Sides::new(baseline, candidate).unwrap(), options)
+}
+
 fn compared(baseline: &Run, candidate: &Run) -> Comparison {
-    Comparison::of(baseline, candidate, 0.05)
+    comparison(vec![baseline.clone()], vec![candidate.clone()], &Options::default())
 }
 
-#[test]
-fn the_same_compares_without_a_word() {
-    let comparison = compared(&run(1.0), &run(1.0));
-    assert_eq!(comparison.differences, []);
-    let told: Vec<(&str, Verdict)> =
-        comparison.compared.iter().map(|one| (one.figure.name.as_str(), one.change.verdict)).collect();
-    // Sizes and rows say what was done, waits why it took so long: they are not judged.
-    assert_eq!(told, [("create", Verdict::NoChange), ("create-wal", Verdict::NoChange)]);
-}
-
-#[test]
-fn better_and_worse_have_a_direction() {
-    let of_create = |times: f64| compared(&run(1.0), &run(times)).compared[0].change;
-    assert_eq!(of_create(0.8).verdict, Verdict::Improved);
-    assert_eq!(of_create(1.2).verdict, Verdict::Regressed);
-    assert!((of_create(1.2).ratio - 1.2).abs() < 1e-9);
-}
-
-#[test]
-fn transactions_per_second_are_derived_and_more_is_better() {
-    let tps = |succeeded: f64| {
-        let mut run = run(1.0);
-        for (number, trial) in run.trials.iter_mut().enumerate() {
-            trial.observations.clear();
-            trial.observe("elapsed", 10.0, Unit::Seconds);
-            trial.observe("succeeded", succeeded + number as f64, Unit::Count);
-            trial.observe("latency-p99", 1.0 / succeeded, Unit::Seconds);
-        }
+/// So many runs that take as many times as long as usual, each a little longer than the one before. One begins every
+/// second minute, `after` minutes after noon.
+fn runs(count: u32, times: f64, after: u32) -> Vec<Run> {
+    let noisy = |number: u32| {
+        let mut run = run(times * (1.0 + f64::from(number) / 100.0));
+        run.started_at = format!("2026-11-21T12:{:02}:00Z", after + 2 * number);
+        run.id = format!("{}{number}", run.id);
         run
     };
-    let comparison = compared(&tps(1000.0), &tps(2000.0));
-    let [tps, latency] = &comparison.compared[..] else { panic!("{comparison:#?}") };
+    (0..count).map(noisy).collect()
+}
+
+fn verdicts(comparison: &Comparison) -> Vec<(&str, Option<Verdict>)> {
+    comparison.compared.iter().map(|one| (one.figure.name.as_str(), one.verdict)).collect()
+}
+
+#[test]
+fn one_run_tells_nothing_however_many_trials_it_has() {
+    let found = compared(&run(1.0), &run(9.0));
+    let expected = [
+        ("total", Some(Verdict::Inconclusive)),
+        ("create", Some(Verdict::Inconclusive)),
+        // Reads explain a step, sizes say how much was done.
+        ("create-wal", None),
+    ];
+    assert_eq!(verdicts(&found), expected);
+    assert_eq!(found.needed, Some(Needed::Runs(5)));
+    assert!((found.compared[0].ratio - 9.0).abs() < 1e-9 && found.compared[0].interval.is_none());
+}
+
+#[test]
+fn enough_runs_have_verdicts_and_a_direction() {
+    let verdict = |times: f64, count: u32| {
+        let found = comparison(runs(count, 1.0, 0), runs(count, times, 1), &Options::default());
+        assert_eq!(found.needed.is_some(), count < 5, "{found:#?}");
+        found.compared[1].verdict
+    };
+    assert_eq!(verdict(1.3, 5), Some(Verdict::Regressed));
+    assert_eq!(verdict(0.7, 5), Some(Verdict::Improved));
+    assert_eq!(verdict(1.3, 4), Some(Verdict::Inconclusive));
+    assert_eq!(verdict(1.0, 5), Some(Verdict::NoChange));
+}
+
+#[test]
+fn paired_runs_are_judged_round_by_round() {
+    // Each round is slower than the one before by more than the candidate is.
+    let slow = |side: Vec<Run>| {
+        side.into_iter()
+            .enumerate()
+            .map(|(round, mut run)| {
+                for observation in run.trials.iter_mut().flat_map(|trial| &mut trial.observations) {
+                    observation.value *= f64::powi(2.0, i32::try_from(round).unwrap());
+                }
+                run
+            })
+            .collect::<Vec<_>>()
+    };
+    let sides = Sides::new(slow(runs(8, 1.0, 0)), slow(runs(8, 1.2, 1))).unwrap();
+    let verdict = |sides: &Sides| Comparison::of(sides, &Options::default()).compared[0].verdict;
+    assert_eq!(verdict(&sides), Some(Verdict::Inconclusive));
+    let found = Comparison::of(&sides.clone().paired().unwrap(), &Options::default());
+    assert_eq!(found.compared[0].verdict, Some(Verdict::Regressed));
+    // What is shown agrees with the columns beside it.
+    for one in &found.compared {
+        assert!((one.typical[1] / one.typical[0] - one.ratio).abs() < 1e-9, "{one:#?}");
+    }
+}
+
+#[test]
+fn runs_that_were_not_measured_in_turn_are_no_rounds() {
+    let sides = |baseline, candidate| Sides::new(baseline, candidate).unwrap();
+    assert_eq!(sides(runs(3, 1.0, 0), runs(2, 1.0, 1)).paired().unwrap_err(), NoPairs::Counts(3, 2));
+    let apart = sides(runs(3, 1.0, 0), runs(3, 1.0, 20));
+    assert!(apart.is_apart());
+    assert!(matches!(apart.paired().unwrap_err(), NoPairs::Order(..)));
+    assert!(!sides(runs(5, 1.0, 0), runs(5, 1.0, 1)).is_apart());
+    // Mostly before.
+    assert!(sides(runs(5, 1.0, 0), runs(5, 1.0, 7)).is_apart());
+}
+
+#[test]
+fn other_figures_are_judged_if_they_are_asked_for() {
+    let options = |names: &[&str]| Options {
+        figures: names.iter().map(|name| (*name).to_owned()).collect(),
+        ..Options::default()
+    };
+    let found = comparison(runs(5, 1.0, 0), runs(5, 2.0, 1), &options(&["create-wal"]));
+    assert_eq!(verdicts(&found)[0], ("create-wal", Some(Verdict::NoChange)));
+    assert_eq!(found.judged().count(), 1);
+    let mut candidate = runs(5, 2.0, 1);
+    candidate[2]
+        .trials
+        .iter_mut()
+        .for_each(|trial| trial.observations.retain(|one| one.name != "create-wal"));
+    let found = comparison(runs(5, 1.0, 0), candidate, &options(&["create-wal"]));
+    assert_eq!((found.unmeasured, found.compared.len()), (vec!["total: create-wal".to_owned()], 2));
+}
+
+#[test]
+fn differences_within_a_side_are_named() {
+    let mut baseline = runs(5, 1.0, 0);
+    baseline[3].request["size"] = 9000.into();
+    let found = comparison(baseline, runs(5, 1.0, 1), &Options::default());
+    let said: Vec<String> = found.hindrances().map(ToString::to_string).collect();
+    assert_eq!(said, ["request.size within the baseline: 8192 → 9000"]);
+}
+
+#[test]
+fn more_transactions_are_better_and_cost_no_more_for_that() {
+    let tps = |count: u32, succeeded: f64, after: u32| {
+        let mut runs = runs(count, 1.0, after);
+        for (number, run) in runs.iter_mut().enumerate() {
+            run.verb = "tps".into();
+            for trial in &mut run.trials {
+                trial.observations.clear();
+                let succeeded = succeeded + number as f64;
+                trial.observe("elapsed", 10.0, Unit::Seconds);
+                trial.observe("succeeded", succeeded, Unit::Count);
+                trial.observe("latency-p95", 1.0 / succeeded, Unit::Seconds);
+                trial.observe("wal", 500.0 * succeeded, Unit::Bytes);
+            }
+        }
+        runs
+    };
+    let found = comparison(tps(5, 1000.0, 0), tps(5, 2500.0, 1), &Options::default());
+    let [tps, latency, wal] = &found.compared[..] else { panic!("{found:#?}") };
     assert_eq!((tps.figure.name.as_str(), tps.figure.unit), ("tps", FigureUnit::PerSecond));
     assert_eq!((tps.figure.better(), latency.figure.better()), (Better::More, Better::Less));
-    assert_eq!((tps.change.verdict, latency.change.verdict), (Verdict::Improved, Verdict::Improved));
-    assert!((tps.baseline.median() - 100.15).abs() < 1e-9, "{tps:#?}");
+    assert_eq!((tps.verdict, latency.verdict), (Some(Verdict::Improved), Some(Verdict::Improved)));
+    assert!((tps.baseline[0] - 100.0).abs() < 1e-9, "{tps:#?}");
+    assert!((wal.ratio - 1.0).abs() < 1e-9 && wal.verdict.is_none(), "{wal:#?}");
 }
 
 #[test]
-fn samples_of_micro_are_by_row() {
-    let micro = |rows: f64| {
-        let mut run = run(1.0);
-        run.verb = "micro".into();
-        for (number, trial) in run.trials.iter_mut().enumerate() {
-            trial.config = if number == 0 { "cold".into() } else { "round".into() };
-            trial.observations.clear();
-            trial.observe("md5", 1e-7 * rows, Unit::Seconds);
-            trial.observe("md5-wal", 72.0 * rows, Unit::Bytes);
-            trial.observe("rows", rows, Unit::Rows);
+fn candidates_of_micro_are_multiples_of_the_first() {
+    let micro = |times: f64, after: u32| {
+        let mut runs = runs(5, 1.0, after);
+        for run in &mut runs {
+            run.verb = "micro".into();
+            run.request = json!({ "candidates": [{ "name": "one" }, { "name": "two" }, { "name": "free" }] });
+            for (number, trial) in run.trials.iter_mut().enumerate() {
+                trial.config = if number == 0 { "cold".into() } else { "round".into() };
+                trial.observations.clear();
+                let rows = 1000.0 * times;
+                for (name, each) in [("two", 1.0 + 4.0 * times), ("empty", 1.0), ("one", 3.0), ("free", 0.9)]
+                {
+                    trial.observe(name, each * rows, Unit::Seconds);
+                }
+                trial.observe("two-wal", 72.0 * rows, Unit::Bytes);
+                trial.observe("rows", rows, Unit::Rows);
+            }
         }
-        run.trials.extend(run.trials[1..].to_vec());
-        run
+        runs
     };
-    let comparison = compared(&micro(1e5), &micro(3e5));
-    let [time, wal] = &comparison.compared[..] else { panic!("{comparison:#?}") };
-    assert!((time.candidate.median() - 1e-7).abs() < 1e-12 && (wal.candidate.median() - 72.0).abs() < 1e-9);
-    assert_eq!((time.figure.config.as_str(), time.candidate.count()), ("round", 6));
-    assert_eq!((time.change.verdict, wal.change.verdict), (Verdict::NoChange, Verdict::NoChange));
+    let found = comparison(micro(1.0, 0), micro(1.5, 1), &Options::default());
+    assert_eq!(found.judged().count(), 1, "{found:#?}");
+    let two = &found.compared[0];
+    assert_eq!((two.figure.config.as_str(), two.figure.unit), ("two", FigureUnit::Times));
+    assert!((two.baseline[0] - 2.0).abs() < 1e-9 && (two.candidate[0] - 3.0).abs() < 1e-9, "{two:#?}");
+    assert_eq!(two.verdict, Some(Verdict::Regressed));
+    let wal = found.compared.iter().find(|one| one.figure.name == "two-wal").unwrap();
+    assert!((wal.ratio - 1.0).abs() < 1e-9 && wal.figure.unit == FigureUnit::BytesPerRow, "{wal:#?}");
 }
 
 /// What is told of a run that was changed, and whether that hinders.
@@ -130,33 +240,33 @@ fn told(change: impl Fn(&mut Run)) -> (String, bool) {
 #[test]
 fn what_changes_the_work_or_the_place_hinders() {
     let hinders = |said: &str, change: &dyn Fn(&mut Run)| assert_eq!(told(change), (said.to_owned(), true));
-    hinders("request.size was 8192, now it is 9000", &|run| run.request["size"] = 9000.into());
-    hinders("request.options.mode was own, now it is compat", &|run| {
+    hinders("request.size: 8192 → 9000", &|run| run.request["size"] = 9000.into());
+    hinders("request.options.mode: own → compat", &|run| {
         run.request["options"]["mode"] = "compat".into();
     });
-    hinders("status was done, now it is interrupted", &|run| run.status = Status::Interrupted);
-    hinders("server version was PostgreSQL 18.6, now it is PostgreSQL 17.2", &|run| {
+    hinders("status: done → interrupted", &|run| run.status = Status::Interrupted);
+    hinders("server version: PostgreSQL 18.6 → PostgreSQL 17.2", &|run| {
         run.environment.server.version = "PostgreSQL 17.2 on x86_64".into();
         run.environment.server.version_num = 170_002;
     });
-    hinders("setting wal_level was minimal, now it is default", &|run| {
+    hinders("setting wal_level: minimal → default", &|run| {
         run.environment.server.settings.remove(0);
     });
-    hinders("setting fsync was default, now it is off", &|run| {
+    hinders("setting fsync: default → off", &|run| {
         run.environment.server.settings.push(setting("fsync", "off"));
     });
-    hinders("setting max_wal_size was 6839MB, now it is 5GB", &|run| {
+    hinders("setting max_wal_size: 6839MB → 5GB", &|run| {
         run.environment.server.settings[2].value = "5GB".into();
     });
-    hinders("processors was 2, now it is 8", &|run| run.environment.client.cores = 8);
-    hinders("memory was 1073741824, now it is 2147483648", &|run| run.environment.client.memory *= 2);
-    hinders("the server's place was on the client's machine, now it is not known", &|run| {
+    hinders("processors: 2 → 8", &|run| run.environment.client.cores = 8);
+    hinders("memory: 1073741824 → 2147483648", &|run| run.environment.client.memory *= 2);
+    hinders("the server's place: on the client's machine → not known", &|run| {
         run.environment.server_is_local = None;
     });
-    hinders("transport was a unix socket, now it is tcp db:5432", &|run| {
+    hinders("transport: a unix socket → tcp db:5432", &|run| {
         run.environment.transport = "tcp db:5432".into();
     });
-    hinders("data volume was ext4 of 100 bytes, now it is xfs of 100 bytes", &|run| {
+    hinders("data volume: ext4 of 100 bytes → xfs of 100 bytes", &|run| {
         run.environment.data_volume.as_mut().unwrap().file_system = "xfs".into();
     });
 }
@@ -164,16 +274,16 @@ fn what_changes_the_work_or_the_place_hinders() {
 #[test]
 fn what_does_not_is_only_named() {
     let named = |said: &str, change: &dyn Fn(&mut Run)| assert_eq!(told(change), (said.to_owned(), false));
-    named("request.trials was 4, now it is 9", &|run| run.request["trials"] = 9.into());
-    named("plan.rows was 61, now it is 62", &|run| run.plan["rows"] = 62.into());
-    named("setting data_directory was /one, now it is /two", &|run| {
+    named("request.trials: 4 → 9", &|run| run.request["trials"] = 9.into());
+    named("plan.rows: 61 → 62", &|run| run.plan["rows"] = 62.into());
+    named("setting data_directory: /one → /two", &|run| {
         run.environment.server.settings[1].value = "/two".into();
     });
-    named("setting max_wal_size was 6839MB, now it is 7GB", &|run| {
+    named("setting max_wal_size: 6839MB → 7GB", &|run| {
         run.environment.server.settings[2].value = "7GB".into();
     });
-    named("role was postgres, now it is me", &|run| run.environment.role = "me".into());
-    named("pgrig was 0.1.0, now it is 0.2.0", &|run| run.environment.pgrig = "0.2.0".into());
+    named("role: postgres → me", &|run| run.environment.role = "me".into());
+    named("pgrig: 0.1.0 → 0.2.0", &|run| run.environment.pgrig = "0.2.0".into());
 }
 
 #[test]
@@ -182,7 +292,7 @@ fn another_verb_hinders_and_its_own_fields_are_no_news() {
         run.verb = "fill".into();
         run.request = json!({ "amount": "nothing" });
     };
-    assert_eq!(told(fill), ("verb was blockio, now it is fill".to_owned(), true));
+    assert_eq!(told(fill), ("verb: blockio → fill".to_owned(), true));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use workload::blockio::{Mode, Request};
 
-use super::{MOST_STREAMS, MOST_TRIALS, ServerChoice, up_to};
+use super::{MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::size::Size;
 
 /// How fast storage is through the database, with SQL alone
@@ -62,9 +62,8 @@ pub(crate) struct BlockioArgs {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Write the run document to this file too; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -12,7 +12,7 @@ use workload::fill::{
     Partitions, Persistence, ProbeKind, Request, Subject, sql_of_script,
 };
 
-use super::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, ServerChoice, up_to};
+use super::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::duration::Length;
 use crate::exit::Usage;
 use crate::input;
@@ -219,9 +219,8 @@ pub(crate) struct FillArgs {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Write the run document to FILE too; with - it is all that standard output gets
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use workload::micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
-use super::{ServerChoice, up_to};
+use super::{SaveArgs, ServerChoice, up_to};
 use crate::duration::Length;
 use crate::exit::Usage;
 use crate::input;
@@ -98,9 +98,8 @@ pub(crate) struct MicroArgs {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Write the run document to this file too; - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
 
     /// Add the samples to schema benchmark of the database, with views compare_outcome and
     /// compare_outcome_threshold; makes what is missing, drops nothing

@@ -1,5 +1,6 @@
 //! The command line's shape. Help texts are these doc comments.
 
+mod ab;
 mod blockio;
 mod compare;
 mod fill;
@@ -17,8 +18,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
+pub(crate) use ab::AbArgs;
 pub(crate) use blockio::BlockioArgs;
-pub(crate) use compare::CompareArgs;
+pub(crate) use compare::{CompareArgs, JudgeArgs};
 pub(crate) use fill::{FillArgs, LEVELS};
 pub(crate) use micro::MicroArgs;
 pub(crate) use size::SizeArgs;
@@ -109,8 +111,10 @@ pub(crate) enum Verb {
     /// Transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
     Testdb(TestdbArgs),
-    /// A verdict between two saved runs
+    /// Verdicts between saved runs
     Compare(CompareArgs),
+    /// Run pgrig commands in turn and judge whether they differ
+    Ab(AbArgs),
     Server(ServerArgs),
 }
 
@@ -123,14 +127,38 @@ impl Verb {
     /// Whether standard output is for JSON alone.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match self {
-            Self::Fill(fill) => fill.json.as_deref() == Some("-"),
-            Self::Blockio(blockio) => blockio.json.as_deref() == Some("-"),
-            Self::Micro(micro) => micro.json.as_deref() == Some("-"),
-            Self::Tps(tps) => tps.json.as_deref() == Some("-"),
-            Self::Compare(compare) => compare.json.as_deref() == Some("-"),
+            Self::Fill(fill) => fill.save.is_to_stdout(),
+            Self::Blockio(blockio) => blockio.save.is_to_stdout(),
+            Self::Micro(micro) => micro.save.is_to_stdout(),
+            Self::Tps(tps) => tps.save.is_to_stdout(),
+            Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
+            Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
+        }
+    }
+
+    /// Where the run document goes, if it measures.
+    pub(crate) fn save(&self) -> Option<&SaveArgs> {
+        match self {
+            Self::Fill(fill) => Some(&fill.save),
+            Self::Blockio(blockio) => Some(&blockio.save),
+            Self::Micro(micro) => Some(&micro.save),
+            Self::Tps(tps) => Some(&tps.save),
+            Self::Testdb(testdb) => testdb.save(),
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+        }
+    }
+
+    /// Whether it only shows a plan.
+    pub(crate) fn explains(&self) -> bool {
+        match self {
+            Self::Fill(fill) => fill.explain,
+            Self::Blockio(blockio) => blockio.explain,
+            Self::Micro(micro) => micro.explain,
+            Self::Tps(tps) => tps.explain || tps.shown().is_some(),
+            _ => false,
         }
     }
 
@@ -142,9 +170,38 @@ impl Verb {
             Self::Micro(micro) => Some(micro.server.clone()),
             Self::Tps(tps) => Some(tps.server()),
             Self::Testdb(testdb) => testdb.server(),
-            Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
         }
     }
+}
+
+/// How a measuring verb saves its run.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SaveArgs {
+    /// Write the run document to FILE too; - writes it to standard output, and results for people to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+
+    /// Name for this run and others of its kind, by which `pgrig compare` finds them
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) label: Option<String>,
+}
+
+impl SaveArgs {
+    /// Whether standard output is for the run document alone.
+    pub(crate) fn is_to_stdout(&self) -> bool {
+        self.json.as_deref() == Some("-")
+    }
+}
+
+/// Characters that stand for others where runs are looked for.
+const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
+
+fn label(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
+        return Err("give a name without *, ?, [, ] and control characters".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// Which server to use.

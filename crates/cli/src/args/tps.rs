@@ -11,7 +11,7 @@ use script::{Definition, OptionError, Source};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
 use super::tps_matrix::MatrixArgs;
-use super::{ServerChoice, connections, up_to};
+use super::{SaveArgs, ServerChoice, connections, up_to};
 use crate::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::exit::Usage;
 use crate::input;
@@ -146,9 +146,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, help_heading = "Results")]
     pub(crate) explain: bool,
 
-    /// Write the run document to this file too; - for standard output
-    #[arg(long, value_name = "FILE", help_heading = "Results")]
-    pub(crate) json: Option<String>,
+    #[command(flatten, next_help_heading = "Results")]
+    pub(crate) save: SaveArgs,
 
     #[command(flatten)]
     pub(crate) matrix: MatrixArgs,
@@ -175,23 +174,28 @@ impl From<Sent> for Protocol {
     }
 }
 
-/// `--random-seed`, drawn if it was to be.
+/// `--random-seed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seed(pub(crate) u64);
+pub(crate) struct Seed {
+    /// The seed, drawn if the user chose none.
+    pub(crate) value: u64,
+    /// Whether the user chose it.
+    pub(crate) is_chosen: bool,
+}
 
 impl FromStr for Seed {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "rand" => Ok(Self(fastrand::u64(..SEEDS))),
+            "rand" => Ok(Self { value: fastrand::u64(..SEEDS), is_chosen: false }),
             "time" => {
                 let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-                Ok(Self(u64::try_from(now.as_micros()).unwrap_or_default()))
+                Ok(Self { value: u64::try_from(now.as_micros()).unwrap_or_default(), is_chosen: false })
             }
             number => number
                 .parse()
-                .map(Self)
+                .map(|value| Self { value, is_chosen: true })
                 .map_err(|_| format!("give a whole number from 0 to {}, time, or rand", u64::MAX)),
         }
     }
@@ -226,7 +230,7 @@ impl TpsArgs {
             max_tries: self.max_tries,
             warmup: self.warmup,
             ramp: self.ramp,
-            seed: self.random_seed.0,
+            seed: self.random_seed.value,
             scale: self.scale,
             statements: self.report_per_command,
         })

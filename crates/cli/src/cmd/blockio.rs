@@ -55,7 +55,7 @@ async fn measure(
     // The run has sessions of its own.
     connection.close().await;
     if arguments.explain {
-        if arguments.json.is_some() {
+        if arguments.save.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
         }
         return Ok(printer.result(blockio_text::plan(&plan, &survey))?);
@@ -63,11 +63,12 @@ async fn measure(
     printer.say(blockio_text::plan(&plan, &survey) + "\n");
 
     let (id, started_at) = identify("blockio");
-    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
         id,
         verb: "blockio".to_owned(),
+        label: arguments.save.label.clone(),
         started_at,
         status: Status::Unfinished,
         request: serde_json::to_value(request)?,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::human::{bytes, grouped, latency};
-use measure::{Run, Sample, Trial, Verdict};
+use measure::{Run, Sample, Trial};
 use workload::blockio::{
     Baseline, Eviction, Mode, Plan, Rates, Reference, Request, Step, TOTAL, client_config, references,
 };
@@ -324,9 +324,9 @@ fn server_name(transport: &str) -> String {
     }
 }
 
-/// A verdict for each step.
+/// Each step beside the baseline's. Two runs do not tell whether a step changed, so there is no verdict.
 pub(super) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> String {
-    let mut table = new_table(&["step", "baseline", "now", "change", "verdict"]);
+    let mut table = new_table(&["step", "baseline", "now", "change"]);
     let compared = baseline.compare(request, &run.trials);
     for found in &compared {
         let (then, now) = (found.baseline.median(), found.candidate.median());
@@ -334,16 +334,12 @@ pub(super) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
             found.step.title.to_owned(),
             latency(then),
             latency(now),
-            format!("{:+.1} %", (found.change.ratio - 1.0) * 100.0),
-            found.change.verdict.to_string(),
+            format!("{:+.1} %", (found.ratio() - 1.0) * 100.0),
         ]);
     }
     align_right(&mut table, 1..4);
     let mut text = format!("\nbeside the baseline of {}\n\n{}", baseline.started_at(), trimmed(&table));
-    let few = compared.iter().any(|found| found.baseline.count().min(found.candidate.count()) < 4);
-    if few && compared.iter().any(|found| found.change.verdict == Verdict::Inconclusive) {
-        text += "\n\nfew trials tell little: give --trials 5 to both runs";
-    }
+    text += "\n\none run on each side shows no more than this: for verdicts, run both sides in turn with pgrig ab";
     let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
     let (then, now) = (release(baseline.server()), release(&run.environment.server.version));
     if then != now {

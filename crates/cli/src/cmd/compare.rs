@@ -1,50 +1,53 @@
-//! `pgrig compare`: two run documents in, verdicts out.
+//! `pgrig compare`: run documents in, verdicts out.
 
 use std::fs;
-use std::path::Path;
 
 use anyhow::Context;
 use measure::Run;
-use measure::compare::{Comparison, Difference};
-use serde_json::json;
+use measure::compare::{Comparison, Difference, Sides};
+use serde_json::{Value, json};
 
 use super::compare_text;
-use crate::args::CompareArgs;
+use crate::args::{CompareArgs, JudgeArgs};
 use crate::exit::{Unhappy, Usage};
-use crate::input;
 use crate::printer::Printer;
+use crate::saved;
 
 /// Compares, prints, and fails if that was asked for.
 pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<()> {
-    let [baseline, candidate] = [read(&arguments.baseline)?, read(&arguments.candidate)?];
-    let comparison = Comparison::of(&baseline, &candidate, arguments.threshold);
+    let sides = sides(arguments, printer)?;
+    let comparison = Comparison::of(&sides, &arguments.judge.options());
     let hindrances: Vec<&Difference> = comparison.hindrances().collect();
     if !hindrances.is_empty() && !arguments.anyway {
         return Err(Usage(refusal(&hindrances)).into());
     }
-    if comparison.compared.is_empty() {
-        return Err(Usage("these runs have no figure in common".to_owned()).into());
-    }
-    printer.result(compare_text::comparison(&baseline, &candidate, &comparison))?;
+    refuse_nothing(&comparison, &arguments.judge)?;
     for difference in &comparison.differences {
         let text = if difference.hinders { "the runs do not compare: " } else { "" };
         printer.say(format!("note: {text}{difference}"));
     }
-    if let Some(name) = &arguments.json {
-        save(name, &baseline, &candidate, arguments.threshold, &comparison)?;
+    if sides.is_apart() {
+        printer.say(compare_text::APART);
     }
-    let judged_so = |compared: &&measure::compare::Compared| {
-        arguments.fail_on.iter().any(|verdict| verdict.verdict() == compared.change.verdict)
-    };
-    let missed: Vec<String> =
-        comparison.compared.iter().filter(judged_so).map(compare_text::in_words).collect();
-    if missed.is_empty() { Ok(()) } else { Err(Unhappy::Missed(missed).into()) }
+    printer.result(compare_text::comparison(&sides, &comparison, &arguments.judge))?;
+    if let Some(name) = &arguments.judge.json {
+        save(name, &document(&sides, &comparison, &arguments.judge))?;
+    }
+    fail_on(&[&comparison], &arguments.judge)
 }
 
-fn read(file: &Path) -> anyhow::Result<Run> {
-    let name = file.display();
-    let text = input::file(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
-    Ok(Run::read(&text).map_err(|error| Usage(format!("{name}: {error}")))?)
+fn sides(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<Sides> {
+    let side = |one: &Option<String>, several: &[String]| {
+        let words: Vec<String> = one.iter().chain(several).cloned().collect();
+        saved::find(&words, printer)
+    };
+    let baseline = side(&arguments.baseline, &arguments.baselines)?;
+    let candidate = side(&arguments.candidate, &arguments.candidates)?;
+    if let Some(both) = candidate.iter().find(|run| baseline.iter().any(|other| other.id == run.id)) {
+        return Err(Usage(format!("run {} is on both sides", both.id)).into());
+    }
+    let sides = Sides::new(baseline, candidate).context("each side needs a run")?;
+    if arguments.paired { Ok(sides.paired().map_err(|error| Usage(error.to_string()))?) } else { Ok(sides) }
 }
 
 fn refusal(hindrances: &[&Difference]) -> String {
@@ -53,23 +56,60 @@ fn refusal(hindrances: &[&Difference]) -> String {
     format!("these runs do not compare:\n{listed}\ngive --anyway to compare them all the same")
 }
 
-fn save(
-    name: &str,
-    baseline: &Run,
-    candidate: &Run,
-    threshold: f64,
-    comparison: &Comparison,
-) -> anyhow::Result<()> {
-    let document = json!({
-        "baseline": baseline.id,
-        "candidate": candidate.id,
-        "threshold": threshold,
+/// Refuses a comparison without a figure to judge.
+///
+/// # Errors
+/// With the names of the figures that there are.
+pub(super) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Result<(), Usage> {
+    if comparison.compared.is_empty() {
+        return Err(Usage("these runs have no figure in common".to_owned()));
+    }
+    let is_known = |name: &&String| comparison.compared.iter().any(|one| one.figure.is_named(name));
+    let unknown = judge.figures.iter().find(|name| !is_known(name));
+    let Some(unknown) = unknown else { return Ok(()) };
+    let mut names: Vec<&str> = comparison.compared.iter().map(|one| one.figure.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    Err(Usage(format!("no figure {unknown} that all these runs have; there are: {}", names.join(", "))))
+}
+
+/// What --json gets.
+pub(super) fn document(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> Value {
+    let ids = |runs: &[Run]| runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
+    json!({
+        "baseline": ids(sides.baseline()),
+        "candidate": ids(sides.candidate()),
+        "paired": sides.is_paired(),
+        "apart": sides.is_apart(),
+        "threshold": judge.threshold,
         "differences": comparison.differences,
+        "needed": comparison.needed,
+        "unmeasured": comparison.unmeasured,
         "compared": comparison.compared,
-    });
-    let text = serde_json::to_string_pretty(&document)?;
+    })
+}
+
+/// Writes --json's document.
+pub(super) fn save(name: &str, document: &Value) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
     if name == "-" {
         return Ok(Printer::json(&text)?);
     }
     fs::write(name, text + "\n").with_context(|| format!("cannot write --json {name}"))
+}
+
+/// Fails if a verdict is one of --fail-on's.
+pub(super) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> anyhow::Result<()> {
+    let judged = comparisons.iter().flat_map(|comparison| comparison.judged());
+    let missed: Vec<String> = judged
+        .filter(|(_, verdict)| judge.fails_on(*verdict))
+        .map(|(one, verdict)| compare_text::in_words(one, verdict))
+        .collect();
+    let unmeasured = comparisons.iter().flat_map(|comparison| &comparison.unmeasured);
+    let unmeasured = unmeasured.filter(|_| judge.fails_on(measure::Verdict::Inconclusive));
+    let missed: Vec<String> = missed
+        .into_iter()
+        .chain(unmeasured.map(|figure| format!("{figure} inconclusive: not measurable")))
+        .collect();
+    if missed.is_empty() { Ok(()) } else { Err(Unhappy::Missed(missed).into()) }
 }

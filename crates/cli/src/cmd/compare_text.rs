@@ -1,30 +1,46 @@
 //! A comparison as people read it.
 
+use std::fmt::Write;
+
 use comfy_table::{CellAlignment, Table, presets};
-use measure::compare::{Compared, Comparison, FigureUnit};
-use measure::human::{bytes, count, time};
-use measure::{Run, Sample, Verdict};
+use measure::compare::{Compared, Comparison, Sides};
+use measure::human::{bytes, grouped, time};
+use measure::{FigureUnit, Run, Verdict};
 
 use super::fill_text::trimmed;
+use crate::args::JudgeArgs;
 
-/// A line for each figure.
-pub(super) fn comparison(baseline: &Run, candidate: &Run, comparison: &Comparison) -> String {
+/// Said if one side ran before the other.
+pub(super) const APART: &str = "note: one side ran before the other: a machine that became slower or faster meanwhile \
+    looks like a change. pgrig ab runs both in turn";
+
+/// The sides, a line for each figure, and the verdict.
+pub(super) fn comparison(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> String {
+    let mut text =
+        format!("baseline   {}\ncandidate  {}\n\n", origin(sides.baseline()), origin(sides.candidate()));
+    text += &figures(comparison);
+    let _ = write!(text, "\n\n{}\n{}", footer(comparison, judge), conclusion(sides, comparison));
+    text
+}
+
+/// A line for each figure: those with a verdict first.
+pub(super) fn figures(comparison: &Comparison) -> String {
     let compared = &comparison.compared;
     let has_configs = compared.iter().any(|one| one.figure.config != compared[0].figure.config);
     let mut table = Table::new();
-    let header = ["figure", "baseline", "candidate", "change", "95 % of cases", "verdict"];
+    let header = ["figure", "baseline", "candidate", "change", "95 % interval", "verdict"];
     table.load_style(presets::NOTHING).set_header(header);
     for one in compared {
         table.add_row([
-            if has_configs { named(one) } else { one.figure.name.clone() },
-            value(one, &one.baseline),
-            value(one, &one.candidate),
-            percent(one.change.ratio),
-            one.change.interval.map_or_else(
+            if has_configs { one.figure.full_name() } else { one.figure.name.clone() },
+            value(one, one.typical[0]),
+            value(one, one.typical[1]),
+            percent(one.ratio),
+            one.interval.map_or_else(
                 || "-".to_owned(),
                 |interval| format!("{} to {}", percent(interval.low), percent(interval.high)),
             ),
-            one.change.verdict.to_string(),
+            one.verdict.map_or_else(|| "-".to_owned(), |verdict| verdict.to_string()),
         ]);
     }
     for column in 1..5 {
@@ -32,65 +48,116 @@ pub(super) fn comparison(baseline: &Run, candidate: &Run, comparison: &Compariso
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    let parts = [
-        format!("baseline   {}\ncandidate  {}", origin(baseline), origin(candidate)),
-        trimmed(&table),
-        format!("medians; {}", tally(compared)),
-    ];
-    parts.join("\n\n") + few(compared)
+    trimmed(&table)
 }
 
-fn origin(run: &Run) -> String {
-    let release = run.environment.server.version.split(" on ").next().unwrap_or_default();
-    format!("{} of {}, {release}", run.verb, run.started_at)
+fn origin(runs: &[Run]) -> String {
+    let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+    let release = first.environment.server.version.split(" on ").next().unwrap_or_default();
+    // Without parts of a second.
+    let at =
+        |run: &Run| run.started_at.split('.').next().unwrap_or_default().trim_end_matches('Z').to_owned();
+    let (runs, times) = match runs.len() {
+        1 => ("1 run".to_owned(), at(first)),
+        count => (format!("{count} runs"), format!("{} to {}", at(first), at(last))),
+    };
+    let label = first.label.as_ref().map_or_else(String::new, |label| format!(" \"{label}\""));
+    format!("{runs} of {}{label}, {release}, {times} UTC", first.verb)
 }
 
-/// How many figures have which verdict.
-fn tally(compared: &[Compared]) -> String {
-    let all = [Verdict::Improved, Verdict::Regressed, Verdict::NoChange, Verdict::Inconclusive];
-    let counted = all.map(|verdict| {
-        let found = compared.iter().filter(|one| one.change.verdict == verdict).count();
-        format!("{found} {verdict}")
-    });
-    counted.join(", ")
-}
-
-fn few(compared: &[Compared]) -> &'static str {
-    let is_few = |one: &Compared| one.change.interval.is_none();
-    if compared.iter().any(is_few) {
-        "\nfewer than four trials each tell nothing: give both runs more"
+pub(super) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
+    let judged = comparison.judged().count();
+    let threshold = percent(1.0 + judge.threshold);
+    let threshold = threshold.trim_start_matches('+');
+    let figures = if judged == 1 {
+        "1 figure is judged".to_owned()
     } else {
-        ""
-    }
-}
-
-/// One figure in a sentence.
-pub(super) fn in_words(one: &Compared) -> String {
+        format!("{judged} figures are judged together")
+    };
     format!(
-        "{} {}: {} instead of {} ({})",
-        named(one),
-        one.change.verdict,
-        value(one, &one.candidate),
-        value(one, &one.baseline),
-        percent(one.change.ratio)
+        "typical values of a run, with their ratio as the change; {figures},\n\
+         with a false verdict in at most 5 of 100 comparisons; changes below {threshold} do not matter"
     )
 }
 
-fn named(one: &Compared) -> String {
-    format!("{}: {}", one.figure.config, one.figure.name)
+/// The last line: all verdicts, or why there is none.
+pub(super) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
+    let unmeasured = match comparison.unmeasured.as_slice() {
+        [] => String::new(),
+        figures => format!("\nnot measurable in some runs, and not judged: {}", figures.join(", ")),
+    };
+    if let Some(needed) = comparison.needed {
+        let there = match (sides.is_paired(), sides.baseline().len(), sides.candidate().len()) {
+            (true, rounds, _) => format!("{rounds} rounds are too few"),
+            (false, 1, 1) => "1 run on each side is too few".to_owned(),
+            (false, baseline, candidate) => format!("{baseline} and {candidate} runs are too few"),
+        };
+        return format!("verdict: inconclusive: {there}, a verdict takes at least {needed}{unmeasured}");
+    }
+    let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();
+    let all = [Verdict::Regressed, Verdict::Improved, Verdict::NoChange, Verdict::Inconclusive];
+    let parts = all.into_iter().filter_map(|verdict| {
+        let named: Vec<String> = judged
+            .iter()
+            .filter(|(_, found)| *found == verdict)
+            .map(|(one, _)| short(one, &judged))
+            .collect();
+        (!named.is_empty()).then(|| format!("{verdict}: {}", named.join(", ")))
+    });
+    let parts: Vec<String> = parts.collect();
+    match parts.as_slice() {
+        [] => format!("verdict: none: no figure is judged, --figures names some{unmeasured}"),
+        parts => format!("verdict: {}{unmeasured}", parts.join("; ")),
+    }
 }
 
-fn value(one: &Compared, sample: &Sample) -> String {
-    let median = sample.median();
-    match one.figure.unit {
-        FigureUnit::Seconds => time(median),
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "bytes that were observed"
-        )]
-        FigureUnit::Bytes => bytes(median.max(0.0).round() as u64),
-        FigureUnit::PerSecond => format!("{}/s", count(median)),
+/// The figure's name, with its configuration where others have the same name, and its change.
+fn short(one: &Compared, judged: &[(&Compared, Verdict)]) -> String {
+    let is_alone = judged.iter().all(|(other, _)| other.figure.config == one.figure.config);
+    let name = if is_alone { one.figure.name.clone() } else { one.figure.full_name() };
+    format!("{name} ({})", percent(one.ratio))
+}
+
+/// One figure in a sentence.
+pub(super) fn in_words(one: &Compared, verdict: Verdict) -> String {
+    let [baseline, candidate] = one.typical;
+    format!(
+        "{} {verdict}: {} instead of {} ({})",
+        one.figure.full_name(),
+        value(one, candidate),
+        value(one, baseline),
+        percent(one.ratio)
+    )
+}
+
+fn value(one: &Compared, value: f64) -> String {
+    figure_value(one.figure.unit, value)
+}
+
+/// A value in its unit.
+pub(super) fn figure_value(unit: FigureUnit, value: f64) -> String {
+    match unit {
+        FigureUnit::Seconds | FigureUnit::SecondsPerTransaction => time(value),
+        FigureUnit::SecondsPerRow => format!("{} ns", digits(value * 1e9)),
+        FigureUnit::Bytes | FigureUnit::BytesPerTransaction | FigureUnit::BytesPerRow => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
+            let whole = value.max(0.0).round() as u64;
+            bytes(whole)
+        }
+        FigureUnit::PerSecond => format!("{}/s", digits(value)),
+        FigureUnit::PerTransaction => format!("{value:.3}"),
+        FigureUnit::Times => format!("{value:.3} times"),
+    }
+}
+
+/// At least four digits, so that small changes show.
+fn digits(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1000")]
+    match value.abs() {
+        1000.0.. => grouped(value.round() as u64),
+        100.0.. => format!("{value:.1}"),
+        10.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
     }
 }
 

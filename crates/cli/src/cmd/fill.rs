@@ -97,7 +97,7 @@ async fn fill(
             planned +=
                 "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
         }
-        if arguments.json.is_some() {
+        if arguments.save.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
         }
         return Ok(printer.result(planned)?);
@@ -111,11 +111,12 @@ async fn fill(
     }
 
     let (id, started_at) = identify("fill");
-    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
         id,
         verb: "fill".to_owned(),
+        label: arguments.save.label.clone(),
         started_at,
         status: Status::Unfinished,
         request: serde_json::to_value(request)?,

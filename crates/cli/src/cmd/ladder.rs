@@ -56,12 +56,13 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
         clear_scratch(&chosen.target).await?;
         let (id, started_at) = identify("fill");
-        let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+        let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
         let flags: BTreeMap<&str, &str> = rungs.iter().map(|rung| (rung.name.as_str(), rung.flags)).collect();
         let mut run = Run {
             format_version: FORMAT_VERSION,
             id,
             verb: "fill".to_owned(),
+            label: arguments.save.label.clone(),
             started_at,
             status: Status::Unfinished,
             request: json!({ "ladder": { "size": size, "trials": trials, "levels": flags } }),

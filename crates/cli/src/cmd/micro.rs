@@ -110,7 +110,7 @@ impl Conducted<'_> {
     async fn explain(&self) -> anyhow::Result<()> {
         let interrupt = interrupted(self.printer);
         let plan = micro::explain(&self.chosen.target, self.connection, self.request, interrupt).await?;
-        if self.arguments.json.is_some() {
+        if self.arguments.save.json.is_some() {
             return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
         }
         Ok(self.printer.result(micro_text::explained(&plan))?)
@@ -120,11 +120,12 @@ impl Conducted<'_> {
     async fn document(&self) -> anyhow::Result<(Run, RunFile)> {
         let survey = Survey::of(self.connection, &self.chosen.data_directory(None)?).await?;
         let (id, started_at) = identify("micro");
-        let file = RunFile::new(self.home.root(), &id, self.arguments.json.as_deref())?;
+        let file = RunFile::new(self.home.root(), &id, self.arguments.save.json.as_deref())?;
         let run = Run {
             format_version: FORMAT_VERSION,
             id,
             verb: "micro".to_owned(),
+            label: self.arguments.save.label.clone(),
             started_at,
             status: Status::Unfinished,
             request: serde_json::to_value(self.request)?,

@@ -1,5 +1,7 @@
 //! One file per verb.
 
+pub(crate) mod ab;
+mod ab_text;
 pub(crate) mod blockio;
 mod blockio_progress;
 mod blockio_text;

@@ -50,7 +50,7 @@ async fn measure(
     let plan = parsed.plan(&connection).await?;
     let planned = tps_text::plan(arguments, &plan, &environment);
     if arguments.explain {
-        if arguments.json.is_some() {
+        if arguments.save.json.is_some() {
             let document = json!({ "request": plan.request.document(), "plan": plan.document() });
             return Ok(Printer::json(&serde_json::to_string_pretty(&document)?)?);
         }
@@ -109,13 +109,15 @@ impl Saved {
     /// As it is before the run.
     fn new(arguments: &TpsArgs, plan: &Plan, environment: Environment, home: &Home) -> anyhow::Result<Self> {
         let (id, started_at) = identify("tps");
-        let file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+        let file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
         let mut request = plan.request.document();
+        request["seed_chosen"] = arguments.random_seed.is_chosen.into();
         request["fail_if"] = arguments.fail_if.iter().map(ToString::to_string).collect();
         let run = Run {
             format_version: FORMAT_VERSION,
             id,
             verb: "tps".to_owned(),
+            label: arguments.save.label.clone(),
             started_at,
             status: Status::Unfinished,
             request,

@@ -59,7 +59,7 @@ async fn measure(
     let mut request = plan.base.document();
     request["matrix"] = matrix.document();
     if arguments.explain {
-        if arguments.json.is_some() {
+        if arguments.save.json.is_some() {
             let document = json!({ "request": request, "plan": plan.document() });
             return Ok(Printer::json(&serde_json::to_string_pretty(&document)?)?);
         }
@@ -74,11 +74,12 @@ async fn measure(
     }
 
     let (id, started_at) = identify("tps");
-    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
     let mut run = Run {
         format_version: FORMAT_VERSION,
         id,
         verb: "tps".to_owned(),
+        label: arguments.save.label.clone(),
         started_at,
         status: Status::Unfinished,
         request,

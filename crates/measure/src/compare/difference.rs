@@ -1,4 +1,4 @@
-//! What was otherwise in another run.
+//! What differs between two runs besides their figures.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,22 +8,22 @@ use serde_json::Value;
 
 use crate::run::{Environment, Run, Setting, Status};
 
-/// Something that was otherwise.
+/// Something that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What: `server version`, `setting wal_level`, `request.size`, …
+    /// Its name: `server version`, `setting wal_level`, `request.size`, …
     pub what: String,
     /// As the baseline has it.
     pub baseline: String,
     /// As the candidate has it.
     pub candidate: String,
-    /// Whether runs that differ in it do not compare: then results may differ by it alone.
+    /// Whether runs that differ in it do not compare: the results may differ because of it alone.
     pub hinders: bool,
 }
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} was {}, now it is {}", self.what, self.baseline, self.candidate)
+        write!(f, "{}: {} → {}", self.what, self.baseline, self.candidate)
     }
 }
 
@@ -58,17 +58,22 @@ const PLACES: [&str; 12] = [
     "port",
     "unix_socket_directories",
 ];
+/// The part of a request that says whether the user chose the seed of random numbers; `tps` has it.
+const SEED_CHOSEN: &str = "seed_chosen";
 /// Memory may differ so much, as a share, on the same machine after it was started anew.
 const SAME_MEMORY: f64 = 0.01;
 /// Settings that are amounts of memory or disk may differ so much, as a share: some are chosen by what is free.
 const SAME_SIZE: f64 = 0.1;
+/// Those that differ by no more than this, as a share, are not worth naming.
+const EQUAL_SIZE: f64 = 0.01;
 
-/// All that was otherwise, what matters most first.
+/// All that differs, the most important first.
 pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     let mut found = Found::default();
     found.look("verb", &baseline.verb, &candidate.verb, true);
     if baseline.verb == candidate.verb {
-        found.json("request", [&baseline.request, &candidate.request], |name| !SAME_WORK.contains(&name));
+        let requests = requests(baseline, candidate);
+        found.json("request", [&requests[0], &requests[1]], |name| !SAME_WORK.contains(&name));
     }
     let [then, now] = [baseline, candidate].map(|run| run.status);
     if [then, now] != [Status::Done; 2] {
@@ -90,6 +95,22 @@ pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     found.0
 }
 
+/// What both runs were asked for, without a seed of random numbers that nobody chose.
+fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
+    let is_chosen = |run: &Run| run.request[SEED_CHOSEN].as_bool().unwrap_or(run.verb != "tps");
+    let is_either_chosen = is_chosen(baseline) || is_chosen(candidate);
+    [baseline, candidate].map(|run| {
+        let mut request = run.request.clone();
+        if let Value::Object(fields) = &mut request {
+            fields.remove(SEED_CHOSEN);
+            if !is_either_chosen {
+                fields.remove("seed");
+            }
+        }
+        request
+    })
+}
+
 /// As in run documents.
 fn named(status: Status) -> String {
     let name = match status {
@@ -101,22 +122,23 @@ fn named(status: Status) -> String {
     name.to_owned()
 }
 
-/// Settings that were otherwise, by name; what is at its built-in default is `default`.
+/// Settings that differ, by name; one that is at its built-in default is `default`.
 pub fn differing_settings(then: &[Setting], now: &[Setting]) -> Vec<Difference> {
     let by_name = |settings: &[Setting]| -> BTreeMap<String, String> {
         settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
     let mut found = Found::default();
     found.each([by_name(then), by_name(now)], "default", |name, values| {
-        (format!("setting {name}"), !PLACES.contains(&name) && !are_like_sizes(values))
+        (format!("setting {name}"), !PLACES.contains(&name) && !are_like_sizes(values, SAME_SIZE))
     });
+    found.0.retain(|difference| !are_like_sizes([&difference.baseline, &difference.candidate], EQUAL_SIZE));
     found.0
 }
 
-/// Whether both are amounts of bytes as SHOW prints them, and nearly the same.
-fn are_like_sizes([then, now]: [&str; 2]) -> bool {
+/// Whether both are amounts of bytes as SHOW prints them, and differ by such a share at most.
+fn are_like_sizes([then, now]: [&str; 2], share: f64) -> bool {
     let (Some(then), Some(now)) = (size(then), size(now)) else { return false };
-    (then - now).abs() <= SAME_SIZE * then
+    (then - now).abs() <= share * then
 }
 
 fn size(value: &str) -> Option<f64> {

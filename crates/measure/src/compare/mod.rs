@@ -1,58 +1,191 @@
-//! A verdict between two saved runs of the same thing.
+//! Verdicts between sides of saved runs.
 //!
-//! What was otherwise in request, server, machine and connection is named ([`Difference`]), and what then
-//! differs may be due to it. Figures are read by configuration and name, so that any verb's runs compare.
+//! The run is the unit: each has one value of a figure ([`mod@crate::figure`]), whatever its number of trials. Few figures
+//! are judged, together ([`exact::holm`]); all others are shown with their change. Differences of request, server,
+//! machine and connection are named ([`Difference`]), since a change may be due to them.
 
 mod change;
 mod difference;
-mod figure;
+pub mod exact;
+mod looks;
+mod needed;
+mod sides;
 
 use serde::Serialize;
 
-pub use change::{Better, Change};
+pub use change::Change;
 pub use difference::{Difference, differing_settings};
-pub use figure::{Figure, FigureUnit};
+pub use looks::{Look, Looks};
+pub use needed::{Needed, fewest_rounds, fewest_runs};
+pub use sides::{NoPairs, Sides};
 
+use crate::figure::{Figure, figures, judged};
+use crate::paired::Estimate;
 use crate::run::Run;
-use crate::sample::Sample;
+use crate::verdict::Verdict;
+use change::verdict;
+use exact::Tested;
 
-/// Two runs beside each other.
-#[derive(Clone, Debug, Serialize)]
-pub struct Comparison {
-    /// What was otherwise.
-    pub differences: Vec<Difference>,
-    /// What both runs observed, in the baseline's order.
-    pub compared: Vec<Compared>,
+/// How to compare.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Changes of less than this do not matter: 0.05 is 5 %.
+    pub threshold: f64,
+    /// How often the judged figures may have a false verdict, all together.
+    pub alpha: f64,
+    /// The figures to judge ([`Figure::is_named`]) instead of the default ones; none if empty.
+    pub figures: Vec<String>,
 }
 
-/// A figure of both runs.
+impl Default for Options {
+    fn default() -> Self {
+        Self { threshold: 0.05, alpha: exact::FALSE_ALARMS, figures: Vec::new() }
+    }
+}
+
+/// Two sides of runs beside each other.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// What differs besides the figures.
+    pub differences: Vec<Difference>,
+    /// The figures that all runs have: those that are judged first, then in the order of the first baseline.
+    pub compared: Vec<Compared>,
+    /// Figures to judge that some runs do not have.
+    pub unmeasured: Vec<String>,
+    /// How many runs a verdict takes at least, if these are fewer.
+    pub needed: Option<Needed>,
+}
+
+/// A figure of both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
     /// What it is.
     #[serde(flatten)]
     pub figure: Figure,
-    /// Its values in the baseline's trials.
-    pub baseline: Sample,
-    /// And in the candidate's.
-    pub candidate: Sample,
-    /// What that says.
-    pub change: Change,
+    /// The value of each baseline.
+    pub baseline: Vec<f64>,
+    /// The value of each candidate; of paired runs in the same order.
+    pub candidate: Vec<f64>,
+    /// A typical baseline and a typical candidate, whose ratio is `ratio`.
+    pub typical: [f64; 2],
+    /// How many times the baseline the candidate is.
+    pub ratio: f64,
+    /// Holds the true ratio in 95 of 100 cases; none with too few runs.
+    pub interval: Option<Estimate>,
+    /// How often sides that are alike would look as different as this.
+    pub p: f64,
+    /// What follows; none if the figure is not judged.
+    pub verdict: Option<Verdict>,
 }
 
 impl Comparison {
-    /// Of a saved run and a new one; changes of less than `threshold` (0.05 is 5 %) do not matter.
-    pub fn of(baseline: &Run, candidate: &Run, threshold: f64) -> Self {
-        let compared = figure::figures(baseline).into_iter().filter_map(|figure| {
-            let baseline = figure.sample(baseline)?;
-            let candidate = figure.sample(candidate)?;
-            let change = Change::of(&baseline, &candidate, figure.better(), threshold)?;
-            Some(Compared { figure, baseline, candidate, change })
-        });
-        Self { differences: difference::differences(baseline, candidate), compared: compared.collect() }
+    /// Compares the sides.
+    pub fn of(sides: &Sides, options: &Options) -> Self {
+        let all =
+            [sides.baseline(), sides.candidate()].map(|runs| runs.iter().map(figures).collect::<Vec<_>>());
+        let asked = asked(sides, &all, options);
+        let mut unmeasured = Vec::new();
+        let mut compared = Vec::new();
+        for (figure, is_judged) in asked {
+            let values = [0, 1].map(|side| values(&all[side], &figure));
+            match values {
+                [Some(baseline), Some(candidate)] => match Compared::of(figure, baseline, candidate, sides) {
+                    Ok(found) => compared.push((found, is_judged)),
+                    Err(figure) if is_judged => unmeasured.push(figure.full_name()),
+                    Err(_) => {}
+                },
+                _ if is_judged => unmeasured.push(figure.full_name()),
+                _ => {}
+            }
+        }
+        compared.sort_by_key(|(_, is_judged)| !is_judged);
+        let count = compared.iter().filter(|(_, is_judged)| *is_judged).count();
+        let compared: Vec<Compared> = compared.into_iter().map(|(found, _)| found).collect();
+        let mut comparison = Self {
+            differences: sides.differences(),
+            compared,
+            unmeasured,
+            needed: Needed::of(sides, count, options.alpha),
+        };
+        comparison.judge(count, options);
+        comparison
+    }
+
+    /// Judges the first `count` figures, together.
+    fn judge(&mut self, count: usize, options: &Options) {
+        let judged = &mut self.compared[..count];
+        let p_values: Vec<f64> = judged.iter().map(|one| one.p).collect();
+        for (one, differs) in judged.iter_mut().zip(exact::holm(&p_values, options.alpha)) {
+            let better = one.figure.better();
+            one.verdict = Some(verdict(differs, one.ratio, one.interval, better, options.threshold));
+        }
+    }
+
+    /// The figures with a verdict.
+    pub fn judged(&self) -> impl Iterator<Item = (&Compared, Verdict)> {
+        self.compared.iter().filter_map(|one| Some((one, one.verdict?)))
     }
 
     /// What makes the runs incomparable.
     pub fn hindrances(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|difference| difference.hinders)
     }
+}
+
+/// All figures of the runs, in the order in which they come first, and whether they are judged.
+fn asked(sides: &Sides, all: &[Vec<Vec<(Figure, f64)>>; 2], options: &Options) -> Vec<(Figure, bool)> {
+    let mut known: Vec<&Figure> = Vec::new();
+    for (figure, _) in all.iter().flatten().flatten() {
+        if !known.contains(&figure) {
+            known.push(figure);
+        }
+    }
+    let by_default = judged(&sides.baseline()[0].verb, &known);
+    let is_asked = |figure: &Figure, default: bool| match options.figures.as_slice() {
+        [] => default,
+        names => names.iter().any(|name| figure.is_named(name)),
+    };
+    known
+        .iter()
+        .zip(by_default)
+        .map(|(figure, default)| ((*figure).clone(), is_asked(figure, default)))
+        .collect()
+}
+
+/// The figure's value in each run; none if one has none.
+fn values(runs: &[Vec<(Figure, f64)>], figure: &Figure) -> Option<Vec<f64>> {
+    let value =
+        |run: &Vec<(Figure, f64)>| run.iter().find(|(known, _)| known == figure).map(|(_, value)| *value);
+    runs.iter().map(value).collect()
+}
+
+impl Compared {
+    /// Gives the figure back if it has no ratio.
+    fn of(figure: Figure, baseline: Vec<f64>, candidate: Vec<f64>, sides: &Sides) -> Result<Self, Figure> {
+        let tested = if sides.is_paired() {
+            let rounds: Vec<(f64, f64)> = baseline.iter().copied().zip(candidate.iter().copied()).collect();
+            exact::of_rounds(&rounds)
+        } else {
+            exact::of_sides(&baseline, &candidate)
+        };
+        let Some(Tested { ratio, interval, p }) = tested else { return Err(figure) };
+        let middle = [&baseline, &candidate].map(|values| middle(values).ln()).iter().sum::<f64>() / 2.0;
+        let typical = [middle.exp() / ratio.sqrt(), middle.exp() * ratio.sqrt()];
+        Ok(Self { figure, baseline, candidate, typical, ratio, interval, p, verdict: None })
+    }
+}
+
+/// The median of values that are finite.
+fn middle(values: &[f64]) -> f64 {
+    crate::sample::Sample::new(values.to_vec()).map_or(f64::NAN, |sample| sample.median())
+}
+
+/// Runs in the order in which they began.
+fn in_order(runs: &mut [Run]) {
+    runs.sort_by(|one, other| start(one).cmp(start(other)));
+}
+
+/// When it began, as a text that sorts.
+fn start(run: &Run) -> &str {
+    run.started_at.trim_end_matches('Z')
 }

@@ -12,6 +12,7 @@ mod judgement;
 mod order;
 mod rounds;
 
+pub use bootstrap::trimmed_mean;
 pub use estimate::Estimate;
 pub use judgement::{FEWEST_ROUNDS, Judged, Judgement, judge};
 pub use order::Orders;

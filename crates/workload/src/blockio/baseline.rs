@@ -1,6 +1,6 @@
 //! A saved run to compare with.
 
-use measure::compare::{Better, Change, Difference, differing_settings};
+use measure::compare::{Difference, differing_settings};
 use measure::human::bytes;
 use measure::{Run, Sample, Setting, Status, Trial};
 
@@ -8,9 +8,6 @@ use super::error::BlockioError;
 use super::outcome::TOTAL;
 use super::request::Request;
 use super::step::{Step, steps};
-
-/// Differences of less than this, as a share of the baseline, do not matter.
-const THRESHOLD: f64 = 0.05;
 
 /// A `blockio` that was saved, of the same mode, size and number of clients.
 #[derive(Debug)]
@@ -27,8 +24,13 @@ pub struct Compared {
     pub baseline: Sample,
     /// Seconds that as many bytes take now.
     pub candidate: Sample,
-    /// What that says.
-    pub change: Change,
+}
+
+impl Compared {
+    /// How many times the baseline's median this median is.
+    pub fn ratio(&self) -> f64 {
+        self.candidate.median() / self.baseline.median()
+    }
 }
 
 impl Baseline {
@@ -82,8 +84,7 @@ impl Baseline {
             .filter_map(|step| {
                 let baseline = Sample::new(seconds(&self.run.trials, step, heap(&self.run.trials)?))?;
                 let candidate = Sample::new(seconds(trials, step, heap(&self.run.trials)?))?;
-                let change = Change::of(&baseline, &candidate, Better::Less, THRESHOLD)?;
-                Some(Compared { step, baseline, candidate, change })
+                Some(Compared { step, baseline, candidate })
             })
             .collect()
     }

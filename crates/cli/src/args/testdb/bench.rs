@@ -12,7 +12,7 @@ use workload::connect::ConnectOptions;
 use workload::testdb::bench::{TestCommand, Variant};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
-use crate::args::{MOST_TRIALS, ServerChoice, connections, share, up_to};
+use crate::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, share, up_to};
 use crate::duration::seconds;
 use crate::exit::Usage;
 use crate::input;
@@ -104,9 +104,8 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) allow_dangerous_settings: bool,
 
-    /// Write the run document here; - is standard output, and then results for people go to standard error
-    #[arg(long, value_name = "FILE")]
-    pub(crate) json: Option<String>,
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -6,7 +6,7 @@ mod unlog;
 
 use clap::{Args, Subcommand};
 
-use super::ServerChoice;
+use crate::args::{SaveArgs, ServerChoice};
 
 pub(crate) use bench::BenchArgs;
 pub(crate) use lend::{DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs};
@@ -34,6 +34,14 @@ impl TestdbArgs {
         })
     }
 
+    /// Where the run document goes, if it measures.
+    pub(crate) fn save(&self) -> Option<&SaveArgs> {
+        match &self.action {
+            TestdbAction::Bench(bench) => Some(&bench.save),
+            _ => None,
+        }
+    }
+
     /// Whether it is the process in the background that lends databases.
     pub(crate) fn is_background(&self) -> bool {
         matches!(&self.action, TestdbAction::Serve(serve) if serve.background.is_some())
@@ -42,7 +50,7 @@ impl TestdbArgs {
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
     pub(crate) fn json_to_stdout(&self) -> bool {
         match &self.action {
-            TestdbAction::Bench(bench) => bench.json.as_deref() == Some("-"),
+            TestdbAction::Bench(bench) => bench.save.is_to_stdout(),
             TestdbAction::Unlog(unlog) => !unlog.is_live(),
             TestdbAction::New(_) | TestdbAction::Serve(_) => true,
             TestdbAction::List(list) => list.json,

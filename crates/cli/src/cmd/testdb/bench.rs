@@ -64,7 +64,7 @@ async fn measure(
 ) -> anyhow::Result<()> {
     let environment = surroundings(chosen, printer).await?;
     let (id, started_at) = identify("testdb");
-    let mut file = RunFile::new(home.root(), &id, arguments.json.as_deref())?;
+    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
     let log = file.path().with_extension("log");
     let request = request(arguments, source, chosen, &log)?;
     let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
@@ -94,6 +94,7 @@ async fn measure(
         format_version: FORMAT_VERSION,
         id,
         verb: "testdb".to_owned(),
+        label: arguments.save.label.clone(),
         started_at,
         status: Status::Unfinished,
         request: document(arguments, &request)?,

@@ -1,6 +1,7 @@
 //! From what trials took to verdicts, and to what to use.
 
-use measure::compare::{Better, Change};
+use measure::Better;
+use measure::compare::Change;
 use measure::{Median, Sample, Verdict};
 use serde::Serialize;
 

@@ -1,0 +1,289 @@
+//! `pgrig ab`: command lines in turn, rounds out, verdicts at the end.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use measure::compare::{Comparison, Look, Looks, Options, Sides, fewest_rounds};
+use measure::paired::Orders;
+use measure::{Run, Verdict};
+use nix::sys::signal::{Signal, kill, killpg};
+use nix::unistd::Pid;
+use serde_json::json;
+use tempfile::TempDir;
+use tokio::process::Command;
+use tokio::runtime::Builder;
+
+use super::{ab_text, compare};
+use crate::args::{self, AbArgs};
+use crate::exit::{Unhappy, Usage};
+use crate::interrupt::{self, interrupted};
+use crate::printer::Printer;
+use crate::runs::identify;
+
+/// For a command to restore settings and stop its server after it was interrupted.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Exit status of a command whose thresholds were missed: it has measured all the same.
+const MISSED: i32 = 3;
+
+/// One of the commands.
+#[derive(Debug)]
+pub(super) struct Arm {
+    /// As the user wrote it.
+    pub(super) shown: String,
+    /// Its letter: a, b, …
+    pub(super) letter: char,
+    arguments: Vec<OsString>,
+    label: String,
+}
+
+/// Runs the commands, prints, and fails if that was asked for.
+pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> anyhow::Result<()> {
+    let (id, _) = identify("ab");
+    let arms = arms(arguments, arguments.label.as_deref().unwrap_or(&id))?;
+    let rounds = usize::from(arguments.rounds);
+    let early: Vec<usize> = arguments.look.iter().map(|look| usize::from(*look)).collect();
+    if let Some(late) = early.iter().find(|look| **look >= rounds) {
+        return Err(Usage(format!("--look {late} is not before the last of {rounds} rounds")).into());
+    }
+    let work = Work {
+        arguments,
+        looks: Looks::new(&early, rounds),
+        seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..)),
+        place: tempfile::tempdir().context("cannot create a directory for what the commands write")?,
+        arms,
+        printer,
+    };
+    printer.say(ab_text::plan(&work.arms, arguments, &work.looks));
+    let runtime = Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
+    let rounds = interrupt::block_on(runtime, printer, work.rounds())?;
+    work.end(rounds)
+}
+
+/// The commands, checked before anything runs.
+fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Usage> {
+    let mut verb = None;
+    let arms = arguments.commands.iter().zip('a'..='z').map(|(shown, letter)| {
+        let refused = |why: String| Usage(format!("command {letter} ({shown}): {why}"));
+        let words = shlex::split(shown).ok_or_else(|| refused("a quote is not closed".to_owned()))?;
+        let is_pgrig =
+            words.first().is_some_and(|word| Path::new(word).file_name() == Some("pgrig".as_ref()));
+        if !is_pgrig {
+            return Err(refused("it must begin with pgrig".to_owned()));
+        }
+        let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
+        let parsed = args::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
+        let Some(save) = parsed.verb.save() else {
+            return Err(refused(
+                "it must be a verb that measures: fill, blockio, micro, tps or testdb bench".to_owned(),
+            ));
+        };
+        if save.json.is_some() || save.label.is_some() {
+            return Err(refused("leave out --json and --label: ab sets them".to_owned()));
+        }
+        if parsed.verb.explains() {
+            return Err(refused("it only shows what it would do".to_owned()));
+        }
+        let kind = std::mem::discriminant(&parsed.verb);
+        if *verb.get_or_insert(kind) != kind {
+            return Err(refused("its verb is not that of the first command".to_owned()));
+        }
+        Ok(Arm {
+            shown: shown.clone(),
+            letter,
+            arguments: words[1..].to_vec(),
+            label: format!("{label}-{letter}"),
+        })
+    });
+    let arms = arms.collect::<Result<Vec<_>, _>>()?;
+    if arms.len() < arguments.commands.len() {
+        return Err(Usage("these are more commands than letters: give at most 26".to_owned()));
+    }
+    Ok(arms)
+}
+
+struct Work<'a> {
+    arguments: &'a AbArgs,
+    arms: Vec<Arm>,
+    looks: Looks,
+    seed: u64,
+    /// Documents and error messages of the commands.
+    place: TempDir,
+    printer: &'a Printer,
+}
+
+/// What the rounds that count came to: each arm's runs.
+struct Rounds {
+    runs: Vec<Vec<Run>>,
+    /// The look that ended them.
+    look: Look,
+}
+
+impl Work<'_> {
+    async fn rounds(&self) -> anyhow::Result<Rounds> {
+        let mut runs: Vec<Vec<Run>> = self.arms.iter().map(|_| Vec::new()).collect();
+        let mut orders = Orders::new(self.arms.len(), self.seed);
+        let began = Instant::now();
+        if !self.arguments.no_warm_up {
+            let order = orders.next().context("orders have no end")?;
+            let warm = self.round(&order).await?;
+            self.printer.say(ab_text::round("warm-up", &warm, self.arguments));
+            self.warn_of_too_few(&warm);
+        }
+        let rounds = usize::from(self.arguments.rounds);
+        let warm_up = usize::from(!self.arguments.no_warm_up);
+        for number in 1..=rounds {
+            let order = orders.next().context("orders have no end")?;
+            let found = self.round(&order).await?;
+            let each = began.elapsed().as_secs_f64() / (number + warm_up) as f64;
+            let left = each * (rounds - number) as f64;
+            let title = ab_text::title(number, rounds, left);
+            self.printer.say(ab_text::round(&title, &found, self.arguments));
+            for (all, run) in runs.iter_mut().zip(found) {
+                all.push(run);
+            }
+            if number == 1 && warm_up == 0 {
+                self.warn_of_too_few(&runs.iter().map(|runs| runs[0].clone()).collect::<Vec<_>>());
+            }
+            if let Some(look) = self.looks.after(number)
+                && (number == rounds || self.all_differ(&runs, look)?)
+            {
+                return Ok(Rounds { runs, look });
+            }
+        }
+        unreachable!("the last round has a look")
+    }
+
+    /// One run of each arm, in the order of the arms.
+    async fn round(&self, order: &[usize]) -> anyhow::Result<Vec<Run>> {
+        let mut found: Vec<Option<Run>> = self.arms.iter().map(|_| None).collect();
+        for place in order {
+            found[*place] = Some(self.command(&self.arms[*place]).await?);
+        }
+        Ok(found.into_iter().flatten().collect())
+    }
+
+    /// Runs a command to its end, and reads its document.
+    async fn command(&self, arm: &Arm) -> anyhow::Result<Run> {
+        let [document, errors] = ["run.json", "errors"].map(|name| self.place.path().join(name));
+        let log = File::create(&errors).context("cannot write what a command prints")?;
+        let program = std::env::current_exe().context("cannot find pgrig's own program")?;
+        let mut command = std::process::Command::new(program);
+        command
+            .args(&arm.arguments)
+            .arg("--quiet")
+            .arg("--label")
+            .arg(&arm.label)
+            .arg("--json")
+            .arg(&document);
+        // In a group of its own: Ctrl-C reaches pgrig alone, which passes it on once.
+        command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let mut child = Command::from(command).spawn().context("cannot start a command")?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
+        let status = tokio::select! {
+            status = child.wait() => status.context("cannot wait for a command")?,
+            () = interrupted(self.printer) => {
+                if let Some(group) = group {
+                    // An error means that it has ended.
+                    let _ = kill(group, Signal::SIGINT);
+                }
+                if tokio::time::timeout(PATIENCE, child.wait()).await.is_err() {
+                    if let Some(group) = group {
+                        let _ = killpg(group, Signal::SIGKILL);
+                    }
+                    let _ = child.wait().await;
+                }
+                return Err(Unhappy::Stopped.into());
+            }
+        };
+        self.refuse_failed(arm, status, &errors)?;
+        let text = std::fs::read_to_string(&document).context("cannot read a command's run document")?;
+        Run::read(&text).with_context(|| format!("command {} left no run document", arm.letter))
+    }
+
+    fn refuse_failed(&self, arm: &Arm, status: ExitStatus, errors: &Path) -> anyhow::Result<()> {
+        if status.success() || status.code() == Some(MISSED) {
+            return Ok(());
+        }
+        let said = std::fs::read_to_string(errors).unwrap_or_default();
+        let said = said.trim().trim_start_matches("error: ");
+        let Arm { letter, shown, .. } = arm;
+        let text = format!("command {letter} ({shown}) ended with {status}: {said}");
+        // The request was wrong.
+        if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(anyhow::anyhow!(text)) }
+    }
+
+    /// How to judge at a look: the allowed false verdicts are shared by the comparisons with the first arm.
+    fn options(&self, look: Look) -> Options {
+        let comparisons = self.arms.len() - 1;
+        Options { alpha: look.alpha / comparisons as f64, ..self.arguments.judge.options() }
+    }
+
+    /// Each other arm beside the first.
+    fn comparisons(&self, runs: &[Vec<Run>], look: Look) -> anyhow::Result<Vec<(Sides, Comparison)>> {
+        let beside_first = runs[1..].iter().map(|candidate| {
+            let sides =
+                Sides::new(runs[0].clone(), candidate.clone()).context("there is no round")?.paired()?;
+            let comparison = Comparison::of(&sides, &self.options(look));
+            compare::refuse_nothing(&comparison, &self.arguments.judge)?;
+            Ok((sides, comparison))
+        });
+        beside_first.collect()
+    }
+
+    /// Whether all judged figures are known to differ.
+    fn all_differ(&self, runs: &[Vec<Run>], look: Look) -> anyhow::Result<bool> {
+        let comparisons = self.comparisons(runs, look)?;
+        let mut verdicts = comparisons.iter().flat_map(|(_, comparison)| comparison.judged()).peekable();
+        Ok(verdicts.peek().is_some()
+            && verdicts.all(|(_, verdict)| matches!(verdict, Verdict::Improved | Verdict::Regressed)))
+    }
+
+    /// Warns as soon as the number of judged figures is known.
+    fn warn_of_too_few(&self, round: &[Run]) {
+        let Some(sides) = Sides::new(vec![round[0].clone()], vec![round[1].clone()]) else { return };
+        let judged = Comparison::of(&sides, &self.arguments.judge.options()).judged().count();
+        for look in self.looks.all() {
+            let needed = fewest_rounds(judged, self.options(*look).alpha);
+            if look.round < needed {
+                let Look { round, .. } = look;
+                self.printer.warn(format!(
+                    "{round} rounds cannot reach a verdict on {judged} figures: that takes at least {needed}"
+                ));
+            }
+        }
+    }
+
+    /// Prints and saves the verdicts.
+    fn end(&self, rounds: Rounds) -> anyhow::Result<()> {
+        let Rounds { runs, look } = rounds;
+        let judge = &self.arguments.judge;
+        let comparisons = self.comparisons(&runs, look)?;
+        self.printer.say(ab_text::again(&self.arms.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>()));
+        for (arm, (sides, comparison)) in self.arms[1..].iter().zip(&comparisons) {
+            self.printer.result(ab_text::result(&self.arms[0], arm, sides, comparison, judge))?;
+        }
+        if let Some(name) = &judge.json {
+            let documents = self.arms[1..].iter().zip(&comparisons).map(|(arm, (sides, comparison))| {
+                let mut document = compare::document(sides, comparison, judge);
+                document["command"] = arm.shown.clone().into();
+                document
+            });
+            let document = json!({
+                "baseline_command": self.arms[0].shown,
+                "seed": self.seed,
+                "rounds": look.round,
+                "rounds_planned": self.arguments.rounds,
+                "alpha": look.alpha,
+                "comparisons": documents.collect::<Vec<_>>(),
+            });
+            compare::save(name, &document)?;
+        }
+        let comparisons: Vec<&Comparison> = comparisons.iter().map(|(_, comparison)| comparison).collect();
+        compare::fail_on(&comparisons, judge)
+    }
+}
