@@ -46,6 +46,11 @@ bench-micro *arguments:
     cargo build --release --locked
     python3 bench/micro.py {{arguments}}
 
+# How often verdicts between runs are right; goes on where it ended. Arguments: see --help
+bench-compare *arguments:
+    cargo build --release --locked
+    python3 bench/compare.py {{arguments}}
+
 # pgrig testdb beside createdb -T, pg_tmp and sed; needs createdb, pg_dump and psql. Arguments: see --help
 bench-testdb *arguments:
     cargo build --release --locked

@@ -14,6 +14,7 @@ Samples are kept, so that a run of this script goes on where the last one ended.
 
 import argparse
 import contextlib
+import datetime
 import json
 import math
 import os
@@ -119,6 +120,8 @@ def sample(pgrig, commands, chance):
 
 def collect(options, kinds, directory):
     """Takes samples that are missing, until the time is over."""
+    if options.minutes <= 0:
+        return
     end = time.monotonic() + options.minutes * 60
     directory.mkdir(parents=True, exist_ok=True)
     chance = random.Random()
@@ -166,9 +169,141 @@ def scripts():
         yield places
 
 
+def judged(pgrig, baseline, candidate, *options):
+    """What pgrig compare says of two lists of documents."""
+    with tempfile.TemporaryDirectory() as directory:
+        sides = []
+        for side, documents in (("--baseline", baseline), ("--candidate", candidate)):
+            sides.append(side)
+            for number, document in enumerate(documents):
+                file = Path(directory) / f"{side[2:]}{number}.json"
+                file.write_text(json.dumps(document))
+                sides.append(str(file))
+        return json.loads(common.output([pgrig, "compare", "-q", "--anyway", "--json", "-", *options, *sides]))
+
+
+def verdicts(comparison):
+    return {one["config"] + ": " + one["name"]: one for one in comparison["compared"] if one["verdict"]}
+
+
+def scatter(one):
+    """Of the rounds' ratios, as a share."""
+    ratios = [math.log(new / old) for old, new in zip(one["baseline"], one["candidate"])]
+    return statistics.stdev(ratios)
+
+
+def judge(options, kinds, directory):
+    """The record's results: how often verdicts of all samples are false."""
+    pgrig = options.judge_with or options.pgrig
+    results = []
+    for kind in kinds:
+        samples = [json.loads(file.read_text()) for file in sorted((directory / kind).glob("*.json"))]
+        if KINDS[kind][1] is None:
+            results += nothing_changed(pgrig, kind, samples)
+        else:
+            results += known_change(pgrig, kind, samples)
+    return results
+
+
+def nothing_changed(pgrig, kind, samples):
+    """Any verdict of improved or regressed is false; an interval that excludes 1 misses the truth."""
+    results = []
+    for design in ("paired", "sides", "apart"):
+        false = intervals = held = 0
+        for found in samples:
+            if design == "apart":
+                half = len(found) // 2
+                sides = [document for _, document in found[:half]], [document for _, document in found[half:]]
+            else:
+                sides = [[document for of, document in found if of == side] for side in (0, 1)]
+            comparison = judged(pgrig, *sides, *(["--paired"] if design == "paired" else []))
+            judgements = verdicts(comparison).values()
+            false += any(one["verdict"] in ("improved", "regressed") for one in judgements)
+            for one in judgements:
+                intervals += 1
+                held += one["interval"]["low"] <= 1 <= one["interval"]["high"]
+        results.append(
+            {
+                "kind": kind,
+                "design": design,
+                "samples": len(samples),
+                "with_false_verdict": false,
+                "intervals": intervals,
+                "intervals_that_hold_the_truth": held,
+            }
+        )
+        print(
+            f"{kind}, {design}: a false verdict in {false} of {len(samples)}; "
+            f"{held} of {intervals} intervals hold the truth"
+        )
+    return results
+
+
+def known_change(pgrig, kind, samples):
+    """How often the main figure is found changed, and the right way. The true change is the median of all rounds."""
+    main = {"tps": "tps: tps", "fill": "fill: total", "blockio": "total: total", "micro": "pg_temp.digests(i): times"}[
+        kind.split("-")[0]
+    ]
+    found = []
+    for runs in samples:
+        sides = [[document for of, document in runs if of == side] for side in (0, 1)]
+        one = verdicts(judged(pgrig, *sides, "--paired")).get(main)
+        if one:
+            found.append(one)
+    if not found:
+        return []
+    truth = statistics.median(
+        new / old for one in found for old, new in zip(one["baseline"], one["candidate"])
+    )
+    right = {"tps": "regressed"}.get(kind.split("-")[0], "regressed")
+    calm = [one for one in found if scatter(one) <= 0.07]
+    result = {
+        "kind": kind,
+        "samples": len(found),
+        "true_ratio": truth,
+        "found": sum(one["verdict"] == right for one in found),
+        "wrong_way": sum(one["verdict"] == "improved" for one in found),
+        "calm_samples": len(calm),
+        "calm_found": sum(one["verdict"] == right for one in calm),
+        "intervals_that_hold_the_truth": sum(
+            one["interval"]["low"] <= truth <= one["interval"]["high"] for one in found
+        ),
+        "median_scatter": statistics.median(scatter(one) for one in found),
+    }
+    print(
+        f"{kind}: {result['found']} of {len(found)} found, {result['wrong_way']} the wrong way; where rounds scatter by at "
+        f"most 7 %: {result['calm_found']} of {len(calm)}; true ratio {truth:.3f}; "
+        f"{result['intervals_that_hold_the_truth']} intervals hold it"
+    )
+    return [result]
+
+
+def main():
+    options = parsed()
+    kinds = options.kinds.split(",")
+    directory = Path(options.samples)
+    collect(options, kinds, directory)
+    results = judge(options, [kind for kind in kinds if (directory / kind).exists()], directory)
+    if options.record:
+        first = next(file for kind in kinds for file in sorted((directory / kind).glob("*.json")))
+        environment = json.loads(first.read_text())[0][1]["environment"]
+        record = {
+            "benchmark": "compare",
+            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            "rounds": ROUNDS,
+            "commands": {kind: KINDS[kind] for kind in kinds},
+            "server": environment["server"]["version"],
+            "machine": environment["client"],
+            "results": results,
+        }
+        major = record["server"].split()[1].split(".")[0]
+        path = Path(options.record) / f"{record['date'][:10]}-compare-pg{major}-{options.profile}.json"
+        path.write_text(json.dumps(record, indent=1) + "\n")
+        print(f"\nrecord: {path}")
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--load"]:
         load(*sys.argv[2:])
     else:
-        options = parsed()
-        collect(options, options.kinds.split(","), Path(options.samples))
+        main()

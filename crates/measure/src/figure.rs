@@ -204,14 +204,18 @@ fn seconds_or_wal(observation: &Observation) -> Option<(&str, FigureUnit, f64)> 
 fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
     let rounds: Vec<&Trial> = run.trials.iter().filter(|trial| trial.config == ROUND).collect();
     let Some(first) = rounds.first() else { return Vec::new() };
-    let by_row = |name: &str| {
-        let times = rounds.iter().filter_map(|round| Some(round.value(name)? / round.value(ROWS)?));
-        Sample::new(times.collect()).map(|times| trimmed_mean(times.values()))
+    let by_row = |round: &Trial, name: &str| Some(round.value(name)? / round.value(ROWS)?);
+    let typical = |value: &dyn Fn(&Trial) -> Option<f64>| {
+        let values = Sample::new(rounds.iter().filter_map(|round| value(round)).collect())?;
+        Some(trimmed_mean(values.values()))
+    };
+    // Round by round, since what slows the machine for a while slows all of a round.
+    let own = |name: &str| {
+        let own = typical(&|round| Some(by_row(round, name)? - by_row(round, EMPTY).unwrap_or(0.0)))?;
+        (own > 0.0).then_some(own)
     };
     let candidates = names_of_candidates(run);
     let mut found = Vec::new();
-    let empty = by_row(EMPTY).unwrap_or(0.0);
-    let own = |name: &str| Some(by_row(name)? - empty).filter(|own| *own > 0.0);
     if let Some(baseline) = candidates.first().and_then(|name| own(name)) {
         let ratio = |name: &&str| Some((Figure::new(name, TIMES, FigureUnit::Times), own(name)? / baseline));
         found.extend(candidates[1..].iter().filter_map(ratio));
@@ -223,7 +227,8 @@ fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
             Unit::Bytes => FigureUnit::BytesPerRow,
             _ => continue,
         };
-        found.extend(by_row(name).map(|value| (Figure::new(ROUND, name, unit), value)));
+        let value = typical(&|round| by_row(round, name));
+        found.extend(value.map(|value| (Figure::new(ROUND, name, unit), value)));
     }
     found
 }

@@ -14,8 +14,8 @@ const MOST_ROUNDS: i64 = 1000;
 /// script. The first command is the baseline.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each COMMAND is one word of the shell, and runs fill, blockio, micro, tps or testdb bench without a shell.\n\
-    A server that a command starts itself is stopped after it; start it with pgrig server start to keep it warm.\n\
+    after_help = "Each COMMAND is one word of the shell: pgrig fill, blockio, micro, tps or testdb bench with options.\n\
+    pgrig stops a server that a command started; pgrig server start keeps it running between rounds.\n\
     The first round warms up and does not count.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \

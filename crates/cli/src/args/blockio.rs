@@ -19,8 +19,8 @@ use crate::size::Size;
         pgrig blockio 1GB                       pgrig's own PostgreSQL\n  \
         pgrig blockio 50GB -d mydb              the server that psql -d mydb reaches\n  \
         pgrig blockio 1GB --compat              the published statements, beside published figures\n  \
-        pgrig blockio 1GB --trials 5 --json before.json\n  \
-        pgrig blockio 1GB --trials 5 --baseline before.json\n"
+        pgrig blockio 1GB --json before.json\n  \
+        pgrig blockio 1GB --baseline before.json\n"
 )]
 pub(crate) struct BlockioArgs {
     /// What the table shall take; twice the server's memory to read from storage
@@ -42,7 +42,7 @@ pub(crate) struct BlockioArgs {
     #[arg(long, help_heading = "What is measured")]
     pub(crate) compat: bool,
 
-    /// A saved run to compare with: a verdict for each step (give 4 or more trials to both)
+    /// A saved run to show beside this one: the change of each step
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) baseline: Option<PathBuf>,
 

@@ -14,8 +14,9 @@ use measure::compare::Options;
 #[command(
     override_usage = "pgrig compare [OPTIONS] BASELINE CANDIDATE\n       \
         pgrig compare [OPTIONS] --baseline <RUN>... --candidate <RUN>...",
-    after_help = "Needs no server. Runs compare if request, server version, settings, machine and transport are the same; pgrig\n\
-        names each difference. pgrig ab runs both sides in turn, which no machine that becomes slower can mislead.\n\n\
+    after_help = "Needs no server. Runs compare if request, server version, settings, machine and transport are\n\
+        the same; pgrig names each difference. A machine that becomes slower looks like a change:\n\
+        pgrig ab runs both sides in turn.\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before          five times, then change something\n  \
         pgrig tps -T 30 --label after           five times\n  \

@@ -111,9 +111,7 @@ pub(crate) enum Verb {
     /// Transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
     Testdb(TestdbArgs),
-    /// Verdicts between saved runs
     Compare(CompareArgs),
-    /// Run pgrig commands in turn and judge whether they differ
     Ab(AbArgs),
     Server(ServerArgs),
 }

@@ -200,12 +200,12 @@ impl Work<'_> {
                 return Err(Unhappy::Stopped.into());
             }
         };
-        self.refuse_failed(arm, status, &errors)?;
+        Self::refuse_failed(arm, status, &errors)?;
         let text = std::fs::read_to_string(&document).context("cannot read a command's run document")?;
         Run::read(&text).with_context(|| format!("command {} left no run document", arm.letter))
     }
 
-    fn refuse_failed(&self, arm: &Arm, status: ExitStatus, errors: &Path) -> anyhow::Result<()> {
+    fn refuse_failed(arm: &Arm, status: ExitStatus, errors: &Path) -> anyhow::Result<()> {
         if status.success() || status.code() == Some(MISSED) {
             return Ok(());
         }
