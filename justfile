@@ -61,6 +61,11 @@ bench-tps *arguments:
     cargo build --release --locked
     python3 bench/tps.py {{arguments}}
 
+# Schedule lag of pgrig tps -R and of pgbench -R, in turn; needs pgbench and psql. Arguments: see --help
+bench-lag *arguments:
+    cargo build --release --locked
+    python3 bench/lag.py {{arguments}}
+
 # Kills, full disks and network faults at random moments; needs psql, root for disks. Arguments: see --help
 torture *arguments:
     cargo build --release --locked
