@@ -272,6 +272,27 @@ fn a_missed_threshold_is_exit_status_3() {
     assert!(ran.stdout.contains("failed is 0, not over 0"), "{ran:#?}");
 }
 
+#[test]
+fn skipped_transactions_miss_a_latency_threshold() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    // Most transactions are skipped; those that succeed take little more than 50 ms.
+    let slow = script(&rig, "slow.sql", "SELECT pg_sleep(0.05);\n");
+    let run = format!("tps -R 100 -L 10 -t 60 -f {} --fail-if", slow.display());
+    let ran = rig.run(&format!("{run} p90>1000s"));
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    for told in ["missed: p90 is more than 10.0 ms with ", " skipped, perhaps over 1000s"] {
+        assert!(ran.stdout.contains(told), "no {told} in {ran:#?}");
+    }
+    // The table agrees.
+    let row = ran.stdout.lines().find(|line| line.starts_with("with skipped")).unwrap();
+    assert!(row.ends_with(">10.0"), "{row}");
+    let ran = rig.run(&format!("{run} lag-max>10ms"));
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    let ran = rig.done(&format!("{run} p90<10ms"));
+    assert!(ran.stdout.contains("kept: p90 is more than 10.0 ms with "), "{ran:#?}");
+}
+
 /// Runs until transactions do.
 fn caught_at_work(rig: &Rig, server: &Server, arguments: &str) -> Running {
     server.execute("CREATE TABLE worked (n int)");
@@ -310,6 +331,67 @@ fn assert_interrupted(signal: Signal) {
     assert!(there.abs_diff(number(&document, "succeeded")) <= 2, "{there} {document:#}");
     let sessions = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'INSERT%'";
     until("its sessions have ended", || (server.number(sessions) == 0).then_some(()));
+}
+
+#[test]
+fn trials_follow_each_other_in_one_document() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE TABLE worked (n int)");
+    let work = script(&rig, "work.sql", "INSERT INTO worked VALUES (1);\n");
+    let json = rig.home.path().join("run.json");
+    let ran = rig.run(&format!(
+        "tps -c 2 -t 30 -r --trials 3 --fail-if p50<0.001us --fail-if tps>0 --json {} -f {}",
+        json.display(),
+        work.display()
+    ));
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert_eq!(server.number("SELECT count(*) FROM worked"), 180);
+    let document: Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_sound(&document);
+    assert_eq!((&document["status"], &document["request"]["trials"]), (&"done".into(), &3.into()));
+    let trials = document["trials"].as_array().unwrap();
+    assert_eq!(trials.len(), 3);
+    for trial in trials {
+        assert_eq!(trial["config"], "tps");
+        let succeeded =
+            trial["observations"].as_array().unwrap().iter().find(|each| each["name"] == "succeeded");
+        assert_eq!(succeeded.unwrap()["value"], 60.0);
+    }
+    // Each trial, their median, and all of them together.
+    for told in ["\n1  ", "\n3  ", "\nmedian  ", "\nhighest ", " tps: 180 transactions in "] {
+        assert!(ran.stdout.contains(told), "no {told:?} in {ran:#?}");
+    }
+    assert!(ran.stdout.contains("over 0 (3 trials together)"), "{ran:#?}");
+    let events = |trial: &Value| {
+        let events = trial["events"].as_array().unwrap();
+        events.iter().filter(|event| event["what"]["event"] == "threshold").count()
+    };
+    assert_eq!(trials.iter().map(events).collect::<Vec<_>>(), [0, 0, 2]);
+}
+
+#[test]
+fn an_interrupted_trial_leaves_those_before_it() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE TABLE worked (n int)");
+    // The third trial sleeps.
+    let text = "INSERT INTO worked VALUES (1);\n\
+                SELECT CASE WHEN count(*) > 20 THEN 3600 ELSE 0 END AS n FROM worked \\gset\n\
+                SELECT pg_sleep(:n);\n";
+    let work = script(&rig, "work.sql", text);
+    let pgrig = rig.spawn(&format!("tps -t 10 --trials 3 -f {}", work.display()));
+    until("the third trial is at work", || (server.number("SELECT count(*) FROM worked") > 20).then_some(()));
+    pgrig.signal(Signal::SIGINT);
+    let Ran { code, stdout, stderr } = pgrig.end();
+    assert_eq!(code, Some(130), "{stderr}");
+    assert!(stdout.contains(" tps: 20 transactions in "), "{stdout}");
+    assert!(stderr.contains("trial 3 of 3 is not complete and is left out"), "{stderr}");
+    let document = saved(&rig);
+    assert_eq!(document["status"], "interrupted");
+    assert_eq!(document["trials"].as_array().unwrap().len(), 2);
+    assert_sound(&document);
+    assert_eq!(number(&document, "succeeded"), 10);
 }
 
 #[test]

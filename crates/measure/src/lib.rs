@@ -2,6 +2,7 @@
 //!
 //! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
 
+mod censored;
 pub mod compare;
 mod figure;
 pub mod human;
@@ -15,6 +16,7 @@ mod series;
 mod threshold;
 mod verdict;
 
+pub use censored::{Censored, Quantile, Skipped};
 pub use figure::{Better, Figure, FigureUnit, figures, judged_figures};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use median::{Interval, IntervalKind, Median};

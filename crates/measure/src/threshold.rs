@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::time::Duration;
 
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::censored::{Censored, Quantile, Skipped};
 use crate::human;
 use crate::latencies::{Latencies, Percentile};
 
@@ -35,7 +35,7 @@ pub struct Metrics<'a> {
     /// Those tried more than once.
     pub retried: u64,
     /// Those that would have begun too late; none without a rate and a limit of latency.
-    pub skipped: Option<u64>,
+    pub skipped: Option<Skipped>,
     /// Those that succeeded too late; none without a limit of latency.
     pub late: Option<u64>,
     /// From the scheduled start to the end.
@@ -124,20 +124,44 @@ enum Comparison {
     AtLeast,
 }
 
+/// What was found.
+enum Value {
+    Is(f64),
+    /// More than this, because so many transactions were skipped.
+    Over(f64, u64),
+}
+
 impl Threshold {
     /// Holds it against what was measured. A percentile is exact to its three digits, and rather too high.
     ///
-    /// What was not measured (the lag without a rate, latency where no transaction succeeded) counts as missed.
+    /// Skipped transactions are slower than the limit for which they were skipped, and rank above all others. What
+    /// is not known (the lag without a rate, latency where no transaction succeeded, by how much a skipped
+    /// transaction is slower) counts as missed.
     pub fn judge(&self, metrics: &Metrics<'_>) -> Finding {
         let name = self.metric.to_string();
         let (missed, text) = match self.metric.value(metrics) {
-            Ok(value) => {
+            Ok(Value::Is(value)) => {
                 let missed = self.comparison.holds(value, self.limit);
                 let (not, relation) = (if missed { "" } else { "not " }, self.comparison.words());
                 (
                     missed,
                     format!("{name} is {}, {not}{relation} {}", self.metric.show(value), self.limit_text),
                 )
+            }
+            Ok(Value::Over(least, skipped)) => {
+                let (missed, relation) = match self.comparison {
+                    _ if least < self.limit => {
+                        (true, format!("perhaps {} {}", self.comparison.words(), self.limit_text))
+                    }
+                    Comparison::Over | Comparison::AtLeast => {
+                        (true, format!("{} {}", self.comparison.words(), self.limit_text))
+                    }
+                    Comparison::Under | Comparison::AtMost => {
+                        (false, format!("not {} {}", self.comparison.words(), self.limit_text))
+                    }
+                };
+                let (more, skipped) = (self.metric.show(least), human::grouped(skipped));
+                (missed, format!("{name} is more than {more} with {skipped} skipped, {relation}"))
             }
             Err(why) => (true, format!("{name} is not known: {why}")),
         };
@@ -217,21 +241,28 @@ impl Metric {
     }
 
     /// What was found, or why there is nothing.
-    fn value(self, metrics: &Metrics<'_>) -> Result<f64, &'static str> {
+    fn value(self, metrics: &Metrics<'_>) -> Result<Value, &'static str> {
         match self {
-            Self::Tps if metrics.tps.is_finite() => Ok(metrics.tps),
+            Self::Tps if metrics.tps.is_finite() => Ok(Value::Is(metrics.tps)),
             Self::Tps => Err("no time was measured"),
-            Self::Count(counted) => Ok(counted.number(metrics)? as f64),
-            Self::Percentage(counted) => {
-                let (number, of) = (counted.number(metrics)?, counted.of(metrics));
-                if of == 0 { Err("there was no transaction") } else { Ok(number as f64 * 100.0 / of as f64) }
-            }
+            Self::Count(counted) => Ok(Value::Is(counted.number(metrics)? as f64)),
+            Self::Percentage(counted) => match (counted.number(metrics)?, counted.of(metrics)) {
+                (_, 0) => Err("there was no transaction"),
+                (number, of) => Ok(Value::Is(number as f64 * 100.0 / of as f64)),
+            },
             Self::Time(clock, figure) => {
                 let latencies = match clock {
                     Clock::Latency => metrics.latency,
                     Clock::Lag => metrics.lag.ok_or("there is no lag without a rate (-R)")?,
                 };
-                figure.of(latencies).map(|time| time.as_secs_f64()).ok_or("no transaction succeeded")
+                let censored = Censored::new(latencies, metrics.skipped);
+                match figure.of(&censored).ok_or("no transaction succeeded")? {
+                    Quantile::Is(time) => Ok(Value::Is(time.as_secs_f64())),
+                    Quantile::Over(least) => {
+                        let skipped = censored.skipped().map_or(0, |skipped| skipped.number);
+                        Ok(Value::Over(least.as_secs_f64(), skipped))
+                    }
+                }
             }
         }
     }
@@ -261,7 +292,10 @@ impl Counted {
         match self {
             Self::Failed => Ok(metrics.failed),
             Self::Retried => Ok(metrics.retried),
-            Self::Skipped => metrics.skipped.ok_or("nothing is skipped without a rate (-R) and a limit (-L)"),
+            Self::Skipped => match metrics.skipped {
+                Some(skipped) => Ok(skipped.number),
+                None => Err("nothing is skipped without a rate (-R) and a limit (-L)"),
+            },
             Self::Late => metrics.late.ok_or("nothing is late without a limit (-L)"),
         }
     }
@@ -287,7 +321,7 @@ impl Figure {
         }
     }
 
-    fn of(self, latencies: &Latencies) -> Option<Duration> {
+    fn of(self, latencies: &Censored<'_>) -> Option<Quantile> {
         match self {
             Self::Mean => latencies.mean(),
             Self::Percentile(percent) => latencies.quantile(percent / 100.0),
@@ -343,98 +377,5 @@ impl fmt::Display for Metric {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 100 transactions due: 97 succeeded after 1 to 97 ms, 2 failed, 1 was skipped.
-    fn judged(threshold: &str) -> Finding {
-        let mut latency = Latencies::default();
-        (1..=97).for_each(|each| latency.record(Duration::from_millis(each)));
-        let metrics = Metrics {
-            tps: 312.4,
-            due: 100,
-            succeeded: 97,
-            failed: 2,
-            retried: 5,
-            skipped: Some(1),
-            late: None,
-            latency: &latency,
-            lag: None,
-        };
-        threshold.parse::<Threshold>().unwrap().judge(&metrics)
-    }
-
-    #[test]
-    fn what_was_found_is_told() {
-        for (threshold, missed, text) in [
-            ("p50>20ms", true, "p50 is 49.0 ms, over 20ms"),
-            ("p50 > 50 ms", false, "p50 is 49.0 ms, not over 50 ms"),
-            ("p94.5>=0.5s", false, "p94.5 is 92.0 ms, not at least 0.5s"),
-            ("max>=96000us", true, "max is 97.1 ms, at least 96000us"),
-            ("mean<=49.1ms", true, "mean is 49.0 ms, at most 49.1ms"),
-            ("tps<500", true, "tps is 312, under 500"),
-            ("tps<300", false, "tps is 312, not under 300"),
-            ("failed>0", true, "failed is 2, over 0"),
-            ("failed>2", false, "failed is 2, not over 2"),
-            ("skipped>0.5%", true, "skipped is 1.00 %, over 0.5%"),
-            ("retried >= 5 %", true, "retried is 5.00 %, at least 5 %"),
-        ] {
-            let expected = Finding { threshold: threshold.to_owned(), missed, text: text.to_owned() };
-            assert_eq!(judged(threshold), expected);
-        }
-    }
-
-    #[test]
-    fn what_was_not_measured_is_missed() {
-        for (threshold, why) in [("lag-p99>5ms", "-R"), ("lag-max<1s", "-R"), ("late>1%", "-L")] {
-            let finding = judged(threshold);
-            assert!(finding.missed);
-            assert!(finding.text.contains("is not known") && finding.text.contains(why), "{}", finding.text);
-        }
-        let nothing = Latencies::default();
-        let metrics = Metrics {
-            tps: f64::NAN,
-            due: 0,
-            succeeded: 0,
-            failed: 0,
-            retried: 0,
-            skipped: Some(0),
-            late: Some(0),
-            latency: &nothing,
-            lag: Some(&nothing),
-        };
-        for threshold in ["p99>20ms", "mean>1s", "lag-max>1s", "tps<500", "failed>1%", "late>1%"] {
-            let finding = threshold.parse::<Threshold>().unwrap().judge(&metrics);
-            assert!(finding.missed && finding.text.contains("is not known"), "{finding:?}");
-        }
-        assert!(!"failed>0".parse::<Threshold>().unwrap().judge(&metrics).missed);
-    }
-
-    #[test]
-    fn what_is_no_threshold_says_how_to_write_one() {
-        for (text, remedy) in [
-            ("", "p99>20ms"),
-            ("p99", "p99>20ms"),
-            ("p99=20ms", "p99>20ms"),
-            (">20ms", "lag-p99"),
-            ("latency>20ms", "p99.9, p99.99"),
-            ("p0>20ms", "any other percentile"),
-            ("p100>20ms", "max"),
-            ("pNaN>20ms", "any other percentile"),
-            ("lag-tps>5", "lag-mean"),
-            ("p99>20", "has no unit: write it like 500us, 20ms"),
-            ("p99>20%", "no time"),
-            ("p99>20 parsecs", "no time"),
-            ("p99>ms", "no limit"),
-            ("p99>-20ms", "not below 0"),
-            ("p99>>20ms", "no limit"),
-            ("tps<5%", "plain number"),
-            ("tps<500/s", "plain number"),
-            ("failed>1ms", "with %"),
-            ("failed>", "10 or 1%"),
-        ] {
-            let error = text.parse::<Threshold>().unwrap_err().to_string();
-            assert!(error.contains(remedy), "{text}: {error}");
-        }
-    }
-}
+#[path = "threshold_tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use script::{Definition, OptionError, Source};
 use workload::tps::{Connecting, Length, Protocol, Request};
 
 use super::tps_matrix::MatrixArgs;
-use super::{SaveArgs, ServerChoice, connections, up_to};
+use super::{MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
 use crate::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
 use crate::exit::Usage;
 use crate::input;
@@ -126,6 +126,11 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
+    /// Repeat the whole run N times, one after the other, in one run document; with --matrix, each combination
+    /// [default: 1, with --matrix 3]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
+    pub(crate) trials: Option<u16>,
+
     /// Tell the latency of each command of the scripts too
     #[arg(short, long, help_heading = "Results")]
     pub(crate) report_per_command: bool,
@@ -134,7 +139,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
 
-    /// End with exit status 3 if so: p99>20ms, tps<500, failed>1% …; may be repeated
+    /// End with exit status 3 if so: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that -L skips
+    /// count as slower than -L in mean, max and every percentile. Several trials are judged together
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 
@@ -234,6 +240,11 @@ impl TpsArgs {
             scale: self.scale,
             statements: self.report_per_command,
         })
+    }
+
+    /// Trials of a run without a matrix.
+    pub(crate) fn trials(&self) -> usize {
+        self.trials.map_or(1, usize::from)
     }
 
     /// Whether there is no -t and no -T, so that the time has to be told.

@@ -3,7 +3,7 @@
 use clap::Args;
 use workload::tps::matrix::{Axis, Matrix};
 
-use super::{MOST_TRIALS, TpsArgs, up_to};
+use super::TpsArgs;
 use crate::exit::Usage;
 
 /// Trials of each cell where nobody said.
@@ -18,10 +18,6 @@ pub(crate) struct MatrixArgs {
     /// is put back always
     #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
     pub(crate) matrix: Vec<Axis>,
-
-    /// So often each combination is measured [default: 3]
-    #[arg(long, value_name = "N", requires = "matrix", value_parser = up_to::<u16>(MOST_TRIALS))]
-    pub(crate) trials: Option<u16>,
 
     /// What durability=unlogged makes unlogged where scripts are your own (-f): the tables that they write
     #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
@@ -57,7 +53,7 @@ impl TpsArgs {
         let axes = self.matrix.matrix.iter().cloned().map(Ok).chain(set).collect::<Result<Vec<Axis>, _>>()?;
         Ok(Matrix {
             axes,
-            trials: self.matrix.trials.map_or(TRIALS, usize::from),
+            trials: self.trials.map_or(TRIALS, usize::from),
             tables: self.matrix.tables.clone(),
             allow_dangerous: self.matrix.allow_dangerous_settings,
         })

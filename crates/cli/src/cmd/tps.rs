@@ -1,20 +1,18 @@
 //! `pgrig tps`: request → plan → run → run document and tables.
 
-use measure::{Environment, Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status, Trial};
+use measure::{Environment, Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status};
 use pgserver::Home;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use workload::fill::DataDirectory;
 use workload::surroundings::Surroundings;
-use workload::tps::watch::Watched;
-use workload::tps::{End, Outcome, Parsed, Plan, TPS, TpsError};
+use workload::tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
 use super::fill::{farewell, on_server};
-use super::tps_live::Live;
-use super::{tps_matrix, tps_text, tps_watched};
+use super::tps_trials::{Done, Ended, Measured, Trials};
+use super::{tps_hints, tps_matrix, tps_text};
 use crate::args::TpsArgs;
 use crate::exit::Unhappy;
-use crate::interrupt::interrupted_telling;
 use crate::printer::Printer;
 use crate::runs::{RunFile, identify};
 use crate::target::Chosen;
@@ -51,7 +49,7 @@ async fn measure(
     let planned = tps_text::plan(arguments, &plan, &environment);
     if arguments.explain {
         if arguments.save.json.is_some() {
-            let document = json!({ "request": plan.request.document(), "plan": plan.document() });
+            let document = json!({ "request": request(arguments, &plan), "plan": plan.document() });
             return Ok(Printer::json(&serde_json::to_string_pretty(&document)?)?);
         }
         return Ok(printer.result(planned)?);
@@ -62,47 +60,50 @@ async fn measure(
     }
 
     let mut file = Saved::new(arguments, &plan, environment, home)?;
-    for failure in plan.prepare(&connection).await? {
-        printer.warn(failure);
-    }
-    // The run has sessions of its own.
-    connection.close().await;
-    let live = Live::new(&plan.request, arguments.progress, printer);
-    let interrupt = interrupted_telling(|text| live.tell(text));
-    let (result, watched) = tps_watched::run(&chosen.target, &plan, &live, interrupt).await;
-    drop(live);
-    let outcome = match result {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            if let Err(unsaved) = file.failed(&error) {
-                printer.warn(format!("{unsaved:#}"));
-            }
-            return Err(error.into());
+    let trials = Trials { arguments, plan: &plan, chosen, printer };
+    let done = trials.run(connection, |number, trial| file.add(number, trial)).await;
+    let Some(pooled) = Outcome::pooled(done.trials.iter().map(|trial| &trial.outcome)) else {
+        if let Err(unsaved) = file.ended(&done, &[]) {
+            printer.warn(format!("{unsaved:#}"));
         }
+        return status(done.ended, &[]);
     };
-    let findings = judge(arguments, &plan, &outcome);
-    let lost = tps_text::lost(&plan, &outcome);
-    let saved = file.ended(&outcome, &watched, &findings, &lost);
-    printer.result(tps_text::results(arguments, &plan, &outcome, &watched, &file.run.environment))?;
+    let findings = judge(arguments, &plan, &pooled, done.trials.len());
+    let saved = file.ended(&done, &findings);
+    printer.result(tps_text::results(arguments, &plan, &pooled, &done.trials, &file.run.environment))?;
     for finding in &findings {
         printer.result(format!("{}: {}", if finding.missed { "missed" } else { "kept" }, finding.text))?;
     }
     printer.say("");
-    for note in &watched.notes {
+    for note in &file.notes {
         printer.say(format!("note: {note}"));
     }
-    for hint in tps_text::hints(&plan, &outcome) {
-        printer.say(hint);
+    if matches!(done.ended, Ended::Complete) {
+        for hint in tps_hints::hints(&plan, &pooled) {
+            printer.say(hint);
+        }
     }
     farewell(chosen, &file.file, printer);
     saved?;
-    ended(outcome.end, &lost, &findings)
+    status(done.ended, &findings)
+}
+
+/// The request, as run documents hold it.
+fn request(arguments: &TpsArgs, plan: &Plan) -> Value {
+    let mut request = plan.request.document();
+    request["seed_chosen"] = arguments.random_seed.is_chosen.into();
+    request["fail_if"] = arguments.fail_if.iter().map(ToString::to_string).collect();
+    request["trials"] = json!(arguments.trials());
+    request
 }
 
 /// A run's document, in its file.
 struct Saved {
     run: Run,
     file: RunFile,
+    trials: usize,
+    /// What disturbed the trials.
+    notes: Vec<String>,
 }
 
 impl Saved {
@@ -110,9 +111,6 @@ impl Saved {
     fn new(arguments: &TpsArgs, plan: &Plan, environment: Environment, home: &Home) -> anyhow::Result<Self> {
         let (id, started_at) = identify("tps");
         let file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
-        let mut request = plan.request.document();
-        request["seed_chosen"] = arguments.random_seed.is_chosen.into();
-        request["fail_if"] = arguments.fail_if.iter().map(ToString::to_string).collect();
         let run = Run {
             format_version: FORMAT_VERSION,
             id,
@@ -120,60 +118,59 @@ impl Saved {
             label: arguments.save.label.clone(),
             started_at,
             status: Status::Unfinished,
-            request,
+            request: request(arguments, plan),
             plan: plan.document(),
             environment,
             trials: Vec::new(),
             notes: Vec::new(),
         };
         file.save(&run)?;
-        Ok(Self { run, file })
+        Ok(Self { run, file, trials: arguments.trials(), notes: Vec::new() })
     }
 
-    /// Nothing was measured.
-    fn failed(&mut self, error: &TpsError) -> anyhow::Result<()> {
-        self.run.status = match error {
-            TpsError::Interrupted => Status::Interrupted,
-            _ => Status::Failed,
-        };
-        self.run.notes.push(Note { text: error.to_string() });
-        self.file.finish(&self.run)
+    /// Adds a trial.
+    fn add(&mut self, number: usize, measured: &Measured) {
+        let mut trial = measured.outcome.trial(TPS);
+        measured.watched.observe(&measured.outcome, &mut trial);
+        self.run.trials.push(trial);
+        let trials = self.trials;
+        self.notes.extend(measured.watched.notes.iter().map(|note| match trials {
+            1 => note.clone(),
+            _ => format!("trial {number}: {note}"),
+        }));
+        self.run.notes = self.notes.iter().cloned().map(|text| Note { text }).collect();
+        // If this fails, the last save fails too, or has all that is missing.
+        let _ = self.file.save(&self.run);
     }
 
-    /// Something was.
-    fn ended(
-        &mut self,
-        outcome: &Outcome,
-        watched: &Watched,
-        findings: &[Finding],
-        lost: &[String],
-    ) -> anyhow::Result<()> {
-        self.run.status = match outcome.end {
-            End::Complete => Status::Done,
-            End::Interrupted => Status::Interrupted,
-            End::Lost => Status::Failed,
+    /// All trials are over.
+    fn ended(&mut self, done: &Done, findings: &[Finding]) -> anyhow::Result<()> {
+        if let Some(number) = done.left_out {
+            self.notes.push(format!("trial {number} of {} is not complete and is left out", self.trials));
+        }
+        let (status, why) = match &done.ended {
+            Ended::Complete => (Status::Done, Vec::new()),
+            Ended::Interrupted => (Status::Interrupted, Vec::new()),
+            Ended::Lost(why) => (Status::Failed, why.clone()),
+            Ended::Failed(error @ TpsError::Interrupted) => (Status::Interrupted, vec![error.to_string()]),
+            Ended::Failed(error) => (Status::Failed, vec![error.to_string()]),
         };
-        self.run.trials.push(trial(outcome, watched, findings));
-        let notes = watched.notes.iter().chain(lost);
-        self.run.notes.extend(notes.map(|text| Note { text: text.clone() }));
+        self.run.status = status;
+        self.run.notes = self.notes.iter().cloned().chain(why).map(|text| Note { text }).collect();
+        if let (Some(last), Some(measured)) = (self.run.trials.last_mut(), done.trials.last()) {
+            let at = measured.outcome.seconds.last().map_or(0.0, |second| second.at);
+            last.events.extend(findings.iter().map(|finding| Event {
+                at,
+                text: finding.text.clone(),
+                what: json!({ "event": "threshold", "threshold": finding.threshold, "missed": finding.missed }),
+            }));
+        }
         self.file.finish(&self.run)
     }
 }
 
-fn trial(outcome: &Outcome, watched: &Watched, findings: &[Finding]) -> Trial {
-    let mut trial = outcome.trial(TPS);
-    watched.observe(outcome, &mut trial);
-    let at = outcome.seconds.last().map_or(0.0, |last| last.at);
-    trial.events.extend(findings.iter().map(|finding| Event {
-        at,
-        text: finding.text.clone(),
-        what: json!({ "event": "threshold", "threshold": finding.threshold, "missed": finding.missed }),
-    }));
-    trial
-}
-
-/// Holds the thresholds against what was measured.
-fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome) -> Vec<Finding> {
+/// Holds the thresholds against all trials together.
+fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome, trials: usize) -> Vec<Finding> {
     let (counts, request) = (&outcome.all.counts, &plan.request);
     let metrics = Metrics {
         tps: outcome.tps(),
@@ -181,25 +178,31 @@ fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome) -> Vec<Finding> {
         succeeded: counts.succeeded,
         failed: counts.all_failed(),
         retried: counts.retried,
-        skipped: request.rate.and(request.latency_limit).map(|_| counts.skipped),
+        skipped: request.skipped(counts.skipped),
         late: request.latency_limit.map(|_| counts.late),
         latency: &outcome.all.latency,
         lag: request.rate.map(|_| &outcome.all.lag),
     };
-    arguments.fail_if.iter().map(|threshold| threshold.judge(&metrics)).collect()
+    let together = if trials > 1 { format!(" ({trials} trials together)") } else { String::new() };
+    let judged = arguments.fail_if.iter().map(|threshold| {
+        let Finding { threshold, missed, text } = threshold.judge(&metrics);
+        Finding { threshold, missed, text: text + &together }
+    });
+    judged.collect()
 }
 
 /// What the exit status says: the worst first.
-fn ended(end: End, lost: &[String], findings: &[Finding]) -> anyhow::Result<()> {
+fn status(ended: Ended, findings: &[Finding]) -> anyhow::Result<()> {
     let missed: Vec<String> = findings
         .iter()
         .filter(|finding| finding.missed)
         .map(|finding| format!("--fail-if '{}': {}", finding.threshold, finding.text))
         .collect();
-    match end {
-        End::Lost => Err(Unhappy::Lost(lost.join("\n")).into()),
-        End::Interrupted => Err(Unhappy::Interrupted.into()),
-        End::Complete if !missed.is_empty() => Err(Unhappy::Missed(missed).into()),
-        End::Complete => Ok(()),
+    match ended {
+        Ended::Failed(error) => Err(error.into()),
+        Ended::Lost(why) => Err(Unhappy::Lost(why.join("\n")).into()),
+        Ended::Interrupted => Err(Unhappy::Interrupted.into()),
+        Ended::Complete if !missed.is_empty() => Err(Unhappy::Missed(missed).into()),
+        Ended::Complete => Ok(()),
     }
 }

@@ -21,7 +21,7 @@ use crate::runs::{RunFile, identify};
 use crate::target::Chosen;
 
 /// Seconds between lines of a trial, where nobody said: trials are told when they are done, so this is for long ones.
-const LINE_INTERVAL: u64 = 60;
+pub(super) const LINE_INTERVAL: u64 = 60;
 
 /// Measures all combinations on the server that the arguments name.
 pub(super) fn run(arguments: &TpsArgs, printer: &Printer) -> anyhow::Result<()> {
@@ -96,7 +96,7 @@ async fn measure(
         Site { target: &chosen.target, place: chosen.place(), journals: &journals, restarter: Some(chosen) };
     let work = matrix::run(&site, &plan, &progress, interrupted(printer), async |trial| {
         let (outcome, watched) = measure_one(arguments, &trial, printer).await?;
-        printer.say(tps_matrix_text::trial(&outcome));
+        printer.say(tps_matrix_text::trial(&plan.base, &outcome));
         let mut document = outcome.trial(&trial.cell.name());
         watched.observe(&outcome, &mut document);
         run.trials.push(document);

@@ -1,14 +1,15 @@
 //! A matrix's plan and results as people read them.
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use comfy_table::Table;
-use measure::human::{bytes, latency};
-use measure::{Environment, IntervalKind, Latencies, Median, Percentile, Run, Sample, Trial};
+use measure::human::bytes;
+use measure::{
+    Censored, Environment, IntervalKind, Latencies, Median, Percentile, Quantile, Run, Sample, Skipped, Trial,
+};
 use workload::settings::Effect;
-use workload::tps::Outcome;
 use workload::tps::matrix::{Cell, MatrixPlan};
+use workload::tps::{Outcome, Request};
 
 use super::fill_text::trimmed;
 use super::tps_text::{duration, length, release, rounded};
@@ -73,9 +74,10 @@ pub(super) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
 }
 
 /// What one trial gave.
-pub(super) fn trial(outcome: &Outcome) -> String {
-    let quantile = |share| outcome.all.latency.quantile(share).map_or("-".to_owned(), shown);
-    format!("  {} tps, p50 {}, p99 {}", rounded(outcome.tps()), quantile(0.5), quantile(0.99))
+pub(super) fn trial(request: &Request, outcome: &Outcome) -> String {
+    let latency = Censored::new(&outcome.all.latency, request.skipped(outcome.all.counts.skipped));
+    let [p50, p99] = [Percentile::P50, Percentile::P99].map(|percentile| shown(&latency, percentile));
+    format!("  {} tps, p50 {p50}, p99 {p99}", rounded(outcome.tps()))
 }
 
 /// The article's table, and one line for each cell.
@@ -84,7 +86,10 @@ pub(super) fn results(plan: &MatrixPlan, run: &Run) -> String {
     let crossed = crossed(plan, &measured);
     let interval = match measured.iter().find_map(|measured| measured.tps).map(|tps| tps.interval.kind) {
         Some(IntervalKind::Confidence { level }) => {
-            format!("the {:.0} % interval of the median", level * 100.0)
+            format!(
+                "the {:.0} % interval of the median in this run (another run may lie outside)",
+                level * 100.0
+            )
         }
         _ => "the least and the greatest".to_owned(),
     };
@@ -109,6 +114,7 @@ struct Measured<'a> {
     /// Beside the cell it is compared with, round by round.
     times: Option<Median>,
     latency: Latencies,
+    skipped: Option<Skipped>,
 }
 
 impl<'a> Measured<'a> {
@@ -123,8 +129,12 @@ impl<'a> Measured<'a> {
                 latency += &histogram.latencies;
             }
         }
+        let skipped = trials(cell, run).filter_map(|trial| trial.value("skipped")).sum::<f64>();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        let skipped = plan.base.skipped(skipped.round() as u64);
         Self {
             cell,
+            skipped,
             tps: Sample::new(own).map(|sample| Median::of(&sample)),
             times: pairs.and_then(|pairs| Median::of_ratio(&pairs)),
             latency,
@@ -209,9 +219,8 @@ fn cells(measured: &[Measured<'_>]) -> Table {
     let mut table = new_table(&["cell", "trials", "tps", "times", "", "p50", "p95", "p99"]);
     let number = |number: f64| format!("{number:.2}");
     for m in measured {
-        let percentiles = m.latency.percentiles();
-        let at =
-            |percentile| percentiles.as_ref().map_or("-".to_owned(), |found| shown(found.get(percentile)));
+        let latency = Censored::new(&m.latency, m.skipped);
+        let at = |percentile| shown(&latency, percentile);
         table.add_row([
             m.cell.name(),
             m.tps.map_or(0, |tps| tps.trials).to_string(),
@@ -227,6 +236,6 @@ fn cells(measured: &[Measured<'_>]) -> Table {
     table
 }
 
-fn shown(duration: Duration) -> String {
-    latency(duration.as_secs_f64())
+fn shown(latency: &Censored<'_>, percentile: Percentile) -> String {
+    latency.percentile(percentile).map_or("-".to_owned(), Quantile::shown)
 }

@@ -1,22 +1,22 @@
 //! A `tps`'s plan and results as people read them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
 use measure::human::{grouped, latency};
-use measure::{Environment, Latencies, Percentile};
-use script::{Action, Script};
-use workload::tps::watch::Watched;
-use workload::tps::{Connecting, Counts, End, Length, Measured, MeasuredCommand, Outcome, Plan, Request};
+use measure::{Censored, Environment, Latencies, Percentile, Quantile};
+use script::Script;
+use workload::tps::{self, Connecting, Counts, End, Length, MeasuredCommand, Outcome, Plan, Request};
 
 use super::fill_text::trimmed;
+use super::tps_trials::Measured;
+use super::tps_trials_text;
 use crate::args::TpsArgs;
 use crate::table::{align_right, new_table};
 
 /// Characters of a command that are shown.
 const COMMAND_WIDTH: usize = 46;
-/// After fewer transactions there is nothing to go on from.
-const WORTH_A_HINT: u64 = 100;
 /// Wait events that are shown.
 const MOST_WAITS: usize = 6;
 
@@ -47,6 +47,9 @@ pub(super) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
         Connecting::EachTransaction => ", connecting anew for each transaction",
     };
     line("clients", format!("{} on {threads}, protocol {}{each}", request.clients, request.protocol.name()));
+    if arguments.trials() > 1 {
+        line("trials", format!("{}, one after the other", arguments.trials()));
+    }
     line("length", length(request) + if arguments.is_time_chosen() { " (-T says how long)" } else { "" });
     if let Some(rate) = request.rate {
         line("rate", format!("{} transactions a second begin, at random times", rounded(rate)));
@@ -74,15 +77,19 @@ pub(super) fn length(request: &Request) -> String {
     text
 }
 
-/// What came of it.
+/// What came of it: of one trial, or of several together.
 pub(super) fn results(
     arguments: &TpsArgs,
     plan: &Plan,
     outcome: &Outcome,
-    watched: &Watched,
+    trials: &[Measured],
     environment: &Environment,
 ) -> String {
     let mut parts = Vec::new();
+    if trials.len() > 1 {
+        let outcomes: Vec<&Outcome> = trials.iter().map(|trial| &trial.outcome).collect();
+        parts.push(tps_trials_text::table(&plan.request, &outcomes));
+    }
     if outcome.all.counts.due() == 0 {
         parts.push(format!("nothing was measured: {}", why_nothing(plan, outcome)));
     } else {
@@ -98,7 +105,7 @@ pub(super) fn results(
             parts.push(commands(script, &measured.commands));
         }
     }
-    parts.extend(waits(watched));
+    parts.extend(waits(trials));
     parts.push(format!(
         "{}; scale {}; protocol {}; seed {}",
         release(environment),
@@ -197,9 +204,14 @@ fn latencies(plan: &Plan, outcome: &Outcome) -> String {
     let mut header = vec!["milliseconds", "mean"];
     header.extend(Percentile::ALL.map(Percentile::name));
     let mut table = new_table(&header);
-    let Measured { latency, lag, .. } = &outcome.all;
-    let rows = [("latency", latency), ("schedule lag", lag)];
-    let rows: Vec<_> = rows.into_iter().filter_map(|(name, of)| percentiles(name, of)).collect();
+    let tps::Measured { latency, lag, counts } = &outcome.all;
+    let with_skipped = Censored::new(latency, plan.request.skipped(counts.skipped));
+    let mut rows =
+        vec![("latency", Censored::new(latency, None)), ("schedule lag", Censored::new(lag, None))];
+    if with_skipped.skipped().is_some() {
+        rows.insert(1, ("with skipped", with_skipped));
+    }
+    let rows: Vec<_> = rows.into_iter().filter_map(|(name, of)| percentiles(name, &of)).collect();
     if rows.is_empty() {
         return String::new();
     }
@@ -209,14 +221,20 @@ fn latencies(plan: &Plan, outcome: &Outcome) -> String {
         Some(_) => "latency from when a transaction was due by the schedule, lag included",
         None => "latency of transactions that succeeded, from their begin",
     };
-    format!("{}\n({from})", trimmed(&table))
+    let skipped = with_skipped.skipped().map_or(String::new(), |skipped| {
+        format!("; with skipped: each skipped transaction took more than {}", duration(skipped.limit))
+    });
+    format!("{}\n({from}{skipped})", trimmed(&table))
 }
 
 /// A row of the table of latencies; none if there are none.
-fn percentiles(name: &str, latencies: &Latencies) -> Option<Vec<String>> {
-    let (mean, percentiles) = (latencies.mean()?, latencies.percentiles()?);
-    let values = std::iter::once(mean).chain(percentiles.iter().map(|(_, value)| value));
-    Some(std::iter::once(name.to_owned()).chain(values.map(milliseconds)).collect())
+fn percentiles(name: &str, latencies: &Censored<'_>) -> Option<Vec<String>> {
+    let percentiles = Percentile::ALL.iter().filter_map(|percentile| latencies.percentile(*percentile));
+    let values = std::iter::once(latencies.mean()?).chain(percentiles).map(|value| match value {
+        Quantile::Is(latency) => milliseconds(latency),
+        Quantile::Over(limit) => format!(">{}", milliseconds(limit)),
+    });
+    Some(std::iter::once(name.to_owned()).chain(values).collect())
 }
 
 /// What is told of scripts and commands, where there is less room.
@@ -235,7 +253,7 @@ fn scripts(plan: &Plan, outcome: &Outcome) -> String {
     header.push("failed");
     let mut table = new_table(&header);
     for (script, measured) in plan.scripts.iter().zip(&outcome.scripts) {
-        let Measured { counts, latency, .. } = &measured.measured;
+        let tps::Measured { counts, latency, .. } = &measured.measured;
         let seconds = outcome.elapsed.as_secs_f64();
         let tps = if seconds > 0.0 { counts.succeeded as f64 / seconds } else { 0.0 };
         let mut row = vec![script.name().to_owned(), grouped(counts.succeeded), rounded(tps)];
@@ -244,7 +262,7 @@ fn scripts(plan: &Plan, outcome: &Outcome) -> String {
         table.add_row(row);
     }
     align_right(&mut table, 1..header.len());
-    format!("{}\n(milliseconds)", trimmed(&table))
+    format!("{}\n(milliseconds, of transactions that succeeded)", trimmed(&table))
 }
 
 /// A line for each command of a script.
@@ -286,13 +304,22 @@ fn shortened(text: &str) -> String {
 }
 
 /// What the run's sessions waited for most.
-fn waits(watched: &Watched) -> Option<String> {
+fn waits(trials: &[Measured]) -> Option<String> {
+    let all: u64 = trials.iter().map(|trial| trial.watched.wait_samples).sum();
+    let mut shares: BTreeMap<&str, f64> = BTreeMap::new();
+    for watched in trials.iter().map(|trial| &trial.watched) {
+        for (wait, share) in &watched.waits {
+            *shares.entry(wait).or_default() += share * watched.wait_samples as f64 / all as f64;
+        }
+    }
+    let mut shares: Vec<(&str, f64)> = shares.into_iter().collect();
+    shares.sort_by(|one, other| other.1.total_cmp(&one.1));
     let mut table = new_table(&["sessions were seen", ""]);
-    for (wait, share) in watched.waits.iter().take(MOST_WAITS) {
-        table.add_row([described(wait), percent(*share)]);
+    for (wait, share) in shares.into_iter().take(MOST_WAITS) {
+        table.add_row([described(wait), percent(share)]);
     }
     align_right(&mut table, 1..2);
-    (watched.wait_samples > 0).then(|| trimmed(&table))
+    (all > 0).then(|| trimmed(&table))
 }
 
 /// A wait event in words: `waiting for Lock:transactionid`.
@@ -326,47 +353,6 @@ pub(super) fn lost(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     told.collect()
 }
 
-/// What to do next, to be copied.
-pub(super) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
-    let mut hints = Vec::new();
-    if outcome.end != End::Complete || outcome.all.counts.succeeded < WORTH_A_HINT {
-        return hints;
-    }
-    let again = command_line();
-    if plan.request.rate.is_none() {
-        let half = (outcome.tps() / 2.0).max(1.0).round();
-        hints.push(format!("latency when the server is half busy: {again} -R {half}"));
-    }
-    let statements = |script: &Script| {
-        script.commands().iter().filter(|command| matches!(command.action(), Action::Sql(_))).count()
-    };
-    let has_several = plan.scripts.iter().any(|script| statements(script) > 1);
-    if has_several && !plan.request.statements {
-        hints.push(format!("which command takes the time: {again} -r"));
-    }
-    hints
-}
-
-/// The command that runs, quoted for a shell. What may hold a password is left to be filled in, and what
-/// would overwrite the run document left out.
-fn command_line() -> String {
-    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(json) = arguments.iter().position(|argument| argument == "--json") {
-        arguments.drain(json..arguments.len().min(json + 2));
-    }
-    arguments.retain(|argument| !argument.starts_with("--json="));
-    let quoted = arguments.into_iter().map(|argument| {
-        let is_secret = argument.contains("://") || argument.contains("password");
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=@:,+%".contains(c);
-        match argument {
-            _ if is_secret => "…".to_owned(),
-            argument if !argument.is_empty() && argument.chars().all(is_plain) => argument,
-            argument => format!("'{}'", argument.replace('\'', r"'\''")),
-        }
-    });
-    std::iter::once("pgrig".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
-}
-
 pub(super) fn release(environment: &Environment) -> &str {
     environment.server.version.split(" on ").next().unwrap_or_default()
 }
@@ -381,7 +367,7 @@ pub(super) fn duration(duration: Duration) -> String {
 }
 
 /// Milliseconds with three digits at least.
-fn milliseconds(duration: Duration) -> String {
+pub(super) fn milliseconds(duration: Duration) -> String {
     match duration.as_secs_f64() * 1e3 {
         number @ ..0.9995 => format!("{number:.3}"),
         number => rounded(number),

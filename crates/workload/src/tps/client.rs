@@ -151,7 +151,7 @@ impl Client {
             let stepped = match self.state {
                 // Others get their turn even if a script never waits for anything.
                 State::Free if has_begun => return Need::Turn,
-                State::Free => self.choose(common, &mut clock),
+                State::Free => Ok(self.choose(common, &mut clock)),
                 State::Due(at) => {
                     has_begun = true;
                     self.begin(common, &mut clock, at)
@@ -226,39 +226,45 @@ impl Client {
     }
 
     fn is_over(&self, common: &Common<'_>, clock: &mut Clock) -> bool {
+        self.has_enough(common) || common.timetable.is_over(clock.now())
+    }
+
+    /// Whether it has no more transactions to count, or is to stop at once.
+    fn has_enough(&self, common: &Common<'_>) -> bool {
         let enough = match common.run.plan.request.length {
             Length::Transactions(most) => self.counted >= most,
-            Length::Time(_) => common.timetable.is_over(clock.now()),
+            Length::Time(_) => false,
         };
         enough || common.run.alarm.is_raised()
     }
 
     /// Chooses the next transaction, and when it begins.
-    fn choose(&mut self, common: &mut Common<'_>, clock: &mut Clock) -> Stepped {
+    fn choose(&mut self, common: &mut Common<'_>, clock: &mut Clock) -> Next {
         let turn = common.timetable.turn(self.number);
         if turn > common.timetable.start() && clock.now() < turn {
-            return Ok(Wait(State::Free, Need::Time(turn)));
+            return Wait(State::Free, Need::Time(turn));
         }
-        if self.is_over(common, clock) {
-            return Ok(On(State::Over));
+        if self.has_enough(common) {
+            return On(State::Over);
         }
         self.transaction.script = common.run.plan.scripts.choose(&mut common.choose);
-        loop {
-            let Some(at) = common.next_start(clock) else {
-                return Ok(On(State::Due(None)));
-            };
-            if common.timetable.end().is_some_and(|end| at > end) {
-                return Ok(On(State::Over));
-            }
+        // Also after the end: transactions that were due before it count as skipped.
+        while let Some(at) = common.next_start(clock) {
+            let is_within = common.timetable.end().is_none_or(|end| at <= end);
             let limit = common.run.plan.request.latency_limit;
-            if limit.is_none_or(|limit| at + limit >= clock.now()) {
-                return Ok(On(State::Due(Some(at))));
+            let is_too_late = limit.is_some_and(|limit| at + limit < clock.now());
+            if !is_within || (!is_too_late && self.is_over(common, clock)) {
+                return On(State::Over);
+            }
+            if !is_too_late {
+                return On(State::Due(Some(at)));
             }
             self.count(common.tally().skipped(self.transaction.script));
-            if self.is_over(common, clock) {
-                return Ok(On(State::Over));
+            if self.has_enough(common) {
+                return On(State::Over);
             }
         }
+        On(if self.is_over(common, clock) { State::Over } else { State::Due(None) })
     }
 
     fn count(&mut self, phase: Phase) {

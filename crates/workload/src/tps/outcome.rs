@@ -188,6 +188,17 @@ impl AddAssign<&Self> for Measured {
     }
 }
 
+impl AddAssign<&Self> for MeasuredScript {
+    fn add_assign(&mut self, other: &Self) {
+        self.measured += &other.measured;
+        for (command, other) in self.commands.iter_mut().zip(&other.commands) {
+            command.latency += &other.latency;
+            command.failures += other.failures;
+            command.retries += other.retries;
+        }
+    }
+}
+
 impl Measured {
     /// Forgets all, and keeps the memory.
     pub(super) fn clear(&mut self) {
@@ -212,6 +223,22 @@ impl Second {
 }
 
 impl Outcome {
+    /// Trials of one plan together: times, counts and latencies. Seconds and the end are the first one's. None
+    /// without a trial.
+    pub fn pooled<'a>(trials: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
+        let mut trials = trials.into_iter();
+        let mut pooled = trials.next()?.clone();
+        for trial in trials {
+            pooled.elapsed += trial.elapsed;
+            pooled.connecting += trial.connecting;
+            pooled.connections += trial.connections;
+            pooled.all += &trial.all;
+            pooled.scripts.iter_mut().zip(&trial.scripts).for_each(|(script, other)| *script += other);
+            pooled.lost.extend_from_slice(&trial.lost);
+        }
+        Some(pooled)
+    }
+
     /// Transactions that succeeded, per second of the measured part.
     pub fn tps(&self) -> f64 {
         match self.elapsed.as_secs_f64() {

@@ -75,7 +75,7 @@ impl Timetable {
 #[derive(Debug)]
 pub(super) struct Schedule {
     random: Random,
-    /// Between two transactions of this job, on average, microseconds.
+    /// Between two transactions of this job, on average, nanoseconds.
     mean: f64,
     last: Instant,
     ramped: Instant,
@@ -84,7 +84,7 @@ pub(super) struct Schedule {
 impl Schedule {
     /// One of `jobs` schedules that make up `rate` transactions a second.
     pub(super) fn new(rate: f64, jobs: usize, random: Random, timetable: &Timetable) -> Self {
-        let mean = 1e6 / rate * jobs as f64;
+        let mean = 1e9 / rate * jobs as f64;
         Self { random, mean, last: timetable.start(), ramped: timetable.ramped() }
     }
 
@@ -93,7 +93,7 @@ impl Schedule {
         // As long as clients are missing, what they would have done is not made up for.
         let from = if self.last < self.ramped { self.last.max(now) } else { self.last };
         let delay = u64::try_from(self.random.delay(self.mean)).unwrap_or_default();
-        self.last = from + Duration::from_micros(delay);
+        self.last = from + Duration::from_nanos(delay);
         self.last
     }
 }
@@ -150,6 +150,15 @@ mod tests {
         // 10,000 at 500 a second, and the sum's standard deviation is a hundredth of it.
         let seconds = (last - start).as_secs_f64();
         assert!((19.0..21.0).contains(&seconds), "{seconds}");
+    }
+
+    #[test]
+    fn the_highest_rate_comes_to_an_end() {
+        let start = Instant::now();
+        let timetable = Timetable::new(start, &request(Length::Transactions(1), 0, 0));
+        let mut schedule = Schedule::new(1e9, 1, Random::seeded(1), &timetable);
+        let last = (0..10_000).map(|_| schedule.next(start)).last().unwrap();
+        assert!(last > start + Duration::from_micros(5));
     }
 
     #[test]

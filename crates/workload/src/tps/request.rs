@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use measure::Skipped;
 use script::{Definition, Source};
 
 use super::error::TpsError;
@@ -81,6 +82,11 @@ impl Request {
             (Duration::ZERO, _) => Phase::Warmup,
             _ => Phase::Ramp,
         }
+    }
+
+    /// So many skipped transactions, with the limit that each would have exceeded; none where none can be skipped.
+    pub fn skipped(&self, number: u64) -> Option<Skipped> {
+        self.rate.and(self.latency_limit).map(|limit| Skipped { number, limit })
     }
 
     /// Refuses what cannot work on any server.

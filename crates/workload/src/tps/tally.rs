@@ -90,17 +90,6 @@ fn nothing(scripts: &Scripts, commands: bool) -> Vec<MeasuredScript> {
     nothing.collect()
 }
 
-fn add(total: &mut [MeasuredScript], scripts: &[MeasuredScript]) {
-    for (total, script) in total.iter_mut().zip(scripts) {
-        total.measured += &script.measured;
-        for (total, command) in total.commands.iter_mut().zip(&script.commands) {
-            total.latency += &command.latency;
-            total.failures += command.failures;
-            total.retries += command.retries;
-        }
-    }
-}
-
 fn clear(scripts: &mut [MeasuredScript]) {
     for script in scripts {
         script.measured.clear();
@@ -188,7 +177,7 @@ impl Collector {
         for part in &mut self.spare {
             part.scripts.iter().for_each(|script| measured += &script.measured);
             if self.phase == Phase::Measured {
-                add(&mut self.scripts, &part.scripts);
+                self.scripts.iter_mut().zip(&part.scripts).for_each(|(total, script)| *total += script);
             }
             clear(&mut part.scripts);
         }

@@ -94,7 +94,10 @@ pub(super) fn results(results: &Results, environment: &Environment) -> String {
     let table = if clients.contains(&None) { totals(results, &findings) } else { transactions(results) };
     let interval = match findings.first().map(|finding| finding.total.interval.kind) {
         Some(IntervalKind::Confidence { level }) => {
-            format!("the {:.0} % interval of the median", level * 100.0)
+            format!(
+                "the {:.0} % interval of the median in this run (another run may lie outside)",
+                level * 100.0
+            )
         }
         _ => "the least and the greatest".to_owned(),
     };

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use measure::Quantile;
 use measure::human::{count, grouped};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -64,7 +65,7 @@ fn headline(history: &History) -> Line<'static> {
         spans.push(Span::from(format!("{} tps", count(*tps))).bold());
         for (name, value) in [("p50", p50), ("p99", p99)] {
             if let Some(value) = value {
-                spans.push(Span::from(format!("  {name} {}", measure::human::latency(value / 1e3))));
+                spans.push(Span::from(format!("  {name} {}", value.shown())));
             }
         }
     }
@@ -106,8 +107,9 @@ fn throughput(frame: &mut Frame<'_>, area: Rect, history: &History, palette: Pal
 }
 
 fn latency(frame: &mut Frame<'_>, area: Rect, history: &History, palette: Palette) {
-    let of = |value: fn(&Point) -> Option<f64>| -> Vec<(f64, f64)> {
-        history.points.iter().filter_map(|point| Some((point.at, value(point)?))).collect()
+    let of = |value: fn(&Point) -> Option<Quantile>| -> Vec<(f64, f64)> {
+        let milliseconds = |quantile: Quantile| quantile.least().as_secs_f64() * 1e3;
+        history.points.iter().filter_map(|point| Some((point.at, milliseconds(value(point)?)))).collect()
     };
     let (p50, p99) = (of(|point| point.p50), of(|point| point.p99));
     let datasets = vec![dataset(&p99, palette.of(Color::Yellow)), dataset(&p50, palette.of(Color::Green))];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use measure::{Latencies, Percentile};
+use measure::{Censored, Latencies, Percentile, Quantile, Skipped};
 use workload::tps::{Counts, Length, Phase, Request, Second};
 
 /// Of less than so many seconds there is no rate to be shown: the last transactions' end.
@@ -11,6 +11,8 @@ const SHORTEST: f64 = 0.3;
 /// A run as it goes on.
 pub(super) struct History {
     aim: Aim,
+    /// Limit for which transactions are skipped; none where none is.
+    limit: Option<Duration>,
     /// Second by second.
     pub(super) points: Vec<Point>,
     /// Of the measured part so far; before it begins, of what goes before.
@@ -38,10 +40,10 @@ pub(super) struct Point {
     pub(super) at: f64,
     /// Transactions that succeeded, per second.
     pub(super) tps: f64,
-    /// In milliseconds; none if no transaction succeeded.
-    pub(super) p50: Option<f64>,
+    /// None if there was no transaction.
+    pub(super) p50: Option<Quantile>,
     /// The same.
-    pub(super) p99: Option<f64>,
+    pub(super) p99: Option<Quantile>,
 }
 
 /// How far it has come.
@@ -64,7 +66,8 @@ impl History {
             () if !request.warmup.is_zero() => Phase::Warmup,
             () => Phase::Measured,
         };
-        Self { aim, points: Vec::new(), counts: Counts::default(), phase, at: 0.0, is_over: false }
+        let limit = request.skipped(0).map(|skipped| skipped.limit);
+        Self { aim, limit, points: Vec::new(), counts: Counts::default(), phase, at: 0.0, is_over: false }
     }
 
     /// Adds a second.
@@ -78,12 +81,13 @@ impl History {
         if second.length < SHORTEST {
             return;
         }
-        let of = |percentile: Percentile| second.latency.quantile(percentile.share()).map(milliseconds);
+        let skipped = self.limit.map(|limit| Skipped { number: second.counts.skipped, limit });
+        let latency = Censored::new(&second.latency, skipped);
         self.points.push(Point {
             at: second.at,
             tps: second.counts.succeeded as f64 / second.length,
-            p50: of(Percentile::P50),
-            p99: of(Percentile::P99),
+            p50: latency.percentile(Percentile::P50),
+            p99: latency.percentile(Percentile::P99),
         });
     }
 
@@ -123,10 +127,6 @@ impl Interval {
         self.latency += &second.latency;
         self.lag += &second.lag;
     }
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }
 
 #[cfg(test)]

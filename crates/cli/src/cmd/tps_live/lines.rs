@@ -1,8 +1,8 @@
 //! Progress as plain lines, a line every few seconds.
 
-use measure::human::{count, latency};
-use measure::{Latencies, Percentile};
-use workload::tps::{Phase, Second};
+use measure::human::count;
+use measure::{Censored, Percentile};
+use workload::tps::{Phase, Request, Second};
 
 use super::history::Interval;
 
@@ -10,13 +10,14 @@ use super::history::Interval;
 pub(super) struct Lines {
     /// Seconds.
     every: f64,
+    request: Request,
     interval: Interval,
     phase: Option<Phase>,
 }
 
 impl Lines {
-    pub(super) fn new(every: u64) -> Self {
-        Self { every: every as f64, interval: Interval::default(), phase: None }
+    pub(super) fn new(every: u64, request: &Request) -> Self {
+        Self { every: every as f64, request: request.clone(), interval: Interval::default(), phase: None }
     }
 
     /// Adds a second; the line, if one is due. A line does not mix parts of the run.
@@ -36,17 +37,21 @@ impl Lines {
 
     fn take(&mut self) -> Option<String> {
         let interval = std::mem::take(&mut self.interval);
-        (interval.length > 0.0).then(|| line(&interval, self.phase))
+        (interval.length > 0.0).then(|| line(&interval, self.phase, &self.request))
     }
 }
 
 /// `5.0 s: 1234 tps, p50 0.812 ms, p95 1.20 ms, p99 2.31 ms, max 9.80 ms, 3 failed`.
-fn line(interval: &Interval, phase: Option<Phase>) -> String {
+fn line(interval: &Interval, phase: Option<Phase>, request: &Request) -> String {
     let counts = &interval.counts;
+    let skipped = request.skipped(counts.skipped);
+    let [latency, lag] = [&interval.latency, &interval.lag].map(|each| Censored::new(each, skipped));
     let mut parts = vec![format!("{} tps", count(counts.succeeded as f64 / interval.length))];
     let percentiles = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
-    parts.extend(told(&interval.latency, &percentiles, ""));
-    parts.extend(told(&interval.lag, &[Percentile::P99], "lag "));
+    parts.extend(told(&latency, &percentiles, ""));
+    if request.rate.is_some() {
+        parts.extend(told(&lag, &[Percentile::P99], "lag "));
+    }
     for (number, what) in [
         (counts.all_failed(), "failed"),
         (counts.retries, "retries"),
@@ -65,10 +70,10 @@ fn line(interval: &Interval, phase: Option<Phase>) -> String {
     format!("{:.1} s{phase}: {}", interval.at, parts.join(", "))
 }
 
-fn told(latencies: &Latencies, percentiles: &[Percentile], what: &str) -> Vec<String> {
+fn told(latencies: &Censored<'_>, percentiles: &[Percentile], what: &str) -> Vec<String> {
     let of = |percentile: &Percentile| {
-        let value = latencies.quantile(percentile.share())?;
-        Some(format!("{what}{} {}", percentile.name(), latency(value.as_secs_f64())))
+        let value = latencies.percentile(*percentile)?;
+        Some(format!("{what}{} {}", percentile.name(), value.shown()))
     };
     percentiles.iter().filter_map(of).collect()
 }
@@ -77,9 +82,15 @@ fn told(latencies: &Latencies, percentiles: &[Percentile], what: &str) -> Vec<St
 mod tests {
     use std::time::Duration;
 
-    use workload::tps::Counts;
+    use measure::Latencies;
+    use workload::tps::{Counts, Length};
 
+    use super::super::history::tests::request;
     use super::*;
+
+    fn lines(every: u64) -> Lines {
+        Lines::new(every, &request(Length::Transactions(100), 0))
+    }
 
     fn second(at: f64, phase: Phase, succeeded: u64) -> Second {
         let mut latency = Latencies::default();
@@ -90,22 +101,33 @@ mod tests {
 
     #[test]
     fn a_line_tells_of_its_seconds_together() {
-        let mut lines = Lines::new(2);
-        assert_eq!(lines.add(&second(1.0, Phase::Measured, 10)), None);
-        let line = lines.add(&second(2.0, Phase::Measured, 20)).unwrap();
+        let mut told = lines(2);
+        assert_eq!(told.add(&second(1.0, Phase::Measured, 10)), None);
+        let line = told.add(&second(2.0, Phase::Measured, 20)).unwrap();
         assert_eq!(line, "2.0 s: 15 tps, p50 0.800 ms, p95 1.90 ms, p99 2.00 ms, max 2.00 ms, 4 skipped");
     }
 
     #[test]
+    fn skipped_transactions_are_the_slowest_of_a_line() {
+        let mut request = request(Length::Transactions(100), 0);
+        (request.rate, request.latency_limit) = (Some(100.0), Some(Duration::from_millis(20)));
+        let mut told = Lines::new(1, &request);
+        let line = told.add(&second(1.0, Phase::Measured, 20)).unwrap();
+        let expected =
+            "p50 1.10 ms, p95 > 20.0 ms, p99 > 20.0 ms, max > 20.0 ms, lag p99 > 20.0 ms, 2 skipped";
+        assert_eq!(line, format!("1.0 s: 20 tps, {expected}"));
+    }
+
+    #[test]
     fn a_line_does_not_mix_what_counts_with_what_does_not() {
-        let mut lines = Lines::new(2);
-        assert_eq!(lines.add(&second(1.0, Phase::Warmup, 1)), None);
-        let line = lines.add(&second(2.0, Phase::Measured, 1)).unwrap();
+        let mut told = lines(2);
+        assert_eq!(told.add(&second(1.0, Phase::Warmup, 1)), None);
+        let line = told.add(&second(2.0, Phase::Measured, 1)).unwrap();
         assert!(line.starts_with("1.0 s, warm-up: 1 tps"), "{line}");
-        let line = lines.add(&second(3.0, Phase::Measured, 3)).unwrap();
+        let line = told.add(&second(3.0, Phase::Measured, 3)).unwrap();
         assert!(line.starts_with("3.0 s: 2 tps"), "{line}");
         // Where nothing succeeded there is no latency to tell.
-        let mut lines = Lines::new(1);
-        assert_eq!(lines.add(&second(1.0, Phase::Measured, 0)).unwrap(), "1.0 s: 0 tps, 2 skipped");
+        let mut told = lines(1);
+        assert_eq!(told.add(&second(1.0, Phase::Measured, 0)).unwrap(), "1.0 s: 0 tps, 2 skipped");
     }
 }

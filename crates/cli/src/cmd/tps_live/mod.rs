@@ -61,7 +61,7 @@ enum View {
 impl<'a> Live<'a> {
     /// For a run of this request; `every` is -P.
     pub(super) fn new(request: &Request, every: Option<u64>, printer: &'a Printer) -> Self {
-        let lines = || View::Lines(Lines::new(every.unwrap_or(LINE_INTERVAL)));
+        let lines = || View::Lines(Lines::new(every.unwrap_or(LINE_INTERVAL), request));
         let view = match (printer.progress(), every) {
             (ProgressStyle::None, _) => View::Nothing,
             (ProgressStyle::Bar, None) => match Screen::open() {
