@@ -371,6 +371,35 @@ fn trials_follow_each_other_in_one_document() {
 }
 
 #[test]
+fn the_hint_how_to_compare_runs_as_it_is_printed() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let one = script(&rig, "it's one.sql", "SELECT 1;\n");
+    let mut command = rig.command("tps -q -n -t 100 --trials 2 --label once --fail-if tps<0 -f");
+    let ran = Ran::from(command.arg(&one).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(!ran.stderr.contains("pgrig ab"), "-q leaves hints out: {ran:#?}");
+    let mut command = rig.command("tps -n -t 100 --trials 2 --label once --fail-if tps<0 -f");
+    let ran = Ran::from(command.arg(&one).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let hint = ran.stderr.lines().find(|line| line.contains("pgrig ab")).unwrap();
+    let hint = &hint[hint.find("pgrig ab").unwrap()..];
+    assert!(hint.contains("--rounds 10"), "{hint}");
+    let directory = PathBuf::from(env!("CARGO_BIN_EXE_pgrig")).parent().unwrap().to_owned();
+    let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &hint.replace("--rounds 10", "--rounds 2")]);
+    for (name, value) in rig.command("").get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let ran = Ran::from(shell.env("PATH", path).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{hint}: {ran:#?}");
+}
+
+#[test]
 fn an_interrupted_trial_leaves_those_before_it() {
     let rig = Rig::new();
     let server = rig.server("");
