@@ -146,7 +146,8 @@ fn too_few_runs_and_runs_apart_are_said_so() {
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert_eq!(
         last_line(&ran),
-        "verdict: inconclusive: 1 run on each side is too few, a verdict takes at least 5 runs on each side"
+        "verdict: inconclusive: 1 run on each side is too few, a verdict takes at least 5 runs on each side \
+         (pgrig ab runs both sides in turn)"
     );
     let ran = rig.done(&format!("compare --baseline {} --candidate {}", same.join(" "), slower.join(" ")));
     assert!(ran.stderr.contains("one side ran before the other"), "{ran:#?}");
@@ -256,6 +257,11 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     );
     let inconclusive = "verdict: inconclusive: 2 rounds are too few, a verdict takes at least 7 rounds";
     assert_eq!(ran.stdout.lines().filter(|line| *line == inconclusive).count(), 2, "{ran:#?}");
+    // What follows -- belongs to the user's command.
+    let bench = "pgrig testdb bench --variants unlogged --trials 1 -- true --json";
+    let ran = run_ab(&rig, "--rounds 1 --no-warm-up", &[bench, bench]);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    assert!(ran.stdout.contains("unlogged: total"), "{ran:#?}");
     let ran = run_ab(&rig, "--rounds 2", &["pgrig fill --rows 1000", "pgrig fill --rows 1000 --drop"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("command a (pgrig fill --rows 1000) ended with exit status: 2"), "{ran:#?}");

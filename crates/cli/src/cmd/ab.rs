@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,11 @@ pub(super) struct Arm {
     pub(super) shown: String,
     /// Its letter: a, b, …
     pub(super) letter: char,
-    arguments: Vec<OsString>,
+    program: PathBuf,
+    /// The verb.
+    verb: Vec<OsString>,
+    /// All that follows the verb.
+    rest: Vec<OsString>,
     label: String,
 }
 
@@ -65,7 +69,8 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> anyhow::Result<()> {
 }
 
 /// The commands, checked before anything runs.
-fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Usage> {
+fn arms(arguments: &AbArgs, label: &str) -> anyhow::Result<Vec<Arm>> {
+    let own = std::env::current_exe().context("cannot find pgrig's own program")?;
     let mut verb = None;
     let arms = arguments.commands.iter().zip('a'..='z').map(|(shown, letter)| {
         let refused = |why: String| Usage(format!("command {letter} ({shown}): {why}"));
@@ -99,11 +104,21 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Usage> {
             label: format!("{label}-{letter}"),
         })
     });
-    let arms = arms.collect::<Result<Vec<_>, _>>()?;
+    let arms = arms.collect::<Result<Vec<_>, Usage>>()?;
     if arms.len() < arguments.commands.len() {
-        return Err(Usage("these are more commands than letters: give at most 26".to_owned()));
+        return Err(Usage("more commands than letters: give at most 26".to_owned()).into());
     }
     Ok(arms)
+}
+
+/// How many of the words after `pgrig` belong to the verb: options before it do, and the second word of `testdb bench`.
+/// What follows a `--` later is not pgrig's.
+fn verb_length(words: &[OsString]) -> usize {
+    let is_name = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
+    let mut names = words.iter().enumerate().filter(|(_, word)| is_name(word));
+    let verb = names.next();
+    let last = if verb.is_some_and(|(_, word)| word == "testdb") { names.next() } else { verb };
+    last.map_or(words.len(), |(place, _)| place + 1)
 }
 
 struct Work<'a> {
@@ -182,7 +197,9 @@ impl Work<'_> {
             .arg(&document);
         // In a group of its own: Ctrl-C reaches pgrig alone, which passes it on once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
-        let mut child = Command::from(command).spawn().context("cannot start a command")?;
+        let mut child = Command::from(command)
+            .spawn()
+            .with_context(|| format!("cannot start {}", arm.program.display()))?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).map(Pid::from_raw);
         let status = tokio::select! {
             status = child.wait() => status.context("cannot wait for a command")?,
@@ -285,5 +302,18 @@ impl Work<'_> {
         }
         let comparisons: Vec<&Comparison> = comparisons.iter().map(|(_, comparison)| comparison).collect();
         compare::fail_on(&comparisons, judge)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_of_ab_go_before_those_of_the_command() {
+        let length = |text: &str| verb_length(&text.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert_eq!(length("tps -S -T 1"), 1);
+        assert_eq!(length("-q tps -S"), 2);
+        assert_eq!(length("testdb bench --trials 3 -- ./test --json x"), 2);
     }
 }

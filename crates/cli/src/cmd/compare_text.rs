@@ -92,7 +92,10 @@ pub(super) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
             (false, 1, 1) => "1 run on each side is too few".to_owned(),
             (false, baseline, candidate) => format!("{baseline} and {candidate} runs are too few"),
         };
-        return format!("verdict: inconclusive: {there}, a verdict takes at least {needed}{unmeasured}");
+        let remedy = if sides.is_paired() { "" } else { " (pgrig ab runs both sides in turn)" };
+        return format!(
+            "verdict: inconclusive: {there}, a verdict takes at least {needed}{remedy}{unmeasured}"
+        );
     }
     let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();
     let all = [Verdict::Regressed, Verdict::Improved, Verdict::NoChange, Verdict::Inconclusive];
