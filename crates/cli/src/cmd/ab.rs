@@ -97,12 +97,12 @@ fn arms(arguments: &AbArgs, label: &str) -> anyhow::Result<Vec<Arm>> {
         if *verb.get_or_insert(kind) != kind {
             return Err(refused("its verb is not that of the first command".to_owned()));
         }
-        Ok(Arm {
-            shown: shown.clone(),
-            letter,
-            arguments: words[1..].to_vec(),
-            label: format!("{label}-{letter}"),
-        })
+        // Another build of pgrig, if a path names it.
+        let program = PathBuf::from(&words[0]);
+        let program = if program.components().count() > 1 { program } else { own.clone() };
+        let (verb, rest) = words[1..].split_at(verb_length(&words[1..]));
+        let [verb, rest] = [verb, rest].map(<[OsString]>::to_vec);
+        Ok(Arm { shown: shown.clone(), letter, program, verb, rest, label: format!("{label}-{letter}") })
     });
     let arms = arms.collect::<Result<Vec<_>, Usage>>()?;
     if arms.len() < arguments.commands.len() {
@@ -186,15 +186,9 @@ impl Work<'_> {
     async fn command(&self, arm: &Arm) -> anyhow::Result<Run> {
         let [document, errors] = ["run.json", "errors"].map(|name| self.place.path().join(name));
         let log = File::create(&errors).context("cannot write what a command prints")?;
-        let program = std::env::current_exe().context("cannot find pgrig's own program")?;
-        let mut command = std::process::Command::new(program);
-        command
-            .args(&arm.arguments)
-            .arg("--quiet")
-            .arg("--label")
-            .arg(&arm.label)
-            .arg("--json")
-            .arg(&document);
+        let mut command = std::process::Command::new(&arm.program);
+        command.args(&arm.verb).arg("--quiet").arg("--label").arg(&arm.label).arg("--json").arg(&document);
+        command.args(&arm.rest);
         // In a group of its own: Ctrl-C reaches pgrig alone, which passes it on once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let mut child = Command::from(command)
