@@ -36,6 +36,11 @@ bench-ladder *arguments:
     cargo build --release --locked
     python3 bench/ladder.py {{arguments}}
 
+# How much smaller zstd makes a dump: pgrig fill's sample against pg_dump | zstd -3; needs both. Arguments: see --help
+bench-dump *arguments:
+    cargo build --release --locked
+    python3 bench/dump.py {{arguments}}
+
 # pgrig blockio --compat against the same statements through psql; needs psql. Arguments: see --help
 bench-blockio *arguments:
     cargo build --release --locked

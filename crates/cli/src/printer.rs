@@ -2,11 +2,14 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
 
 use console::style;
 
 /// Where text goes.
 pub(crate) struct Printer {
+    /// When the process began, almost.
+    started: Instant,
     quiet: bool,
     /// Standard output holds JSON and nothing else; results for people go to standard error.
     json_to_stdout: bool,
@@ -14,7 +17,12 @@ pub(crate) struct Printer {
 
 impl Printer {
     pub(crate) fn new(quiet: bool, json_to_stdout: bool) -> Self {
-        Self { quiet, json_to_stdout }
+        Self { started: Instant::now(), quiet, json_to_stdout }
+    }
+
+    /// How long the process has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
     }
 
     /// Whether only results and errors are printed.

@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::process::Command;
+use std::time::Instant;
 
 use common::{Rig, Server, observed};
 use serde_json::Value;
@@ -310,4 +311,28 @@ fn a_standby_is_refused() {
     let ran = rig.run("fill 50MB");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("in recovery"), "{ran:#?}");
+}
+
+/// The headline's time is the one of the steps; the last line has the whole command's.
+#[test]
+fn the_printed_times_agree_with_a_second_clock() {
+    let rig = Rig::new();
+    let started = Instant::now();
+    let ran = rig.done("fill 5MB");
+    let process = started.elapsed().as_secs_f64();
+    let numbers =
+        |line: &str| -> Vec<f64> { line.split_whitespace().filter_map(|word| word.parse().ok()).collect() };
+    let line = ran.stderr.lines().find(|line| line.starts_with("whole command: "));
+    let line = line.unwrap_or_else(|| panic!("{ran:#?}"));
+    let [whole, steps, before, sample, rest] = numbers(line)[..] else { panic!("{line}") };
+    // Each is rounded to hundredths.
+    assert!((steps + before + sample + rest - whole).abs() < 0.03, "{line}");
+    assert!(whole < process + 0.01 && whole > process / 2.0, "{line}: the process took {process} s");
+    let headline = ran.stdout.lines().find(|line| line.contains(" s, all steps: ")).unwrap();
+    let total = ran.stdout.lines().find(|line| line.starts_with("total ")).unwrap();
+    let (headline, total) = (numbers(headline), numbers(total));
+    assert!(
+        (headline[1] - steps).abs() < 0.011 && (total[0] - steps).abs() < 0.011,
+        "{line}: {headline:?} {total:?}"
+    );
 }

@@ -1,7 +1,9 @@
 //! `pgrig fill`: request → plan → run → run document and tables.
 
+use std::cell::Cell;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use measure::human::{bytes, grouped};
 use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
@@ -36,9 +38,28 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()>
         return Err(Usage(text).into());
     }
     request.check()?;
+    let spent = Cell::new(None);
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        fill(arguments, &request, home, chosen, printer).await
-    })
+        spent.set(fill(arguments, &request, home, chosen, printer).await?);
+        Ok(())
+    })?;
+    if let Some(line) =
+        spent.get().and_then(|spent: Spent| fill_text::whole_command(&spent, printer.elapsed()))
+    {
+        printer.say(line);
+    }
+    Ok(())
+}
+
+/// Where the time of a command went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spent {
+    /// Until the steps began: the server's start, the connection and the plan.
+    pub(super) before: Duration,
+    /// All steps.
+    pub(super) steps: Duration,
+    /// The sample that was compressed.
+    pub(super) sample: Duration,
 }
 
 /// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
@@ -77,7 +98,7 @@ async fn fill(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Option<Spent>> {
     let connection = chosen.connect(printer).await?;
     let survey =
         Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
@@ -98,9 +119,11 @@ async fn fill(
                 "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
         }
         if arguments.save.json.is_some() {
-            return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
+            Printer::json(&serde_json::to_string_pretty(&plan)?)?;
+        } else {
+            printer.result(planned)?;
         }
-        return Ok(printer.result(planned)?);
+        return Ok(None);
     }
     printer.say(planned + "\n");
     for warning in plan.described.iter().flat_map(|rows| &rows.warnings) {
@@ -129,6 +152,7 @@ async fn fill(
 
     let checkpoints = Checkpoints::so_far(&connection.client).await;
     let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
+    let before = printer.elapsed();
     let work = fill::run(&chosen.target, &plan, conduct, &progress, interrupted(printer));
     let result = Box::pin(work).await;
     let events = progress.events();
@@ -171,7 +195,7 @@ async fn fill(
         printer.say(format!("note: {}", note.text));
     }
     farewell(chosen, &file, printer);
-    Ok(())
+    Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
 }
 
 /// The plan for people.

@@ -1,6 +1,7 @@
 //! A fill's plan and outcome as people read them.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use measure::human::{bytes, bytes_both, count, grouped, latency};
@@ -11,6 +12,7 @@ use workload::fill::{
 };
 use workload::volume::Volume;
 
+use super::fill::Spent;
 use crate::progress::title;
 use crate::table::align_right;
 
@@ -275,7 +277,7 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     align_right(&mut phases, 1..4);
 
     let summary = format!(
-        "{} in {total:.2} s: {} in database {}, schema {}, {}",
+        "{} in {total:.2} s, all steps: {} in database {}, schema {}, {}",
         total_size(outcome, plan),
         rows_line(plan, outcome.rows).split(", pgbench").next().unwrap_or_default(),
         survey.environment.database,
@@ -291,6 +293,22 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     let end = (outcome.stop != StopReason::Complete).then(|| end(outcome));
     let summary = [summary, end].into_iter().flatten().reduce(|summary, end| format!("{summary}\n{end}"));
     [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The time of the whole command with its parts, if it is more than 10 % above that of the steps.
+pub(super) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
+    let rest = whole.saturating_sub(spent.before + spent.steps + spent.sample);
+    (whole > spent.steps + spent.steps / 10).then(|| {
+        format!(
+            "whole command: {:.2} s = steps {:.2} + server start, connection and plan {:.2} + sample for zstd {:.2} \
+             + run document, server stop and all else {:.2}",
+            whole.as_secs_f64(),
+            spent.steps.as_secs_f64(),
+            spent.before.as_secs_f64(),
+            spent.sample.as_secs_f64(),
+            rest.as_secs_f64()
+        )
+    })
 }
 
 /// What an interrupted run had loaded.
@@ -323,9 +341,10 @@ fn end(outcome: &Outcome) -> String {
 
 /// How well the data compresses, as far as that can be told.
 fn compression(sample: Compression) -> String {
-    let rows = format!("; zstd makes a dump {:.1} times smaller", sample.rows.ratio());
+    let times = |ratio: f64| if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") };
+    let rows = format!("; zstd makes a dump {} times smaller", times(sample.rows.ratio()));
     let blocks =
-        sample.blocks.map_or(String::new(), |blocks| format!(", blocks {:.1} times", blocks.ratio()));
+        sample.blocks.map_or(String::new(), |blocks| format!(", blocks {} times", times(blocks.ratio())));
     rows + &blocks
 }
 

@@ -1,19 +1,23 @@
 //! How compressible the data is: what backups, and volumes that compress, will make of it.
 
-use futures_util::TryStreamExt;
+use std::time::{Duration, Instant};
+
 use serde::Serialize;
 use tokio_postgres::{Client, Error};
 
+use super::dump_sample;
 use super::leaf::Leaf;
 
 /// zstd's level: its own default and that of `pg_dump --compress=zstd`.
-const LEVEL: i32 = 3;
-/// What is sampled of a table, bytes of blocks: some times zstd's window of 2 MB at that level.
-const SAMPLE: u64 = 8 << 20;
+pub(super) const LEVEL: i32 = 3;
 /// What a file system that compresses takes at once: btrfs always, ZFS by default.
 const RECORD: u64 = 128 << 10;
 /// Records that are sampled.
 const RECORDS: u64 = 32;
+/// A sample may take this long, or [`SHARE`] of the fill if that is longer: a thin network makes it slow.
+const LONGEST: Duration = Duration::from_secs(10);
+/// Divides the fill's time.
+const SHARE: u32 = 10;
 
 /// A table's sample, as read and compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -21,7 +25,7 @@ pub struct Compression {
     /// Its rows as pg_dump writes them: COPY's text, compressed as one stream.
     pub rows: Compressed,
     /// Its blocks as a compressed volume sees them, with their headers and the air between rows:
-    /// each 128 KiB alone. None where blocks cannot be had through SQL: that takes the extension
+    /// each 128 KiB alone. None where SQL cannot read blocks: that takes the extension
     /// pageinspect in the database, and a superuser.
     pub blocks: Option<Compressed>,
 }
@@ -40,39 +44,38 @@ impl Compressed {
     pub fn ratio(self) -> f64 {
         self.plain as f64 / self.compressed as f64
     }
+
+    /// Counts more bytes.
+    pub(super) fn add(&mut self, other: Self) {
+        self.plain += other.plain;
+        self.compressed += other.compressed;
+    }
 }
 
 impl Compression {
-    /// Samples a table by its quoted name, or the largest leaf of a partitioned one: about 8 MB of
-    /// blocks taken from all over it. None if that holds no rows.
+    /// Samples a table by its quoted name, after a fill that took so long. None if it holds no rows, or if
+    /// the sample takes too long.
     ///
     /// # Errors
     /// If a query fails.
-    pub async fn sample(client: &Client, table: &str) -> Result<Option<Self>, Error> {
-        let leaf = Leaf::largest(client, table).await?;
-        let rows = rows(client, &leaf).await?;
-        if rows.plain == 0 {
-            return Ok(None);
-        }
-        Ok(Some(Self { rows, blocks: blocks(client, &leaf).await? }))
+    pub async fn sample(client: &Client, table: &str, filled: Duration) -> Result<Option<Self>, Error> {
+        let deadline = Instant::now() + LONGEST.max(filled / SHARE);
+        client.batch_execute(include_str!("../sql/as_pg_dump.sql")).await?;
+        let sample = async {
+            let Some(rows) = dump_sample::rows(client, table, deadline).await? else { return Ok(None) };
+            Ok(Some(Self { rows, blocks: blocks(client, table).await? }))
+        };
+        let sample = sample.await;
+        client.batch_execute("ROLLBACK").await?;
+        sample
     }
 }
 
-async fn rows(client: &Client, leaf: &Leaf) -> Result<Compressed, Error> {
-    let percent = (100.0 * SAMPLE as f64 / leaf.bytes.max(1) as f64).min(100.0);
-    let copy =
-        format!("COPY (SELECT * FROM {} TABLESAMPLE SYSTEM ({percent}) REPEATABLE (0)) TO STDOUT", leaf.name);
-    let mut stream = std::pin::pin!(client.copy_out(&copy).await?);
-    let mut plain = Vec::new();
-    while let Some(data) = stream.try_next().await? {
-        plain.extend_from_slice(&data);
-    }
-    Ok(compress(&plain))
-}
-
-async fn blocks(client: &Client, leaf: &Leaf) -> Result<Option<Compressed>, Error> {
+/// Blocks of the table, or of the largest leaf of a partitioned one.
+async fn blocks(client: &Client, table: &str) -> Result<Option<Compressed>, Error> {
     let found = client.query_one(include_str!("../sql/pageinspect.sql"), &[]).await?;
     let Some(get_raw_page) = found.get::<_, Option<String>>("get_raw_page") else { return Ok(None) };
+    let leaf = Leaf::largest(client, table).await?;
     let query = format!(
         "SELECT {get_raw_page}($1, 'main', block) AS page FROM generate_series($2::int, $3::int) AS block"
     );
@@ -87,14 +90,8 @@ async fn blocks(client: &Client, leaf: &Leaf) -> Result<Option<Compressed>, Erro
         let number = |block: u64| i32::try_from(block).unwrap_or(i32::MAX);
         let rows = client.query(&query, &[&leaf.name, &number(start), &number(end)]).await?;
         let record: Vec<u8> = rows.iter().flat_map(|row| row.get::<_, &[u8]>("page")).copied().collect();
-        let Compressed { plain, compressed } = compress(&record);
-        sum.plain += plain;
-        sum.compressed += compressed;
+        let compressed = zstd::bulk::compress(&record, LEVEL).expect("memory can be compressed into memory");
+        sum.add(Compressed { plain: record.len() as u64, compressed: compressed.len() as u64 });
     }
     Ok(Some(sum))
-}
-
-fn compress(plain: &[u8]) -> Compressed {
-    let compressed = zstd::bulk::compress(plain, LEVEL).expect("memory can be compressed into memory");
-    Compressed { plain: plain.len() as u64, compressed: compressed.len() as u64 }
 }

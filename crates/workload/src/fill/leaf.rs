@@ -8,15 +8,13 @@ pub(super) struct Leaf {
     pub(super) name: String,
     /// Blocks of its main fork.
     pub(super) blocks: u64,
-    /// All its forks and what is toasted, bytes.
-    pub(super) bytes: u64,
 }
 
 impl Leaf {
     /// Asks for the table of this quoted name.
     pub(super) async fn largest(client: &Client, table: &str) -> Result<Self, Error> {
         let row = client.query_one(include_str!("../sql/largest_leaf.sql"), &[&table]).await?;
-        let number = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
-        Ok(Self { name: row.get("name"), blocks: number("blocks"), bytes: number("bytes") })
+        let blocks = u64::try_from(row.get::<_, i64>("blocks")).unwrap_or_default();
+        Ok(Self { name: row.get("name"), blocks })
     }
 }

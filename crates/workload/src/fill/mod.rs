@@ -10,6 +10,7 @@ mod compression;
 mod copy;
 mod ddl;
 mod direct;
+mod dump_sample;
 mod error;
 mod forecast;
 mod freeze;

@@ -42,6 +42,8 @@ pub struct Outcome {
     pub probing: Duration,
     /// How well a sample of the bulk table compresses.
     pub compression: Option<Compression>,
+    /// What that sample took, which belongs to no step.
+    pub sampling: Duration,
     /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
     pub wal: u64,
     /// Processor time that pgrig itself took to generate and send, user and system.

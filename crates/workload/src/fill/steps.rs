@@ -228,6 +228,9 @@ impl<'a> Filler<'a> {
         self.look_at_volumes();
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
         let sizes = self.sizes(&session).await?;
+        let sampled = Instant::now();
+        let compression =
+            self.compression(&session, clock.steps.iter().map(|(_, elapsed)| *elapsed).sum()).await;
         let Generated { rate, rolled_back, stop, gaps, probes, probing } =
             std::mem::take(&mut *self.generated());
         Ok(Outcome {
@@ -239,7 +242,8 @@ impl<'a> Filler<'a> {
             probing,
             events: self.governor.as_ref().map_or(Vec::new(), Governor::events),
             free: self.governor.as_ref().and_then(Governor::free),
-            compression: self.compression(&session).await,
+            compression,
+            sampling: sampled.elapsed(),
             steps: clock.steps,
             rows: loaded,
             sizes,
@@ -255,12 +259,12 @@ impl<'a> Filler<'a> {
     }
 
     /// How well the data compresses; none if no rows were asked for, or it cannot be told.
-    async fn compression(&self, session: &Session) -> Option<Compression> {
+    async fn compression(&self, session: &Session, filled: Duration) -> Option<Compression> {
         if !self.plan.includes(InitStep::Generate) {
             return None;
         }
         let table = qualified(&self.plan.schema, &self.tables.bulk.name);
-        Compression::sample(&session.connection.client, &table).await.ok().flatten()
+        Compression::sample(&session.connection.client, &table, filled).await.ok().flatten()
     }
 
     /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is

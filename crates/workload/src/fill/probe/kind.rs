@@ -148,7 +148,7 @@ mod tests {
 
     fn statements(kind: &ProbeKind, scans_ranges: bool, seed: u64) -> Vec<String> {
         let table = ProbeTable { name: "\"t\"".into(), key: "id".into(), first_key: 1 };
-        let leaf = Leaf { name: "t".into(), blocks: 10_000, bytes: 81_920_000 };
+        let leaf = Leaf { name: "t".into(), blocks: 10_000 };
         let geometry = Geometry::new(8192);
         let statements = Statements { kind, table: &table, geometry, rows: 50, leaf: &leaf, scans_ranges };
         let mut random = Rng::with_seed(seed);
