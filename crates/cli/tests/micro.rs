@@ -133,14 +133,103 @@ fn the_calibration_has_every_number_of_rows() {
     let trial = of_config(&found, "calibration")[0];
     assert_eq!(trial["series"][0]["name"], "rows-500");
     assert!(trial["series"][0]["points"].as_array().unwrap().len() >= 20);
-    let ran = done(&rig, &["--calibrate", "--budget", "1s"]);
-    for rows in ["10", "100,000", "3,000,000", "10,000,000"] {
+    let file = rig.home.path().join("calibration.json");
+    let ran = done(&rig, &["--calibrate", "--budget", "1s", "--json", file.to_str().unwrap()]);
+    for rows in ["10", "100", "1,000"] {
         assert!(
             ran.stdout.lines().any(|line| line.split_whitespace().next() == Some(rows)),
             "{rows}: {ran:#?}"
         );
     }
-    assert!(ran.stdout.contains("scatter least at"), "{ran:#?}");
+    // No conclusion from a few samples, and none that end long after the budget.
+    assert!(ran.stdout.contains("too few samples to tell") && !ran.stdout.contains("least at"), "{ran:#?}");
+    assert!(ran.stdout.contains("10,000,000 rows): --budget "), "{ran:#?}");
+    let found: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let series = of_config(&found, "calibration")[0]["series"].as_array().unwrap();
+    let points = series.iter().flat_map(|series| series["points"].as_array().unwrap());
+    let seconds: f64 = points.map(|point| point[1].as_f64().unwrap()).sum();
+    assert!(seconds < 2.0, "{seconds}: {ran:#?}");
+}
+
+/// Fields of a line of CSV that may have line breaks in it.
+fn csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut is_quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if is_quoted && characters.peek() == Some(&'"') => field.extend(characters.next()),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => row.push(std::mem::take(&mut field)),
+            '\n' if !is_quoted => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            other => field.push(other),
+        }
+    }
+    assert!(!is_quoted && row.is_empty() && field.is_empty(), "{text}");
+    rows
+}
+
+#[test]
+fn tables_for_pasting_hold_awkward_names() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let names = ["a | \\\"b\\\", c", "two\\nlines", "`code` \\\\| *x*"];
+    let expressions = ["md5(i::text)", "i + 1", "md5(md5(i::text))"];
+    let candidates = names
+        .iter()
+        .zip(expressions)
+        .map(|(name, expression)| format!("[[candidate]]\nname = \"{name}\"\nexpression = '{expression}'\n"));
+    let suite = rig.home.path().join("suite.toml");
+    std::fs::write(&suite, format!("title = 'x'\n{}", candidates.collect::<String>())).unwrap();
+    let run = |more: &[&str]| {
+        let arguments = ["--suite", suite.to_str().unwrap(), "--rows", "1000", "--budget", "500ms"];
+        done(&rig, &[&arguments, more].concat())
+    };
+    let ran = run(&["--format", "csv"]);
+    let rows = csv(&ran.stdout);
+    let column = |name: &str| rows[0].iter().position(|title| title == name).unwrap();
+    let found: Vec<&str> = rows[1..].iter().map(|row| row[0].as_str()).collect();
+    // The fastest first.
+    assert_eq!(found, ["two\nlines", "a | \"b\", c", "`code` \\| *x*"], "{ran:#?}");
+    let number = |row: usize, name: &str| rows[row][column(name)].parse::<f64>().unwrap();
+    assert!(number(1, "ns_per_row") < number(2, "ns_per_row"), "{ran:#?}");
+    assert!(number(1, "difference_from_first_ns_per_row_high") < 0.0, "{ran:#?}");
+    assert!(number(3, "times_first_low") > 1.0 && number(2, "times_first") == 1.0, "{ran:#?}");
+    let verdicts: Vec<&str> = rows[1..].iter().map(|row| row[column("verdict")].as_str()).collect();
+    assert_eq!(verdicts, ["faster", "", "slower"], "{ran:#?}");
+    assert!(ran.stderr.contains("noise: "), "{ran:#?}");
+
+    let ran = run(&["--format", "md", "-q"]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 5, "{ran:#?}");
+    for line in &lines {
+        let line = line.replace("\\\\", "").replace("\\|", "");
+        assert_eq!(line.matches('|').count(), 7, "{ran:#?}");
+        assert!(line.starts_with("| ") && line.ends_with(" |"), "{ran:#?}");
+    }
+    assert!(lines[2].starts_with("| two lines | ") && lines[2].ends_with(" | faster |"), "{ran:#?}");
+
+    let ran = micro(&rig, &["i + 1", "--format", "md", "--json", "-"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn a_candidate_cheaper_than_the_empty_one_is_not_measurable() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let cheap = "SELECT count(*) FROM generate_series(1, {rows})";
+    let dear = "SELECT count(md5(md5(i::text))) FROM generate_series(1, {rows}) AS i";
+    let empty = "SELECT count(md5(i::text)) FROM generate_series(1, {rows}) AS i";
+    let arguments = ["--statement", dear, "--statement", cheap, "--empty", empty, "--rows", "1000"];
+    let ran = done(&rig, &[&arguments[..], &["--budget", "500ms"]].concat());
+    let table: Vec<&str> = ran.stdout.lines().take(3).collect();
+    // The fastest comes first, and has no time; its difference holds.
+    assert!(table[1].contains("generate_series(1, {rows})  not measurable  -"), "{ran:#?}");
+    assert!(table[1].ends_with("faster") && table[2].contains("(the first)"), "{ran:#?}");
+    assert!(ran.stdout.contains("it takes less than the --empty statement"), "{ran:#?}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use workload::micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
 use super::{SaveArgs, ServerChoice, up_to};
@@ -17,6 +17,17 @@ const BUDGET: Duration = Duration::from_secs(10);
 const TABLES_BUDGET: Duration = Duration::from_secs(30);
 /// The same of --calibrate, whose rounds are long.
 const CALIBRATE_BUDGET: Duration = Duration::from_mins(1);
+
+/// How a table of results is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For people.
+    Text,
+    /// Markdown.
+    Md,
+    /// Comma-separated values.
+    Csv,
+}
 
 /// Which of some SQL expressions is cheaper, and by how many ns per row
 #[derive(Clone, Debug, Args)]
@@ -98,6 +109,11 @@ pub(crate) struct MicroArgs {
     #[arg(long)]
     pub(crate) explain: bool,
 
+    /// How to print the table of results: for people, as Markdown, or as CSV with full precision. With md and csv
+    /// standard output has the table alone
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true, value_name = "text|md|csv")]
+    pub(crate) format: TableFormat,
+
     #[command(flatten)]
     pub(crate) save: SaveArgs,
 
@@ -113,6 +129,10 @@ pub(crate) struct MicroArgs {
 impl MicroArgs {
     /// What is asked for.
     pub(crate) fn request(&self) -> anyhow::Result<Request> {
+        if self.format != TableFormat::Text && (self.save.json.as_deref() == Some("-") || self.explain) {
+            let text = "--format md and csv print the table of results alone: leave out --explain, and give --json a file";
+            return Err(Usage(text.to_owned()).into());
+        }
         let suite = match &self.suite {
             Some(name) => suite(name)?,
             None => Suite {

@@ -22,7 +22,7 @@ pub(crate) use ab::AbArgs;
 pub(crate) use blockio::BlockioArgs;
 pub(crate) use compare::{CompareArgs, JudgeArgs};
 pub(crate) use fill::{FillArgs, LEVELS};
-pub(crate) use micro::MicroArgs;
+pub(crate) use micro::{MicroArgs, TableFormat};
 pub(crate) use size::SizeArgs;
 pub(crate) use testdb::{
     BenchArgs, Compress, DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,

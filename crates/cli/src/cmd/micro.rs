@@ -15,8 +15,8 @@ use workload::micro::{
 
 use super::fill::{disturbances, farewell, on_server};
 use super::micro_progress::RoundsProgress;
-use super::micro_text;
-use crate::args::MicroArgs;
+use super::{micro_table, micro_text};
+use crate::args::{MicroArgs, TableFormat};
 use crate::interrupt::interrupted;
 use crate::printer::Printer;
 use crate::runs::{RunFile, identify};
@@ -176,8 +176,7 @@ impl Conducted<'_> {
         unsaved.map_or(Ok(()), Err).context("while rounds went on")?;
         // What an interrupted run has measured is not lost.
         if let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) {
-            self.printer.result(micro_text::results(&outcome, self.request))?;
-            self.printer.say("");
+            self.show(&outcome)?;
             for note in &run.notes {
                 self.printer.say(format!("note: {}", note.text));
             }
@@ -191,6 +190,26 @@ impl Conducted<'_> {
         }
         ended.result?;
         farewell(self.chosen, &file, self.printer);
+        Ok(())
+    }
+
+    /// The table to standard output; there too, if it is for people, all that belongs to it.
+    fn show(&self, outcome: &Outcome) -> anyhow::Result<()> {
+        let (request, format) = (self.request, self.arguments.format);
+        let judged = outcome.judged(request);
+        let table = judged.map(|judged| micro_table::results(outcome, &judged, request.has_rows(), format));
+        let few = "too few rounds to tell anything";
+        let details = micro_text::details(outcome, request);
+        if format == TableFormat::Text {
+            self.printer.result(format!("{}\n\n{details}", table.as_deref().unwrap_or(few)))?;
+        } else {
+            match table {
+                Some(table) => self.printer.result(table)?,
+                None => self.printer.warn(few),
+            }
+            self.printer.say(format!("\n{details}"));
+        }
+        self.printer.say("");
         Ok(())
     }
 
@@ -213,7 +232,15 @@ impl Conducted<'_> {
         }
         self.finish(&mut run, &mut file, &ended)?;
         if let Some(found) = &so_far {
-            self.printer.result(micro_text::calibration(found))?;
+            let table = micro_table::calibration(found, self.arguments.format);
+            let (title, conclusion) = (micro_text::calibrated(found), micro_text::concluded(found));
+            if self.arguments.format == TableFormat::Text {
+                self.printer.result(format!("{title}\n{table}\n{conclusion}"))?;
+            } else {
+                self.printer.say(title);
+                self.printer.result(table)?;
+                self.printer.say(format!("\n{conclusion}"));
+            }
         }
         ended?;
         self.printer.say("");

@@ -5,9 +5,10 @@ use std::fmt::Write;
 use measure::human::{grouped, latency};
 use measure::paired::{Estimate, Judged, Judgement};
 use measure::{Sample, Verdict};
-use workload::micro::{Calibration, Outcome, Plan, Request, Role, Saved};
+use workload::micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
 
 use super::fill_text::trimmed;
+use super::micro_table::by_speed;
 use crate::table::{align_right, new_table};
 
 /// Longer candidates are cut in tables; the plan has them in full.
@@ -99,73 +100,23 @@ pub(super) fn explained(plan: &Plan) -> String {
     parts.join("\n\n")
 }
 
-/// What came of it.
-pub(super) fn results(outcome: &Outcome, request: &Request) -> String {
+/// What came of it, but for the table of candidates.
+pub(super) fn details(outcome: &Outcome, request: &Request) -> String {
     let per = if request.has_rows() { "ns per row" } else { "ns" };
-    let judged = outcome.judged(request);
-    let mut parts = Vec::new();
-    match &judged {
+    match outcome.judged(request) {
         Some(judged) => {
-            parts.push(verdicts(outcome, judged, per));
-            parts.push(remarks(outcome, judged));
+            let remarks = remarks(outcome, &judged, request);
+            format!("{remarks}\n\n{}", samples(outcome, &by_speed(&judged), per))
         }
-        None => parts.push("too few rounds to tell anything".to_owned()),
+        None => samples(outcome, &(0..outcome.plan.candidates().count()).collect::<Vec<_>>(), per),
     }
-    parts.push(samples(outcome, per));
-    parts.join("\n\n")
-}
-
-fn verdicts(outcome: &Outcome, judged: &Judged, per: &str) -> String {
-    let has_wal = outcome.wal_per_row(0).is_some();
-    let mut header = vec!["candidate", per, "95 % interval"];
-    if has_wal {
-        header.push("WAL bytes");
-    }
-    if !judged.pairs.is_empty() {
-        header.extend(["beside the first", "times", "verdict"]);
-    }
-    let mut table = new_table(&header);
-    for (number, (name, own)) in outcome.plan.candidates().zip(&judged.own).enumerate() {
-        let mut cells = vec![short(name), ns(own.value), interval(own)];
-        if has_wal {
-            cells.push(
-                outcome.wal_per_row(number).map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")),
-            );
-        }
-        match judged.pairs.iter().find(|pair| pair.candidate == number) {
-            Some(pair) => cells.extend(beside(pair)),
-            None if !judged.pairs.is_empty() => cells.extend(["-", "1", "-"].map(str::to_owned)),
-            None => {}
-        }
-        table.add_row(cells);
-    }
-    align_right(&mut table, 1..if has_wal { 4 } else { 3 });
-    trimmed(&table)
-}
-
-/// How a candidate stands beside the first one.
-fn beside(pair: &Judgement) -> [String; 3] {
-    let difference = pair.difference;
-    let (word, value) =
-        if difference.value < 0.0 { ("faster", -difference.value) } else { ("slower", difference.value) };
-    let (low, high) = if difference.value < 0.0 {
-        (-difference.high, -difference.low)
-    } else {
-        (difference.low, difference.high)
-    };
-    let times = pair.relative.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", 1.0 + share.value));
-    let verdict = match pair.verdict {
-        Verdict::Improved => "faster".to_owned(),
-        Verdict::Regressed => "slower".to_owned(),
-        other => other.to_string(),
-    };
-    [format!("{} {word} ({} to {})", ns(value), ns(low), ns(high)), times, verdict]
 }
 
 /// What bounds the results.
-fn remarks(outcome: &Outcome, judged: &Judged) -> String {
+fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     let warm = outcome.rounds.iter().filter(|round| !round.cold).count();
     let mut lines = vec![format!("{} rounds of {} rows", grouped(warm as u64), grouped(outcome.plan.rows))];
+    lines.extend(unmeasurable(outcome, judged, request));
     lines.push(format!(
         "noise: the first candidate beside itself differs by {} ns ({} to {}); no smaller difference is told",
         ns(judged.repeat.value),
@@ -176,11 +127,14 @@ fn remarks(outcome: &Outcome, judged: &Judged) -> String {
         lines.push(format!("subtracted: the empty loop's {} ns ({})", ns(empty.value), interval(empty)));
     }
     if let Some(cold) = outcome.rounds.iter().find(|round| round.cold) {
-        let first: Vec<String> = outcome
-            .arms(Role::Candidate)
+        let first: Vec<String> = by_speed(judged)
+            .into_iter()
             .map(|arm| ns(cold.seconds[arm] / outcome.plan.rows as f64))
             .collect();
-        lines.push(format!("the first (cold) round, left out above: {} ns", first.join(", ")));
+        lines.push(format!(
+            "the first (cold) round, left out above: {} ns, in the same order",
+            first.join(", ")
+        ));
     }
     if let Some(drift) = judged.drift {
         let word = if drift > 0.0 { "slower" } else { "faster" };
@@ -195,12 +149,32 @@ fn remarks(outcome: &Outcome, judged: &Judged) -> String {
     lines.join("\n")
 }
 
-/// The article's figures: of whole samples, the loop in them.
-fn samples(outcome: &Outcome, per: &str) -> String {
+/// Why candidates have no time of their own.
+fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<String> {
+    let names = outcome.plan.candidates().enumerate();
+    let names = names.filter(|(candidate, _)| !judged.is_measurable(*candidate));
+    names
+        .map(|(candidate, name)| {
+            let why = if judged.own[candidate].high >= 0.0 {
+                "its time less the empty loop's cannot be told from 0"
+            } else if request.empty.is_some() {
+                "it takes less than the --empty statement, which then does more than the loop around it"
+            } else {
+                "it takes less than the empty loop, which reads i of each row: an expression without i saves that"
+            };
+            format!("not measurable: {}: {why}; differences between candidates hold", short(name))
+        })
+        .collect()
+}
+
+/// The article's figures: of whole samples, the loop in them; candidates in this order.
+fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
     let whole = format!("{per}, whole");
     let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
-    for (number, arm) in outcome.plan.arms.iter().enumerate() {
+    let others = outcome.arms(Role::Empty).chain(outcome.arms(Role::Repeat));
+    for number in order.iter().copied().chain(others) {
         let Some(all) = outcome.per_row(number) else { continue };
+        let arm = &outcome.plan.arms[number];
         let cut = all.truncated().unwrap_or_else(|| all.clone());
         let figures =
             |sample: &Sample| [sample.mean(), sd(sample), sample.lowest(), sample.highest()].map(ns);
@@ -263,56 +237,44 @@ pub(super) fn saved(saved: &Saved, run_id: &str) -> String {
     )
 }
 
-/// The article's table.
-pub(super) fn calibration(found: &Calibration) -> String {
-    let mut table =
-        new_table(&["rows", "samples", "sd ns", "mean ns", "min", "max", "cut: sd", "mean", "spills"]);
-    let mut steadiest: Option<(u64, f64)> = None;
-    for point in &found.points {
-        let per_row = point.seconds.iter().map(|seconds| seconds / point.rows as f64).collect();
-        let Some(all) = Sample::new(per_row) else { continue };
-        let cut = all.truncated().unwrap_or_else(|| all.clone());
-        if steadiest.is_none_or(|(_, deviation)| sd(&cut) < deviation) {
-            steadiest = Some((point.rows, sd(&cut)));
-        }
-        let spills = if point.spilled == 0 { "-".to_owned() } else { format!("{} blocks", point.spilled) };
-        table.add_row([
-            grouped(point.rows),
-            all.count().to_string(),
-            ns(sd(&all)),
-            ns(all.mean()),
-            ns(all.lowest()),
-            ns(all.highest()),
-            ns(sd(&cut)),
-            ns(cut.mean()),
-            spills,
-        ]);
-    }
-    align_right(&mut table, 0..9);
+/// What calibrated samples are of.
+pub(super) fn calibrated(found: &Calibration) -> String {
     let name = found.plan.candidates().next().unwrap_or_default();
-    let mut text = format!(
-        "count({name}), per row, by the number of rows in a sample; in shuffled order\n\n{}\n\
-         cut: without what is below the 10th or above the 90th percentile",
-        trimmed(&table)
-    );
-    if let Some((rows, deviation)) = steadiest.filter(|_| found.points.len() > 1) {
-        let _ = write!(
-            text,
-            "\n\nsingle samples scatter least at {} rows (sd {} ns). pgrig micro rather takes more and shorter ones, \
-             and compares within rounds",
-            grouped(rows),
-            ns(deviation)
-        );
-    }
-    text
+    format!("count({name}), per row, by the number of rows in a sample; in shuffled order\n")
 }
 
-fn interval(estimate: &Estimate) -> String {
+/// What calibrated samples say.
+pub(super) fn concluded(found: &Calibration) -> String {
+    let cut = "cut: without what is below the 10th or above the 90th percentile";
+    let counts = |rows: &[u64]| rows.iter().map(|rows| grouped(*rows)).collect::<Vec<_>>().join(", ");
+    let conclusion = match found.conclusion() {
+        None => return cut.to_owned(),
+        Some(Conclusion::Steadiest { rows, alike }) => {
+            let alike = if alike.is_empty() {
+                String::new()
+            } else {
+                format!(" (not told apart from it: {})", counts(&alike))
+            };
+            format!(
+                "single samples scatter least at {} rows{alike}. pgrig micro rather takes more and shorter ones, and \
+                 compares within rounds",
+                grouped(rows)
+            )
+        }
+        Some(Conclusion::TooFew { rows, budget }) => format!(
+            "too few samples to tell where they scatter least ({} rows): --budget {budget}s is likely to do",
+            counts(&rows)
+        ),
+    };
+    format!("{cut}\n\n{conclusion}")
+}
+
+pub(super) fn interval(estimate: &Estimate) -> String {
     format!("{} to {}", ns(estimate.low), ns(estimate.high))
 }
 
 /// Seconds as nanoseconds, to about four digits.
-fn ns(seconds: f64) -> String {
+pub(super) fn ns(seconds: f64) -> String {
     let nanoseconds = seconds * 1e9;
     match nanoseconds.abs() {
         ..9.995 => format!("{nanoseconds:.2}"),
@@ -333,7 +295,7 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn short(name: &str) -> String {
+pub(super) fn short(name: &str) -> String {
     if name.chars().count() <= WIDEST_NAME {
         return name.to_owned();
     }
@@ -341,6 +303,6 @@ fn short(name: &str) -> String {
 }
 
 /// The standard deviation; nothing scatters in a single value.
-fn sd(sample: &Sample) -> f64 {
+pub(super) fn sd(sample: &Sample) -> f64 {
     sample.deviation().unwrap_or(0.0)
 }

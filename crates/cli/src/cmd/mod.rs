@@ -13,6 +13,7 @@ mod ladder;
 mod ladder_text;
 pub(crate) mod micro;
 mod micro_progress;
+mod micro_table;
 mod micro_text;
 pub(crate) mod server;
 pub(crate) mod size;

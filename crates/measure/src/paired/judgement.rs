@@ -62,6 +62,11 @@ pub struct Judgement {
 }
 
 impl Judged {
+    /// Whether a candidate's own time can be told from nothing: else the empty loop takes as long.
+    pub fn is_measurable(&self, candidate: usize) -> bool {
+        self.own[candidate].low > 0.0
+    }
+
     /// Whether to stop: all intervals are narrow enough, whatever the verdicts. (Who stops as soon as there is
     /// a difference finds one sooner or later where there is none.)
     pub fn is_narrow_enough(&self) -> bool {

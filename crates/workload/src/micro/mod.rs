@@ -27,7 +27,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 pub use arms::{EMPTY, REPEAT};
-pub use calibrate::{Calibration, Point, ROWS as CALIBRATED_ROWS};
+pub use calibrate::{Calibration, Conclusion, Point, ROWS as CALIBRATED_ROWS};
 pub use candidate::{Body, Candidate, FILL, ROWS, TABLE};
 pub use error::MicroError;
 pub use finding::{Finding, Kind};

@@ -75,10 +75,16 @@ impl Outcome {
 
     fn verdicts(&self, judged: &Judged) -> Trial {
         let names: Vec<&str> = self.plan.candidates().collect();
-        let own = judged.own.iter().zip(&names).map(|(own, name)| Event {
-            at: 0.0,
-            text: format!("{name}: {} ns a row", nanoseconds(own.value)),
-            what: json!({ "event": "own-time", "candidate": name, "time": own }),
+        let own = judged.own.iter().zip(&names).enumerate().map(|(candidate, (own, name))| {
+            let is_measurable = judged.is_measurable(candidate);
+            let text = if is_measurable {
+                format!("{name}: {} ns a row", nanoseconds(own.value))
+            } else {
+                format!("{name}: not measurable, the empty loop takes as long")
+            };
+            let what =
+                json!({ "event": "own-time", "candidate": name, "time": own, "measurable": is_measurable });
+            Event { at: 0.0, text, what }
         });
         let pairs = judged.pairs.iter().map(|pair| Event {
             at: 0.0,
