@@ -5,8 +5,8 @@ statements, step by step, interleaved.
 Starts a server of its own through pgrig, which logs how long each statement took. Round by round, in
 shuffled order and on a settled server, psql runs the statements with \\timing and pgrig runs them with
 --compat. For each step it prints both medians, their ratio round by round, and each tool's overhead: what its
-own time has beyond the server's for the same statement. pgrig's shall be below 1 % of the step; where the step
-takes so little that a statement's way there and back is more, it shall not be above psql's.
+own time has beyond the server's for the same statement, its median with the lowest and highest value. *Within* says
+whether pgrig's median is below 1 % of the step or below psql's.
 
 Everything, pgrig's run documents too, goes into one file in records/. Needs psql, nothing else.
 """
@@ -110,8 +110,9 @@ def summarise(trials):
         result = {"step": key}
         for tool, own in by_tool.items():
             result[tool] = statistics.median(trial["seconds"][key] for trial in own.values())
-            result[f"{tool}_overhead"] = statistics.median(
-                trial["seconds"][key] - trial["server"][key] for trial in own.values())
+            overheads = [trial["seconds"][key] - trial["server"][key] for trial in own.values()]
+            result[f"{tool}_overhead"] = statistics.median(overheads)
+            result[f"{tool}_overheads"] = spread(overheads)
         result["ratio"] = spread(by_tool["pgrig"][number]["seconds"][key] / trial["seconds"][key]
                                  for number, trial in by_tool["psql"].items())
         result["within"] = result["pgrig_overhead"] < max(MOST_OVERHEAD * result["pgrig"], result["psql_overhead"])
@@ -122,13 +123,19 @@ def summarise(trials):
 def show(record):
     print(f"{record['server']}\n{record['size']} (the article's), profile {record['profile']}, "
           f"{record['machine']['cores']} cores\n")
+    print(f"{len(record['trials']) // 2} rounds\n")
     print("| step | psql ms | pgrig ms | pgrig / psql | overhead ms: psql | pgrig | pgrig of the step | within |")
     print("|---|---|---|---|---|---|---|---|")
     for result in record["results"]:
         share = result["pgrig_overhead"] / result["pgrig"] * 100
         print(f"| {result['step']} | {result['psql'] * 1e3:.2f} | {result['pgrig'] * 1e3:.2f} | {shown(*result['ratio'])} "
-              f"| {result['psql_overhead'] * 1e3:.3f} | {result['pgrig_overhead'] * 1e3:.3f} | {share:.2f} % "
+              f"| {milliseconds(result['psql_overheads'])} | {milliseconds(result['pgrig_overheads'])} | {share:.2f} % "
               f"| {'yes' if result['within'] else 'NO'} |")
+
+
+def milliseconds(values):
+    low, middle, high = (value * 1e3 for value in values)
+    return f"{middle:.3f} ({low:.3f} to {high:.3f})"
 
 
 if __name__ == "__main__":
