@@ -190,15 +190,20 @@ fn tables_for_pasting_hold_awkward_names() {
     let ran = run(&["--format", "csv"]);
     let rows = csv(&ran.stdout);
     let column = |name: &str| rows[0].iter().position(|title| title == name).unwrap();
-    let found: Vec<&str> = rows[1..].iter().map(|row| row[0].as_str()).collect();
-    // The fastest first.
-    assert_eq!(found, ["two\nlines", "a | \"b\", c", "`code` \\| *x*"], "{ran:#?}");
-    let number = |row: usize, name: &str| rows[row][column(name)].parse::<f64>().unwrap();
-    assert!(number(1, "ns_per_row") < number(2, "ns_per_row"), "{ran:#?}");
-    assert!(number(1, "difference_from_first_ns_per_row_high") < 0.0, "{ran:#?}");
-    assert!(number(3, "times_first_low") > 1.0 && number(2, "times_first") == 1.0, "{ran:#?}");
-    let verdicts: Vec<&str> = rows[1..].iter().map(|row| row[column("verdict")].as_str()).collect();
-    assert_eq!(verdicts, ["faster", "", "slower"], "{ran:#?}");
+    let mut found: Vec<&str> = rows[1..].iter().map(|row| row[0].as_str()).collect();
+    let first = found.iter().position(|name| *name == "a | \"b\", c").unwrap();
+    found.sort_unstable();
+    assert_eq!(found, ["`code` \\| *x*", "a | \"b\", c", "two\nlines"], "{ran:#?}");
+    // The fastest first, whatever noise makes of them.
+    let differences: Vec<f64> = rows[1..]
+        .iter()
+        .map(|row| row[column("difference_from_first_ns_per_row")].parse().unwrap_or(0.0))
+        .collect();
+    assert!(differences.is_sorted() && differences[first].abs() < 1e-12, "{ran:#?}");
+    for (number, row) in rows[1..].iter().enumerate() {
+        assert!(row[column("ns_per_row")].parse::<f64>().is_ok(), "{ran:#?}");
+        assert_eq!(row[column("verdict")].is_empty(), number == first, "{ran:#?}");
+    }
     assert!(ran.stderr.contains("noise: "), "{ran:#?}");
 
     let ran = run(&["--format", "md", "-q"]);
@@ -209,7 +214,9 @@ fn tables_for_pasting_hold_awkward_names() {
         assert_eq!(line.matches('|').count(), 7, "{ran:#?}");
         assert!(line.starts_with("| ") && line.ends_with(" |"), "{ran:#?}");
     }
-    assert!(lines[2].starts_with("| two lines | ") && lines[2].ends_with(" | faster |"), "{ran:#?}");
+    for name in ["| two lines | ", r#"| `a \| "b", c` | "#, r"| \`code\` \\\| \*x\* | "] {
+        assert!(lines[2..].iter().any(|line| line.starts_with(name)), "{name}: {ran:#?}");
+    }
 
     let ran = micro(&rig, &["i + 1", "--format", "md", "--json", "-"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
@@ -225,10 +232,10 @@ fn a_candidate_cheaper_than_the_empty_one_is_not_measurable() {
     let empty = "SELECT count(md5(i::text)) FROM generate_series(1, {rows}) AS i";
     let arguments = ["--statement", dear, "--statement", cheap, "--empty", empty, "--rows", "1000"];
     let ran = done(&rig, &[&arguments[..], &["--budget", "500ms"]].concat());
-    let table: Vec<&str> = ran.stdout.lines().take(3).collect();
-    // The fastest comes first, and has no time; its difference holds.
-    assert!(table[1].contains("generate_series(1, {rows})  not measurable  -"), "{ran:#?}");
-    assert!(table[1].ends_with("faster") && table[2].contains("(the first)"), "{ran:#?}");
+    let line = ran.stdout.lines().find(|line| line.starts_with("SELECT count(*)")).unwrap();
+    assert!(line.contains("…  not measurable  -") && line.contains("faster ("), "{ran:#?}");
+    // A ratio would mean nothing.
+    assert!(line.contains(")  -  "), "{ran:#?}");
     assert!(ran.stdout.contains("it takes less than the --empty statement"), "{ran:#?}");
 }
 

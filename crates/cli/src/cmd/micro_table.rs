@@ -62,7 +62,7 @@ pub(super) fn results(outcome: &Outcome, judged: &Judged, has_rows: bool, format
             cells.push(standing.wal.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")));
         }
         match standing.pair {
-            Some(pair) => cells.extend(beside(pair)),
+            Some(pair) => cells.extend(beside(pair, standing.is_measurable)),
             None if has_pairs => cells.extend(["(the first)", "1", "-"].map(str::to_owned)),
             None => {}
         }
@@ -106,8 +106,8 @@ pub(super) fn calibration(found: &Calibration, format: TableFormat) -> String {
     shown(&header, rows.collect(), format, 0..9)
 }
 
-/// How a candidate stands beside the first one.
-fn beside(pair: &Judgement) -> [String; 3] {
+/// How a candidate stands beside the first one; without a time of its own it has no ratio.
+fn beside(pair: &Judgement, is_measurable: bool) -> [String; 3] {
     let difference = pair.difference;
     let (word, value) =
         if difference.value < 0.0 { ("faster", -difference.value) } else { ("slower", difference.value) };
@@ -116,7 +116,8 @@ fn beside(pair: &Judgement) -> [String; 3] {
     } else {
         (difference.low, difference.high)
     };
-    let times = pair.relative.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", 1.0 + share.value));
+    let relative = pair.relative.filter(|_| is_measurable);
+    let times = relative.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", 1.0 + share.value));
     [format!("{} {word} ({} to {})", ns(value), ns(low), ns(high)), times, verdict(pair)]
 }
 
@@ -151,6 +152,7 @@ fn results_csv(standings: &[Standing], has_pairs: bool, per: &str) -> String {
         if has_pairs {
             cells.extend(times(standing.pair.map(|pair| &pair.difference)));
             let shares = match standing.pair {
+                _ if !standing.is_measurable => None,
                 Some(pair) => pair.relative.map(|share| [share.value, share.low, share.high]),
                 None => Some([0.0; 3]),
             };
