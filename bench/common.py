@@ -23,7 +23,7 @@ def arguments(parser):
     parser.add_argument("--pg-version", default="18")
     parser.add_argument("--pg-bin", help="an installed server instead, best with its own pgbench")
     parser.add_argument("--profile", default="bulk", choices=["bulk", "stock"])
-    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=6, help="rounds that count")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--record", default=str(REPO / "records"), help="directory; empty for none")
 

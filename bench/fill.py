@@ -20,8 +20,8 @@ KINDS = {
     "data only, unlogged": ("-I dtg --unlogged-tables", {"auto": "--data-only --unlogged",
                                                          "2 streams": "--data-only --unlogged --method copy --streams 2"}),
     "data only, logged": ("-I dtg", {"auto": "--data-only", "2 streams": "--data-only --method copy --streams 2"}),
-    "whole, unlogged": ("-I dtgvp --unlogged-tables", {"auto": "--unlogged"}),
-    "whole, logged": ("-I dtgvp", {"auto": ""}),
+    "whole, unlogged": ("-I dtgvp --unlogged-tables", {"auto": "--unlogged", "copy": "--unlogged --method copy"}),
+    "whole, logged": ("-I dtgvp", {"auto": "", "copy": "--method copy"}),
 }
 
 
