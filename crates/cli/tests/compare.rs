@@ -234,14 +234,18 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
     let compared = &report["comparisons"][0];
     assert_eq!(compared["command"], much.as_str());
     // The first round warmed up.
-    assert_eq!([labelled(&rig, "turns-a").len(), labelled(&rig, "turns-b").len()], [11, 11]);
+    for (label, count) in [("turns-a", 10), ("turns-b", 10), ("turns-a-warm-up", 1), ("turns-b-warm-up", 1)] {
+        assert_eq!(labelled(&rig, label).len(), count, "{label}");
+    }
     let ids = |side: &str| {
         let ids = compared[side].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned());
         ids.collect::<Vec<_>>().join(" ")
     };
-    let again = format!("--baseline {} --candidate {}", ids("baseline"), ids("candidate"));
-    let again = rig.document(&format!("compare --paired --anyway {again}"));
-    assert_eq!(again["compared"], compared["compared"]);
+    let by_id = format!("--baseline {} --candidate {}", ids("baseline"), ids("candidate"));
+    for runs in [by_id.as_str(), "turns-a turns-b"] {
+        let again = rig.document(&format!("compare --paired --anyway {runs}"));
+        assert_eq!(again["compared"], compared["compared"], "{runs}");
+    }
 }
 
 #[test]
@@ -258,10 +262,10 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     let inconclusive = "verdict: inconclusive: 2 rounds are too few, a verdict takes at least 7 rounds";
     assert_eq!(ran.stdout.lines().filter(|line| *line == inconclusive).count(), 2, "{ran:#?}");
     // What follows -- belongs to the user's command.
-    let bench = "pgrig testdb bench --variants unlogged --trials 1 -- true --json";
+    let bench = "pgrig testdb bench --variants dangerous --trials 1 -- true --json";
     let ran = run_ab(&rig, "--rounds 1 --no-warm-up", &[bench, bench]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
-    assert!(ran.stdout.contains("unlogged: total"), "{ran:#?}");
+    assert!(ran.stdout.contains("dangerous: total"), "{ran:#?}");
     let ran = run_ab(&rig, "--rounds 2", &["pgrig fill --rows 1000", "pgrig fill --rows 1000 --drop"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("command a (pgrig fill --rows 1000) ended with exit status: 2"), "{ran:#?}");
@@ -302,13 +306,13 @@ fn an_interrupted_ab_leaves_no_command_behind() {
     let first = || {
         (rig.home.path().join("runs").exists() && !labelled(&rig, "interrupted-a").is_empty()).then_some(())
     };
-    let second = || (!labelled(&rig, "interrupted-b").is_empty()).then_some(());
+    let second = || (!labelled(&rig, "interrupted-b-warm-up").is_empty()).then_some(());
     until("a command's run", || first().or_else(second));
     running.signal(Signal::SIGINT);
     let ran = running.end();
     assert_eq!(ran.code, Some(130), "{ran:#?}");
     assert_eq!(rig.status()["state"], "stopped", "{:#}", rig.status());
-    let runs = [labelled(&rig, "interrupted-a"), labelled(&rig, "interrupted-b")].concat();
+    let runs = [labelled(&rig, "interrupted-a-warm-up"), labelled(&rig, "interrupted-b-warm-up")].concat();
     assert_eq!(runs.len(), 1);
     // Unfinished if it was interrupted before it measured anything.
     assert_ne!(runs[0]["status"], "done");

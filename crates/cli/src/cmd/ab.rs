@@ -145,7 +145,7 @@ impl Work<'_> {
         let began = Instant::now();
         if !self.arguments.no_warm_up {
             let order = orders.next().context("orders have no end")?;
-            let warm = self.round(&order).await?;
+            let warm = self.round(&order, "-warm-up").await?;
             self.printer.say(ab_text::round("warm-up", &warm, self.arguments));
             self.warn_of_too_few(&warm);
         }
@@ -153,7 +153,7 @@ impl Work<'_> {
         let warm_up = usize::from(!self.arguments.no_warm_up);
         for number in 1..=rounds {
             let order = orders.next().context("orders have no end")?;
-            let found = self.round(&order).await?;
+            let found = self.round(&order, "").await?;
             let each = began.elapsed().as_secs_f64() / (number + warm_up) as f64;
             let left = each * (rounds - number) as f64;
             let title = ab_text::title(number, rounds, left);
@@ -173,21 +173,27 @@ impl Work<'_> {
         unreachable!("the last round has a look")
     }
 
-    /// One run of each arm, in the order of the arms.
-    async fn round(&self, order: &[usize]) -> anyhow::Result<Vec<Run>> {
+    /// One run of each arm, in the order of the arms; their labels end with `suffix`.
+    async fn round(&self, order: &[usize], suffix: &str) -> anyhow::Result<Vec<Run>> {
         let mut found: Vec<Option<Run>> = self.arms.iter().map(|_| None).collect();
         for place in order {
-            found[*place] = Some(self.command(&self.arms[*place]).await?);
+            found[*place] = Some(self.command(&self.arms[*place], suffix).await?);
         }
         Ok(found.into_iter().flatten().collect())
     }
 
     /// Runs a command to its end, and reads its document.
-    async fn command(&self, arm: &Arm) -> anyhow::Result<Run> {
+    async fn command(&self, arm: &Arm, suffix: &str) -> anyhow::Result<Run> {
         let [document, errors] = ["run.json", "errors"].map(|name| self.place.path().join(name));
         let log = File::create(&errors).context("cannot write what a command prints")?;
         let mut command = std::process::Command::new(&arm.program);
-        command.args(&arm.verb).arg("--quiet").arg("--label").arg(&arm.label).arg("--json").arg(&document);
+        command
+            .args(&arm.verb)
+            .arg("--quiet")
+            .arg("--label")
+            .arg(format!("{}{suffix}", arm.label))
+            .arg("--json")
+            .arg(&document);
         command.args(&arm.rest);
         // In a group of its own: Ctrl-C reaches pgrig alone, which passes it on once.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);

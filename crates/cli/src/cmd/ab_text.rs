@@ -72,7 +72,7 @@ pub(super) fn result(
     }
     let _ = write!(
         text,
-        "\n\n{rounds} paired rounds; {}\n{}",
+        "\n\n{rounds} paired rounds\n{}\n{}",
         footer(comparison, judge),
         conclusion(sides, comparison)
     );

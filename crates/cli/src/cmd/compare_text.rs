@@ -140,7 +140,8 @@ fn value(one: &Compared, value: f64) -> String {
 /// A value in its unit.
 pub(super) fn figure_value(unit: FigureUnit, value: f64) -> String {
     match unit {
-        FigureUnit::Seconds | FigureUnit::SecondsPerTransaction => time(value),
+        FigureUnit::Seconds => time(value),
+        FigureUnit::SecondsPerTransaction => format!("{} µs", digits(value * 1e6)),
         FigureUnit::SecondsPerRow => format!("{} ns", digits(value * 1e9)),
         FigureUnit::Bytes | FigureUnit::BytesPerTransaction | FigureUnit::BytesPerRow => {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
