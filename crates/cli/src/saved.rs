@@ -35,7 +35,7 @@ pub(crate) fn find(words: &[String], printer: &Printer) -> anyhow::Result<Vec<Ru
         } else {
             let known = match &mut known {
                 Some(known) => known,
-                none => none.insert(names()?),
+                none => none.insert(names(printer)?),
             };
             named(word, known, printer)?
         };
@@ -64,6 +64,9 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<Run> {
 
 /// The files of the runs with that id or label.
 fn named(word: &str, known: &[(Name, PathBuf)], printer: &Printer) -> Result<Vec<PathBuf>, Usage> {
+    if word.is_empty() {
+        return Err(Usage("a run has an empty name: give a file, an id, or a label".to_owned()));
+    }
     let none = || {
         Usage(format!(
             "no run {word}: it is no file, and no saved run has such an id or label (--label names runs)"
@@ -86,8 +89,16 @@ fn named(word: &str, known: &[(Name, PathBuf)], printer: &Printer) -> Result<Vec
     Ok(complete.into_iter().map(|(_, file)| file.clone()).collect())
 }
 
-/// Of all saved runs. A document that cannot be read, or that another release wrote, has no name.
-fn names() -> anyhow::Result<Vec<(Name, PathBuf)>> {
+/// Whether a saved run has this label.
+///
+/// # Errors
+/// If the saved runs cannot be listed.
+pub(crate) fn has_label(label: &str, printer: &Printer) -> anyhow::Result<bool> {
+    Ok(names(printer)?.iter().any(|(name, _)| name.label.as_deref() == Some(label)))
+}
+
+/// Of all saved runs. Warns of files that are no run documents.
+fn names(printer: &Printer) -> anyhow::Result<Vec<(Name, PathBuf)>> {
     let directory = Home::locate()?.root().join("runs");
     if !directory.exists() {
         return Ok(Vec::new());
@@ -96,11 +107,13 @@ fn names() -> anyhow::Result<Vec<(Name, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(&directory).with_context(listing)? {
         let path = entry.with_context(listing)?.path();
-        if path.extension().is_some_and(|extension| extension == "json")
-            && let Ok(text) = fs::read_to_string(&path)
-            && let Ok(name) = serde_json::from_str::<Name>(&text)
-        {
-            found.push((name, path));
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let name = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Name>(&text).ok());
+        match name {
+            Some(name) => found.push((name, path)),
+            None => printer.warn(format!("{} is no run document, and is left out", path.display())),
         }
     }
     found.sort_by(|(one, _), (other, _)| one.id.cmp(&other.id));

@@ -111,7 +111,7 @@ fn runs_of_block_io_get_verdicts_and_a_status() {
     rig.done(&format!("compare {judged} --baseline {same} --candidate {slower}"));
     let ran = rig.run(&format!("compare --figures speed --baseline {same} --candidate {slower}"));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("no figure speed") && ran.stderr.contains("vacuum"), "{ran:#?}");
+    assert!(ran.stderr.contains("no figure \"speed\"") && ran.stderr.contains("vacuum"), "{ran:#?}");
 
     let compared = rig.document(&format!("compare --baseline {same} --candidate {slower}"));
     assert_eq!(compared["baseline"].as_array().unwrap().len(), 5);
@@ -154,7 +154,7 @@ fn too_few_runs_and_runs_apart_are_said_so() {
     let ran =
         rig.run(&format!("compare --paired --baseline {} --candidate {}", same.join(" "), slower.join(" ")));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("are not of successive rounds"), "{ran:#?}");
+    assert!(ran.stderr.contains("did not run in turn"), "{ran:#?}");
     let ran = rig.run(&format!("compare {} {}", same[0], same[0]));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("is on both sides"), "{ran:#?}");
@@ -184,6 +184,11 @@ fn runs_are_found_by_label_and_what_differs_hinders() {
     let tps = of("succeeded") / of("elapsed");
     assert!((figures["value"].as_f64().unwrap() / tps - 1.0).abs() < 1e-9, "{figures:#}");
 
+    fs::write(rig.home.path().join("runs/cut.json"), "{ \"format_version\": 1, ").unwrap();
+    let ran = rig.done("compare before after-1");
+    assert!(ran.stderr.contains("cut.json is no run document, and is left out"), "{ran:#?}");
+    fs::remove_file(rig.home.path().join("runs/cut.json")).unwrap();
+
     for (command, said) in [
         ("compare before other", "request.clients: 1 → 2"),
         ("compare before nobody", "no run nobody"),
@@ -194,7 +199,7 @@ fn runs_are_found_by_label_and_what_differs_hinders() {
         assert!(ran.stderr.contains(said) && ran.stdout.is_empty(), "{command}: {ran:#?}");
     }
     let ran = rig.done("compare before other --anyway");
-    assert!(ran.stderr.contains("the runs do not compare: request.clients"), "{ran:#?}");
+    assert!(ran.stderr.contains("compared despite request.clients"), "{ran:#?}");
 
     // Whatever is in force in the sessions that measure is a difference.
     server.execute("ALTER ROLE postgres SET work_mem = '5MB'");
@@ -233,6 +238,8 @@ fn commands_in_turn_are_judged_as_their_saved_runs_are() {
     assert!(report["alpha"].as_f64().unwrap() < 0.01, "{report:#}");
     let compared = &report["comparisons"][0];
     assert_eq!(compared["command"], much.as_str());
+    let ran = run_ab(&rig, "--label turns", &[&little, &much]);
+    assert!(ran.stderr.contains("saved runs have the label turns-a already"), "{ran:#?}");
     // The first round warmed up.
     for (label, count) in [("turns-a", 10), ("turns-b", 10), ("turns-a-warm-up", 1), ("turns-b-warm-up", 1)] {
         assert_eq!(labelled(&rig, label).len(), count, "{label}");
@@ -256,7 +263,7 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     // One figure in each of two comparisons: 2 / 2^7 is the first below 0.05 / 2.
     assert!(
-        ran.stderr.contains("2 rounds cannot reach a verdict on 1 figures: that takes at least 7"),
+        ran.stderr.contains("2 rounds cannot reach a verdict on 1 figure: that takes at least 7"),
         "{ran:#?}"
     );
     let inconclusive = "verdict: inconclusive: 2 rounds are too few, a verdict takes at least 7 rounds";
@@ -266,6 +273,16 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     let ran = run_ab(&rig, "--rounds 1 --no-warm-up", &[bench, bench]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(ran.stdout.contains("dangerous: total"), "{ran:#?}");
+    let fill = "pgrig fill --rows 1000 --drop";
+    for (options, commands, said) in [
+        ("--figures speed", [fill, fill], "these runs have no figure \"speed\""),
+        ("--json /nowhere/x.json", [fill, fill], "cannot write --json /nowhere/x.json"),
+        ("", ["pgrig micro 1+i --budget 100ms"; 2], "no figure to judge in common"),
+    ] {
+        let ran = run_ab(&rig, &format!("--rounds 2 {options}"), &commands);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains(said) && !ran.stderr.contains("round 1 of 2"), "{ran:#?}");
+    }
     let ran = run_ab(&rig, "--rounds 2", &["pgrig fill --rows 1000", "pgrig fill --rows 1000 --drop"]);
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("command a (pgrig fill --rows 1000) ended with exit status: 2"), "{ran:#?}");

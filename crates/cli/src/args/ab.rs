@@ -16,10 +16,10 @@ const MOST_ROUNDS: i64 = 1000;
 #[command(
     after_help = "Each COMMAND is one word of the shell: pgrig fill, blockio, micro, tps or testdb bench with options.\n\
     pgrig stops a server that a command started; pgrig server start keeps it running between rounds.\n\
-    The first round warms up and does not count.\n\n\
+    With --set a command must start the server itself. The first round warms up and does not count.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \
-    pgrig ab --rounds 8 'pgrig tps -T 10 --instance old --pg-version 17' 'pgrig tps -T 10'\n  \
+    pgrig ab 'pgrig fill 1GB --drop --instance old --pg-version 17' 'pgrig fill 1GB --drop'\n  \
     pgrig ab --rounds 20 --look 10 'pgrig fill 1GB --drop' 'pgrig fill 1GB --drop --streams 4'\n"
 )]
 pub(crate) struct AbArgs {

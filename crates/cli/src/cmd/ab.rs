@@ -24,6 +24,7 @@ use crate::exit::{Unhappy, Usage};
 use crate::interrupt::{self, interrupted};
 use crate::printer::Printer;
 use crate::runs::identify;
+use crate::saved;
 
 /// For a command to restore settings and stop its server after it was interrupted.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -49,6 +50,15 @@ pub(super) struct Arm {
 pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> anyhow::Result<()> {
     let (id, _) = identify("ab");
     let arms = arms(arguments, arguments.label.as_deref().unwrap_or(&id))?;
+    for arm in &arms {
+        if arguments.label.is_some() && saved::has_label(&arm.label, printer)? {
+            return Err(Usage(format!(
+                "saved runs have the label {} already: give another --label",
+                arm.label
+            ))
+            .into());
+        }
+    }
     let rounds = usize::from(arguments.rounds);
     let early: Vec<usize> = arguments.look.iter().map(|look| usize::from(*look)).collect();
     if let Some(late) = early.iter().find(|look| **look >= rounds) {
@@ -62,6 +72,9 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> anyhow::Result<()> {
         arms,
         printer,
     };
+    if let Some(name) = arguments.judge.json.as_deref().filter(|name| *name != "-") {
+        File::create(name).map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;
+    }
     printer.say(ab_text::plan(&work.arms, arguments, &work.looks));
     let runtime = Builder::new_current_thread().enable_all().build().context("cannot start a runtime")?;
     let rounds = interrupt::block_on(runtime, printer, work.rounds())?;
@@ -147,13 +160,19 @@ impl Work<'_> {
             let order = orders.next().context("orders have no end")?;
             let warm = self.round(&order, "-warm-up").await?;
             self.printer.say(ab_text::round("warm-up", &warm, self.arguments));
-            self.warn_of_too_few(&warm);
+            self.check_figures(&warm)?;
         }
         let rounds = usize::from(self.arguments.rounds);
         let warm_up = usize::from(!self.arguments.no_warm_up);
         for number in 1..=rounds {
             let order = orders.next().context("orders have no end")?;
-            let found = self.round(&order, "").await?;
+            let found = match self.round(&order, "").await {
+                Ok(found) => found,
+                Err(error) => {
+                    self.printer.say(ab_text::saved(number - 1, rounds, &self.labels()));
+                    return Err(error);
+                }
+            };
             let each = began.elapsed().as_secs_f64() / (number + warm_up) as f64;
             let left = each * (rounds - number) as f64;
             let title = ab_text::title(number, rounds, left);
@@ -162,7 +181,7 @@ impl Work<'_> {
                 all.push(run);
             }
             if number == 1 && warm_up == 0 {
-                self.warn_of_too_few(&runs.iter().map(|runs| runs[0].clone()).collect::<Vec<_>>());
+                self.check_figures(&runs.iter().map(|runs| runs[0].clone()).collect::<Vec<_>>())?;
             }
             if let Some(look) = self.looks.after(number)
                 && (number == rounds || self.all_differ(&runs, look)?)
@@ -260,19 +279,38 @@ impl Work<'_> {
             && verdicts.all(|(_, verdict)| matches!(verdict, Verdict::Improved | Verdict::Regressed)))
     }
 
-    /// Warns as soon as the number of judged figures is known.
-    fn warn_of_too_few(&self, round: &[Run]) {
-        let Some(sides) = Sides::new(vec![round[0].clone()], vec![round[1].clone()]) else { return };
-        let judged = Comparison::of(&sides, &self.arguments.judge.options()).judged().count();
+    fn labels(&self) -> Vec<&str> {
+        self.arms.iter().map(|arm| arm.label.as_str()).collect()
+    }
+
+    /// As soon as there is a round: refuses runs without a figure to judge, and warns if rounds are too few for a verdict.
+    fn check_figures(&self, round: &[Run]) -> anyhow::Result<()> {
+        let judge = &self.arguments.judge;
+        let mut judged = 0;
+        for candidate in &round[1..] {
+            let sides =
+                Sides::new(vec![round[0].clone()], vec![candidate.clone()]).context("there is no round")?;
+            let comparison = Comparison::of(&sides, &judge.options());
+            compare::refuse_nothing(&comparison, judge)?;
+            judged = judged.max(comparison.judged().count());
+            if judged == 0 && comparison.unmeasured.is_empty() {
+                let why = "these commands have no figure to judge in common: name one with --figures; compare expressions of \
+                           micro within one command";
+                return Err(Usage(why.to_owned()).into());
+            }
+        }
         for look in self.looks.all() {
             let needed = fewest_rounds(judged, self.options(*look).alpha);
             if look.round < needed {
-                let Look { round, .. } = look;
-                self.printer.warn(format!(
-                    "{round} rounds cannot reach a verdict on {judged} figures: that takes at least {needed}"
+                self.printer.warn(ab_text::too_few(
+                    look.round,
+                    usize::from(self.arguments.rounds),
+                    judged,
+                    needed,
                 ));
             }
         }
+        Ok(())
     }
 
     /// Prints and saves the verdicts.
@@ -280,7 +318,10 @@ impl Work<'_> {
         let Rounds { runs, look } = rounds;
         let judge = &self.arguments.judge;
         let comparisons = self.comparisons(&runs, look)?;
-        self.printer.say(ab_text::again(&self.arms.iter().map(|arm| arm.label.as_str()).collect::<Vec<_>>()));
+        self.printer.say(ab_text::again(&self.labels()));
+        for note in ab_text::notes(&runs) {
+            self.printer.say(note);
+        }
         for (arm, (sides, comparison)) in self.arms[1..].iter().zip(&comparisons) {
             self.printer.result(ab_text::result(&self.arms[0], arm, sides, comparison, judge))?;
         }

@@ -4,12 +4,17 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use indicatif::HumanDuration;
-use measure::compare::{Comparison, Looks, Sides};
+use measure::compare::{Comparison, Difference, Looks, Sides};
 use measure::{Figure, Run, judged_figures};
 
 use super::ab::Arm;
 use super::compare_text::{conclusion, figure_value, figures, footer};
 use crate::args::{AbArgs, JudgeArgs};
+
+/// More differences are counted, not shown.
+const MOST_DIFFERENCES: usize = 12;
+/// Longer values are cut.
+const MOST_CHARACTERS: usize = 48;
 
 /// What will run.
 pub(super) fn plan(arms: &[Arm], arguments: &AbArgs, looks: &Looks) -> String {
@@ -42,7 +47,11 @@ pub(super) fn title(number: usize, rounds: usize, left: f64) -> String {
 pub(super) fn round(title: &str, runs: &[Run], arguments: &AbArgs) -> String {
     let first = |run: &Run| judged_figures(run, &arguments.judge.figures).into_iter().next();
     let shown = |figure: &Figure, value: f64| figure_value(figure.unit, value);
-    let name = first(&runs[0]).map_or_else(String::new, |(figure, _)| figure.name);
+    let name = first(&runs[0]).map_or_else(String::new, |(figure, _)| {
+        let judged = judged_figures(&runs[0], &arguments.judge.figures);
+        let is_alone = judged.iter().all(|(other, _)| other.config == figure.config);
+        if is_alone { figure.name } else { figure.full_name() }
+    });
     let values: Vec<String> = runs
         .iter()
         .zip('a'..='z')
@@ -64,19 +73,79 @@ pub(super) fn result(
     let rounds = sides.baseline().len();
     let mut text = format!("\nbaseline   {}\ncandidate  {}\n\n", baseline.shown, candidate.shown);
     text += &figures(comparison);
-    if !comparison.differences.is_empty() {
-        text += "\n\nthe runs differ in";
-        for difference in &comparison.differences {
-            let _ = write!(text, "\n  {difference}");
-        }
-    }
+    text += &differences(comparison);
     let _ = write!(
         text,
-        "\n\n{rounds} paired rounds\n{}\n{}",
+        "\n\n{}\n{}\n{}",
+        if rounds == 1 { "1 paired round".to_owned() } else { format!("{rounds} paired rounds") },
         footer(comparison, judge),
         conclusion(sides, comparison)
     );
     text
+}
+
+/// What differs between the commands, shortened: what follows from the request, and what differs from round to round, is
+/// left to --json.
+fn differences(comparison: &Comparison) -> String {
+    let is_told = |difference: &&Difference| {
+        !difference.what.starts_with("plan.") && !difference.what.contains(" within the ")
+    };
+    let told: Vec<&Difference> = comparison.differences.iter().filter(is_told).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let lines = told.iter().take(MOST_DIFFERENCES).map(|difference| {
+        let Difference { what, baseline, candidate, .. } = difference;
+        format!("\n  {what}: {} → {}", short(baseline), short(candidate))
+    });
+    let more = match told.len().saturating_sub(MOST_DIFFERENCES) {
+        0 => String::new(),
+        more => format!("\n  and {more} more, which --json has"),
+    };
+    format!("\n\nthe commands differ in{}{more}", lines.collect::<String>())
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= MOST_CHARACTERS {
+        return text.replace('\n', " ");
+    }
+    let kept: String = text.chars().take(MOST_CHARACTERS - 1).collect();
+    format!("{}…", kept.replace('\n', " "))
+}
+
+/// A look, or all rounds, that cannot reach a verdict.
+pub(super) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize) -> String {
+    let figures = if figures == 1 { "1 figure".to_owned() } else { format!("{figures} figures") };
+    if round == rounds {
+        let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        format!("{rounds} cannot reach a verdict on {figures}: that takes at least {needed}")
+    } else {
+        format!(
+            "the look after round {round} cannot stop: with {figures} that takes at least {needed} rounds"
+        )
+    }
+}
+
+/// What there is after rounds that did not come to their end.
+pub(super) fn saved(complete: usize, rounds: usize, labels: &[&str]) -> String {
+    format!("{complete} of {rounds} rounds are complete; their runs have the labels {}", labels.join(", "))
+}
+
+/// Notes of the runs, each kind once: notes that differ in numbers alone are of a kind.
+pub(super) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
+    let count = runs.iter().map(Vec::len).sum::<usize>();
+    let kind =
+        |text: &str| text.chars().filter(|c| !c.is_ascii_digit() && !".,".contains(*c)).collect::<String>();
+    let mut kinds: Vec<(String, &str, usize)> = Vec::new();
+    for note in runs.iter().flatten().flat_map(|run| &run.notes) {
+        let kind = kind(&note.text);
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, _, times)) => *times += 1,
+            None => kinds.push((kind, &note.text, 1)),
+        }
+    }
+    let told = kinds.iter().map(|(_, text, times)| format!("note in {times} of {count} runs: {text}"));
+    told.collect()
 }
 
 /// How to compare the same runs again.

@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<
     }
     refuse_nothing(&comparison, &arguments.judge)?;
     for difference in &comparison.differences {
-        let text = if difference.hinders { "the runs do not compare: " } else { "" };
+        let text = if difference.hinders { "compared despite " } else { "" };
         printer.say(format!("note: {text}{difference}"));
     }
     if sides.is_apart() {
@@ -64,13 +64,14 @@ pub(super) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Resu
     if comparison.compared.is_empty() {
         return Err(Usage("these runs have no figure in common".to_owned()));
     }
-    let is_known = |name: &&String| comparison.compared.iter().any(|one| one.figure.is_named(name));
+    let figures = comparison.compared.iter().map(|one| &one.figure).chain(&comparison.unmeasured);
+    let is_known = |name: &&String| figures.clone().any(|figure| figure.is_named(name));
     let unknown = judge.figures.iter().find(|name| !is_known(name));
     let Some(unknown) = unknown else { return Ok(()) };
     let mut names: Vec<&str> = comparison.compared.iter().map(|one| one.figure.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
-    Err(Usage(format!("no figure {unknown} that all these runs have; there are: {}", names.join(", "))))
+    Err(Usage(format!("these runs have no figure \"{unknown}\"; they have {}", names.join(", "))))
 }
 
 /// What --json gets.
@@ -109,7 +110,7 @@ pub(super) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> anyhow:
     let unmeasured = unmeasured.filter(|_| judge.fails_on(measure::Verdict::Inconclusive));
     let missed: Vec<String> = missed
         .into_iter()
-        .chain(unmeasured.map(|figure| format!("{figure} inconclusive: not measurable")))
+        .chain(unmeasured.map(|figure| format!("{} inconclusive: not measurable", figure.full_name())))
         .collect();
     if missed.is_empty() { Ok(()) } else { Err(Unhappy::Missed(missed).into()) }
 }

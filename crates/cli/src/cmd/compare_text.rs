@@ -5,7 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 use measure::compare::{Compared, Comparison, Sides};
 use measure::human::{bytes, grouped, time};
-use measure::{FigureUnit, Run, Verdict};
+use measure::{Figure, FigureUnit, Run, Verdict};
 
 use super::fill_text::trimmed;
 use crate::args::JudgeArgs;
@@ -57,10 +57,8 @@ fn origin(runs: &[Run]) -> String {
     // Without parts of a second.
     let at =
         |run: &Run| run.started_at.split('.').next().unwrap_or_default().trim_end_matches('Z').to_owned();
-    let (runs, times) = match runs.len() {
-        1 => ("1 run".to_owned(), at(first)),
-        count => (format!("{count} runs"), format!("{} to {}", at(first), at(last))),
-    };
+    let times = if runs.len() == 1 { at(first) } else { format!("{} to {}", at(first), at(last)) };
+    let runs = self::runs(runs.len());
     let label = first.label.as_ref().map_or_else(String::new, |label| format!(" \"{label}\""));
     format!("{runs} of {}{label}, {release}, {times} UTC", first.verb)
 }
@@ -69,14 +67,15 @@ pub(super) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
     let judged = comparison.judged().count();
     let threshold = percent(1.0 + judge.threshold);
     let threshold = threshold.trim_start_matches('+');
-    let figures = if judged == 1 {
-        "1 figure is judged".to_owned()
-    } else {
-        format!("{judged} figures are judged together")
+    let figures = match judged {
+        1 => "1 figure is judged,".to_owned(),
+        _ => format!("{judged} figures are judged together,"),
     };
+    let several =
+        if judged > 1 { "\nso that a verdict takes more than one figure's 95 % interval" } else { "" };
     format!(
-        "typical values of a run, with their ratio as the change; {figures},\n\
-         with a false verdict in at most 5 of 100 comparisons; changes below {threshold} do not matter"
+        "typical values of a run, with their ratio as the change; changes below {threshold} do not matter;\n\
+         {figures} with a false verdict in at most 5 of 100 comparisons{several}"
     )
 }
 
@@ -84,13 +83,19 @@ pub(super) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
 pub(super) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
     let unmeasured = match comparison.unmeasured.as_slice() {
         [] => String::new(),
-        figures => format!("\nnot measurable in some runs, and not judged: {}", figures.join(", ")),
+        figures => {
+            let names: Vec<String> = figures.iter().map(Figure::full_name).collect();
+            format!("; not measurable in some runs, and not judged: {}", names.join(", "))
+        }
     };
-    if let Some(needed) = comparison.needed {
+    if let Some(needed) = comparison.needed.filter(|_| comparison.judged().next().is_some()) {
         let there = match (sides.is_paired(), sides.baseline().len(), sides.candidate().len()) {
+            (true, 1, _) => "1 round is too few".to_owned(),
             (true, rounds, _) => format!("{rounds} rounds are too few"),
             (false, 1, 1) => "1 run on each side is too few".to_owned(),
-            (false, baseline, candidate) => format!("{baseline} and {candidate} runs are too few"),
+            (false, baseline, candidate) => {
+                format!("the baseline has {}, the candidate {}", runs(baseline), runs(candidate))
+            }
         };
         let remedy = if sides.is_paired() { "" } else { " (pgrig ab runs both sides in turn)" };
         return format!(
@@ -109,9 +114,13 @@ pub(super) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
     });
     let parts: Vec<String> = parts.collect();
     match parts.as_slice() {
-        [] => format!("verdict: none: no figure is judged, --figures names some{unmeasured}"),
+        [] => format!("verdict: none: no figure is judged; name some with --figures{unmeasured}"),
         parts => format!("verdict: {}{unmeasured}", parts.join("; ")),
     }
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
 }
 
 /// The figure's name, with its configuration where others have the same name, and its change.

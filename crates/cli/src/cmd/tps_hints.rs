@@ -12,7 +12,7 @@ pub(super) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     if outcome.end != End::Complete || outcome.all.counts.succeeded < WORTH_A_HINT {
         return hints;
     }
-    let again = command_line(&["--json"]).shown();
+    let again = command_line(&["--json", "--label"]).shown();
     if plan.request.rate.is_none() {
         let half = (outcome.tps() / 2.0).max(1.0).round();
         hints.push(format!("latency when the server is half busy: {again} -R {half}"));

@@ -50,8 +50,8 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// The figures that all runs have: those that are judged first, then in the order of the first baseline.
     pub compared: Vec<Compared>,
-    /// Figures to judge that some runs do not have.
-    pub unmeasured: Vec<String>,
+    /// Figures to judge that some runs do not have, or that have no ratio.
+    pub unmeasured: Vec<Figure>,
     /// How many runs a verdict takes at least, if these are fewer.
     pub needed: Option<Needed>,
 }
@@ -91,10 +91,10 @@ impl Comparison {
             match values {
                 [Some(baseline), Some(candidate)] => match Compared::of(figure, baseline, candidate, sides) {
                     Ok(found) => compared.push((found, is_judged)),
-                    Err(figure) if is_judged => unmeasured.push(figure.full_name()),
+                    Err(figure) if is_judged => unmeasured.push(figure),
                     Err(_) => {}
                 },
-                _ if is_judged => unmeasured.push(figure.full_name()),
+                _ if is_judged => unmeasured.push(figure),
                 _ => {}
             }
         }
