@@ -321,7 +321,8 @@ fn an_interrupted_ab_leaves_no_command_behind() {
     let running = Running::start(ab(&rig, "--label interrupted", &["pgrig tps -S -T 60s"; 2]));
     // Of the first command, which has started a server of its own.
     let first = || {
-        (rig.home.path().join("runs").exists() && !labelled(&rig, "interrupted-a").is_empty()).then_some(())
+        (rig.home.path().join("runs").exists() && !labelled(&rig, "interrupted-a-warm-up").is_empty())
+            .then_some(())
     };
     let second = || (!labelled(&rig, "interrupted-b-warm-up").is_empty()).then_some(());
     until("a command's run", || first().or_else(second));

@@ -1,6 +1,7 @@
 //! Fills that are killed in the middle.
 
 use std::time::Instant;
+use tokio_postgres::Client;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -25,18 +26,24 @@ pub enum Victim {
     Backend,
 }
 
-/// Chunks that the ledger has, however the fill goes on meanwhile; none before there is one.
+/// Chunks that the ledger has in its two tables, however the fill goes on meanwhile; none before there is one.
 pub fn chunks_done(rig: &Rig, url: &str, ledger: &str) -> Option<i64> {
     rig.block_on(async {
         let client = connect(url).await.ok()?;
-        // pgbench's small tables have records of their own.
-        let query = format!(
-            "SELECT count(DISTINCT chunk) FROM {ledger} \
-              WHERE relation NOT IN (SELECT oid FROM pg_class WHERE relname IN ('pgbench_branches', 'pgbench_tellers'))"
-        );
-        let row = client.query_one(&query, &[]).await.ok()?;
-        Some(row.get(0))
+        let first = chunks_in(&client, ledger).await?;
+        // Rows of unlogged tables may have a table beside.
+        let second = chunks_in(&client, &ledger.replace("pgrig_chunks", "pgrig_unlogged_chunks")).await;
+        Some(first + second.unwrap_or(0))
     })
+}
+
+async fn chunks_in(client: &Client, table: &str) -> Option<i64> {
+    // pgbench's small tables have records of their own.
+    let query = format!(
+        "SELECT count(DISTINCT chunk) FROM {table} \
+          WHERE relation NOT IN (SELECT oid FROM pg_class WHERE relname IN ('pgbench_branches', 'pgbench_tellers'))"
+    );
+    Some(client.query_one(&query, &[]).await.ok()?.get(0))
 }
 
 impl Victim {
