@@ -40,7 +40,7 @@ KINDS = {
     "fill": ("fill 20MB --drop --schema bench_compare", None),
     "blockio": ("blockio 10MB --trials 1", None),
     "micro": ("micro md5(i::text) sha256(i::text::bytea) --budget 300ms", None),
-    "tps-10-percent": ("tps -c 1 -T 400ms -f {ten}", "tps -c 1 -T 400ms -f {eleven}"),
+    "tps-10-percent": ("tps -c 1 -T 250ms -f {ten}", "tps -c 1 -T 250ms -f {eleven}"),
     "fill-10-percent": (
         "fill --rows 1000000 --drop --schema bench_compare",
         "fill --rows 1100000 --drop --schema bench_compare",
