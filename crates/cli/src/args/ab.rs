@@ -4,7 +4,7 @@ use clap::{Args, value_parser};
 
 use super::JudgeArgs;
 
-/// Rounds that do not leave a comparison to be judged any more within reason.
+/// A comparison of n rounds looks at n² pairs of values.
 const MOST_ROUNDS: i64 = 1000;
 
 /// Run pgrig commands in turn and judge whether they differ

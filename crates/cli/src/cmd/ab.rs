@@ -124,8 +124,8 @@ fn arms(arguments: &AbArgs, label: &str) -> anyhow::Result<Vec<Arm>> {
     Ok(arms)
 }
 
-/// How many of the words after `pgrig` belong to the verb: options before it do, and the second word of `testdb bench`.
-/// What follows a `--` later is not pgrig's.
+/// How many of the words after `pgrig` belong to the verb, with options before it and the second word of `testdb bench`.
+/// Words behind a later `--` belong to the user's command.
 fn verb_length(words: &[OsString]) -> usize {
     let is_name = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
     let mut names = words.iter().enumerate().filter(|(_, word)| is_name(word));
@@ -144,7 +144,7 @@ struct Work<'a> {
     printer: &'a Printer,
 }
 
-/// What the rounds that count came to: each arm's runs.
+/// The rounds that count: the runs of each arm.
 struct Rounds {
     runs: Vec<Vec<Run>>,
     /// The look that ended them.

@@ -16,7 +16,7 @@ const MOST_DIFFERENCES: usize = 12;
 /// Longer values are cut.
 const MOST_CHARACTERS: usize = 48;
 
-/// What will run.
+/// The plan: commands, rounds and looks.
 pub(super) fn plan(arms: &[Arm], arguments: &AbArgs, looks: &Looks) -> String {
     let mut text = "plan\n".to_owned();
     for arm in arms {
@@ -84,8 +84,7 @@ pub(super) fn result(
     text
 }
 
-/// What differs between the commands, shortened: what follows from the request, and what differs from round to round, is
-/// left to --json.
+/// Differences between the commands. Those of plans and from round to round are left to --json.
 fn differences(comparison: &Comparison) -> String {
     let is_told = |difference: &&Difference| {
         !difference.what.starts_with("plan.") && !difference.what.contains(" within the ")
@@ -126,7 +125,7 @@ pub(super) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize
     }
 }
 
-/// What there is after rounds that did not come to their end.
+/// The rounds that were saved before an error or an interruption.
 pub(super) fn saved(complete: usize, rounds: usize, labels: &[&str]) -> String {
     format!("{complete} of {rounds} rounds are complete; their runs have the labels {}", labels.join(", "))
 }

@@ -74,7 +74,7 @@ pub(super) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Resu
     Err(Usage(format!("these runs have no figure \"{unknown}\"; they have {}", names.join(", "))))
 }
 
-/// What --json gets.
+/// The document for --json.
 pub(super) fn document(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> Value {
     let ids = |runs: &[Run]| runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
     json!({

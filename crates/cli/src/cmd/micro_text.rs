@@ -100,7 +100,7 @@ pub(super) fn explained(plan: &Plan) -> String {
     parts.join("\n\n")
 }
 
-/// What came of it, but for the table of candidates.
+/// The results without the table of candidates.
 pub(super) fn details(outcome: &Outcome, request: &Request) -> String {
     let per = if request.has_rows() { "ns per row" } else { "ns" };
     match outcome.judged(request) {
@@ -237,7 +237,7 @@ pub(super) fn saved(saved: &Saved, run_id: &str) -> String {
     )
 }
 
-/// What calibrated samples are of.
+/// The statement and the rows of the calibrated samples.
 pub(super) fn calibrated(found: &Calibration) -> String {
     let name = found.plan.candidates().next().unwrap_or_default();
     format!("count({name}), per row, by the number of rows in a sample; in shuffled order\n")
