@@ -30,8 +30,7 @@ from pathlib import Path
 import common
 
 ROUNDS = 8
-SELECT = r"SELECT abalance FROM pgbench_accounts WHERE aid = :aid;" + "\n"
-STATEMENTS = r"\set aid random(1, 100000 * :scale)" + "\n"
+WORK = "SELECT sum(n) FROM generate_series(1, {}000) n;\n"
 FUNCTION = "CREATE FUNCTION pg_temp.digests(i bigint) RETURNS text IMMUTABLE LANGUAGE sql AS $$SELECT {}$$"
 
 # Name: the verb, the baseline's command, the candidate's if it does something else.
@@ -155,12 +154,12 @@ def collect(options, kinds, directory):
 
 @contextlib.contextmanager
 def scripts():
-    """What the commands name: scripts of ten and eleven statements, expressions with as many digests."""
+    """What the commands name: scripts with work in the ratio of ten to eleven, functions of as many digests."""
     with tempfile.TemporaryDirectory() as directory:
         places = {}
         for name, count in (("ten", 10), ("eleven", 11)):
             file = Path(directory) / f"{name}.sql"
-            file.write_text(STATEMENTS + SELECT * count)
+            file.write_text(WORK.format(2 * count))
             places[name] = str(file)
             digest = "i::text"
             for _ in range(count):
