@@ -59,7 +59,7 @@ pub(super) fn round(title: &str, runs: &[Run], arguments: &AbArgs) -> String {
             first(run).map(|(figure, value)| format!("{letter} {}", shown(&figure, value)))
         })
         .collect();
-    format!("{title:<28} {name} {}", values.join("   "))
+    format!("{title:<32} {name} {}", values.join("   "))
 }
 
 /// One command beside the first.

@@ -72,7 +72,7 @@ pub(super) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
         _ => format!("{judged} figures are judged together,"),
     };
     let several =
-        if judged > 1 { "\nso that a verdict takes more than one figure's 95 % interval" } else { "" };
+        if judged > 1 { ",\nso that a verdict takes more than one figure's 95 % interval" } else { "" };
     format!(
         "typical values of a run, with their ratio as the change; changes below {threshold} do not matter;\n\
          {figures} with a false verdict in at most 5 of 100 comparisons{several}"
