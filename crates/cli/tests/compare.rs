@@ -14,8 +14,8 @@ fn write(document: &Value, file: &Path) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// So many documents of a real run, as if it had been repeated every second minute, with one of its values in all trials
-/// so many times as high.
+/// Copies of a run's document, each with another id and two minutes later than the one before. In all trials, the
+/// named value is multiplied.
 fn repeated(rig: &Rig, document: &Value, count: u32, after: u32, (name, times): (&str, f64)) -> Vec<String> {
     let copy = |number: u32| {
         let mut document = document.clone();

@@ -351,7 +351,7 @@ pub(super) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
     text
 }
 
-/// What to do next, to be copied.
+/// Commands to run next, ready to paste.
 pub(super) fn hints(arguments: &BlockioArgs, plan: &Plan, run: &Run) -> Vec<String> {
     let mut hints = Vec::new();
     let is_cold =

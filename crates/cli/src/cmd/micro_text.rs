@@ -243,7 +243,7 @@ pub(super) fn calibrated(found: &Calibration) -> String {
     format!("count({name}), per row, by the number of rows in a sample; in shuffled order\n")
 }
 
-/// What calibrated samples say.
+/// The conclusion of a calibration.
 pub(super) fn concluded(found: &Calibration) -> String {
     let cut = "cut: without what is below the 10th or above the 90th percentile";
     let counts = |rows: &[u64]| rows.iter().map(|rows| grouped(*rows)).collect::<Vec<_>>().join(", ");

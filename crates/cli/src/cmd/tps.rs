@@ -102,7 +102,7 @@ struct Saved {
     run: Run,
     file: RunFile,
     trials: usize,
-    /// What disturbed the trials.
+    /// Disturbances of the trials.
     notes: Vec<String>,
 }
 

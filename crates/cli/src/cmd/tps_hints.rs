@@ -6,7 +6,7 @@ use workload::tps::{End, Outcome, Plan};
 /// After fewer transactions there is nothing to go on from.
 const WORTH_A_HINT: u64 = 100;
 
-/// What to do next, to be copied.
+/// Commands to run next, ready to paste.
 pub(super) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut hints = Vec::new();
     if outcome.end != End::Complete || outcome.all.counts.succeeded < WORTH_A_HINT {

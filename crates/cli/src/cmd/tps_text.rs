@@ -77,7 +77,7 @@ pub(super) fn length(request: &Request) -> String {
     text
 }
 
-/// What came of it: of one trial, or of several together.
+/// The results of one trial, or of several together.
 pub(super) fn results(
     arguments: &TpsArgs,
     plan: &Plan,

@@ -27,7 +27,7 @@ pub(super) enum Ended {
     Failed(TpsError),
 }
 
-/// What came of a run's trials.
+/// The results of a run's trials.
 pub(super) struct Done {
     /// Complete ones; or the first one alone, if that is not complete.
     pub(super) trials: Vec<Measured>,
