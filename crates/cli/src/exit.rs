@@ -4,18 +4,19 @@
 use std::io;
 use std::process::ExitCode;
 
+use blockio::BlockioError;
+use connect::ConnectError;
 use dump::DumpError;
-use workload::blockio::BlockioError;
-use workload::connect::ConnectError;
-use workload::fill::FillError;
-use workload::micro::MicroError;
-use workload::testdb::bench::BenchError;
-use workload::testdb::lend::{CallError, LendError};
-use workload::testdb::sink::SinkError;
-use workload::testdb::source::SourceError;
-use workload::testdb::unlog::UnlogError;
-use workload::tps::TpsError;
-use workload::tps::matrix::MatrixError;
+use fill::FillError;
+use micro::MicroError;
+use server::SurveyError;
+use testdb::bench::BenchError;
+use testdb::lend::{CallError, LendError};
+use testdb::sink::SinkError;
+use testdb::source::SourceError;
+use testdb::unlog::UnlogError;
+use tps::TpsError;
+use tps::matrix::MatrixError;
 
 use crate::fault;
 use crate::interrupt;
@@ -123,6 +124,7 @@ fn code(error: &anyhow::Error) -> u8 {
     }
     let wrong = error.is::<Usage>()
         || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
+        || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
         || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
         || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
         || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)

@@ -9,12 +9,11 @@ use std::sync::{LazyLock, Once};
 use std::time::{Duration, Instant};
 
 use pgserver::Home;
+use server::interruption::GRACE;
+use server::settings::{Found, Journal};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
-use workload::connect;
-use workload::interruption::GRACE;
-use workload::settings::{Found, Journal};
 
 use crate::exit::Unhappy;
 use crate::fault;

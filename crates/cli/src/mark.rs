@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use workload::fill::limits::{Mark, Percent};
+use fill::limits::{Mark, Percent};
 
 use crate::size::Size;
 

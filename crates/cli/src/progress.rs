@@ -4,10 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use fill::limits::{Event, Outlook};
+use fill::{InitStep, Observer, Plan, ProbePoint};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use measure::human::{bytes, count, grouped, latency};
-use workload::fill::limits::{Event, Outlook};
-use workload::fill::{InitStep, Observer, Plan, ProbePoint};
 
 use crate::printer::{Printer, ProgressStyle};
 

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use connect::{ConnectError, ConnectOptions, Target, resolve};
 use pgserver::{Home, Instance, Lifetime, Spec, State, TELL_AFTER};
-use tokio::runtime::{Builder, Runtime};
-use workload::connect::{ConnectError, ConnectOptions, Target, resolve};
-use workload::settings::{
+use server::settings::{
     Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
     identify, put_back,
 };
+use tokio::runtime::{Builder, Runtime};
 
 use crate::args::ServerChoice;
 use crate::exit::Unhappy;

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Context;
+use connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
-use workload::connect::{ConnectOptions, Connection, Target, recipe, resolve};
-use workload::fill::DataDirectory;
-use workload::server::differing_settings;
-use workload::settings::{Place, Restart};
-use workload::tps::matrix::{Ground, Restarter};
+use server::DataDirectory;
+use server::differing_settings;
+use server::settings::{Place, Restart};
+use tps::matrix::{Ground, Restarter};
 
 use crate::args::{EmbeddedArgs, ServerChoice};
 use crate::exit::Usage;

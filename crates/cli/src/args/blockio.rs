@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use blockio::{Mode, Request};
 use clap::Args;
-use workload::blockio::{Mode, Request};
 
 use super::{MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::size::Size;

@@ -5,12 +5,12 @@ use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
-use rowgen::Payload;
-use workload::fill::limits::{Limits, SpaceLimit};
-use workload::fill::{
+use fill::limits::{Limits, SpaceLimit};
+use fill::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
     Partitions, Persistence, ProbeKind, Request, Subject, sql_of_script,
 };
+use rowgen::Payload;
 
 use super::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::duration::Length;

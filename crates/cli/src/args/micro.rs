@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use workload::micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
+use micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
 use super::{SaveArgs, ServerChoice, up_to};
 use crate::duration::Length;

@@ -1,7 +1,7 @@
 //! `pgrig size`'s arguments.
 
 use clap::{ArgGroup, Args};
-use workload::fill::{Amount, InitSteps, Request};
+use fill::{Amount, InitSteps, Request};
 
 use super::fill::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
 use super::{MOST_PARTITIONS, up_to};

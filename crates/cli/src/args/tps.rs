@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use clap::{Args, ValueEnum};
 use measure::Threshold;
 use script::{Definition, OptionError, Source};
-use workload::tps::{Connecting, Length, Protocol, Request};
+use tps::{Connecting, Length, Protocol, Request};
 
 use super::tps_matrix::MatrixArgs;
 use super::{MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};

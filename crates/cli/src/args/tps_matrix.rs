@@ -1,7 +1,7 @@
 //! `pgrig tps --matrix`'s arguments, and the matrix that they make.
 
 use clap::Args;
-use workload::tps::matrix::{Axis, Matrix};
+use tps::matrix::{Axis, Matrix};
 
 use super::TpsArgs;
 use crate::exit::Usage;

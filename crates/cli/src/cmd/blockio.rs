@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context;
+use blockio::{self, Baseline, BlockioError, Plan, Request};
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
+use server::Survey;
 use tokio::runtime::Builder;
-use workload::blockio::{self, Baseline, BlockioError, Plan, Request};
-use workload::fill::Survey;
 
 use super::blockio_progress::BlockioProgress;
 use super::blockio_text;
@@ -47,7 +47,7 @@ async fn measure(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
-    let survey = Survey::of(&connection, &chosen.data_directory(None)?).await?;
+    let survey = Survey::for_tables(&connection, &chosen.data_directory(None)?).await?;
     if !arguments.explain {
         blockio::clear_leftovers(&chosen.target, request).await?;
     }

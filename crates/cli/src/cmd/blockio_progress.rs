@@ -4,9 +4,9 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use blockio::{Observer, Plan, Step};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use measure::human::latency;
-use workload::blockio::{Observer, Plan, Step};
 
 use crate::printer::{Printer, ProgressStyle};
 

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use measure::human::{bytes, grouped, latency};
-use measure::{Run, Sample, Trial};
-use workload::blockio::{
+use blockio::{
     Baseline, Eviction, Mode, Plan, Rates, Reference, Request, Step, TOTAL, client_config, references,
 };
-use workload::fill::Survey;
+use measure::human::{bytes, grouped, latency};
+use measure::{Run, Sample, Trial};
+use server::Survey;
 
 use super::fill_text::trimmed;
 use crate::args::BlockioArgs;
@@ -302,7 +302,7 @@ fn rates(run: &Run) -> Option<Rates> {
 fn collector(run: &Run) -> String {
     let none = || "-".to_owned();
     let mut lines = vec![("SERVER", server_name(&run.environment.transport))];
-    for step in workload::blockio::steps(Mode::Compat) {
+    for step in blockio::steps(Mode::Compat) {
         let seconds = sample(run, step.name).map(|sample| sample.median());
         lines.push((step.name, seconds.map_or_else(none, |seconds| format!("{:.3}", seconds * 1e3))));
     }

@@ -5,19 +5,21 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use blockio::BlockioError;
+use connect::Connection;
+use fill::{
+    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Spread,
+    turning_point,
+};
 use measure::human::{bytes, grouped};
 use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
+use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
-use workload::blockio::BlockioError;
-use workload::connect::Connection;
-use workload::disturbance::Checkpoints;
-use workload::fill::{
-    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Spread, Survey,
-    turning_point,
-};
 
 use super::{fill_text, ladder};
+use server::Survey;
+
 use crate::args::{FillArgs, ServerChoice};
 use crate::exit::Usage;
 use crate::interrupt::{self, interrupted};
@@ -101,14 +103,14 @@ async fn fill(
 ) -> anyhow::Result<Option<Spent>> {
     let connection = chosen.connect(printer).await?;
     let survey =
-        Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
+        Survey::for_tables(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }
-    let plan = survey.plan(&connection, request, !arguments.no_resume).await?;
+    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume).await?;
     let mut conduct = Conduct {
         limits: arguments.limits(),
-        sight: survey.sight(&connection, &plan).await?,
+        sight: fill::sight(&survey, &connection, &plan).await?,
         probe: arguments.probe.clone(),
         records: Some(records(home)),
     };

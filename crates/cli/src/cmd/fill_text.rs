@@ -4,15 +4,17 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use comfy_table::{Table, presets};
-use measure::human::{bytes, bytes_both, count, grouped, latency};
-use workload::fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
-use workload::fill::{
+use fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
+use fill::{
     Amount, Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint,
-    Rows, Subject, Survey,
+    Rows, Subject,
 };
-use workload::volume::Volume;
+use measure::human::{bytes, bytes_both, count, grouped, latency};
+use server::volume::Volume;
 
 use super::fill::Spent;
+use server::Survey;
+
 use crate::progress::title;
 use crate::table::align_right;
 

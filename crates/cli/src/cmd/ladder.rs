@@ -3,19 +3,21 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 
+use connect::Connection;
+use fill::{self, Conduct, Plan, Request, SCRATCH_SCHEMA, clear_scratch};
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use serde_json::json;
+use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
-use workload::connect::Connection;
-use workload::disturbance::Checkpoints;
-use workload::fill::{self, Conduct, Plan, Request, SCRATCH_SCHEMA, Survey, clear_scratch, settle};
 
-use workload::interruption::{Ended, until_stopped};
+use server::interruption::{Ended, until_stopped};
 
 use super::fill::{clear_abandoned, disturbances, farewell, on_server, records};
 use super::ladder_text;
+use server::{Survey, settle};
+
 use crate::args::{FillArgs, LEVELS};
 use crate::exit::{Unhappy, Usage};
 use crate::interrupt::{self, interrupted};
@@ -52,7 +54,8 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow:
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
         let survey =
-            Survey::of(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
+            Survey::for_tables(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?)
+                .await?;
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
         clear_scratch(&chosen.target).await?;
         let (id, started_at) = identify("fill");
@@ -165,9 +168,9 @@ impl Ladder<'_> {
     ) -> anyhow::Result<()> {
         clear_scratch(&self.chosen.target).await?;
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
-        let plan: Plan = self.survey.plan(self.connection, &rung.request, false).await?;
+        let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
         let conduct = Conduct {
-            sight: self.survey.sight(self.connection, &plan).await?,
+            sight: fill::sight(self.survey, self.connection, &plan).await?,
             records: Some(records(self.home)),
             ..Conduct::default()
         };

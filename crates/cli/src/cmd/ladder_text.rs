@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 use measure::human::bytes;
 use measure::{Note, Sample, Trial};
-use workload::fill::Survey;
+use server::Survey;
 
 use super::fill_text::trimmed;
 use super::ladder::Rung;

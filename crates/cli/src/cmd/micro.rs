@@ -3,15 +3,13 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use connect::Connection;
 use measure::{FORMAT_VERSION, Note, Run, Series, Status, Trial, Unit};
+use micro::{self, Calibration, Ended, MicroError, Observer, Outcome, Outlook, Plan, Request, Round};
 use pgserver::Home;
+use server::Survey;
+use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
-use workload::connect::Connection;
-use workload::disturbance::Checkpoints;
-use workload::fill::Survey;
-use workload::micro::{
-    self, Calibration, Ended, MicroError, Observer, Outcome, Outlook, Plan, Request, Round,
-};
 
 use super::fill::{disturbances, farewell, on_server};
 use super::micro_progress::RoundsProgress;
@@ -118,7 +116,7 @@ impl Conducted<'_> {
 
     /// A document that holds nothing yet.
     async fn document(&self) -> anyhow::Result<(Run, RunFile)> {
-        let survey = Survey::of(self.connection, &self.chosen.data_directory(None)?).await?;
+        let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?).await?;
         let (id, started_at) = identify("micro");
         let file = RunFile::new(self.home.root(), &id, self.arguments.save.json.as_deref())?;
         let run = Run {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
-use workload::micro::Outlook;
+use micro::Outlook;
 
 use crate::printer::{Printer, ProgressStyle};
 

@@ -2,7 +2,7 @@
 
 use measure::Verdict;
 use measure::paired::{Estimate, Judged, Judgement};
-use workload::micro::{Calibration, Outcome};
+use micro::{Calibration, Outcome};
 
 use super::fill_text::trimmed;
 use super::micro_text::{interval, ns, sd, short};

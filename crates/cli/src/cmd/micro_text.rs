@@ -5,7 +5,7 @@ use std::fmt::Write;
 use measure::human::{grouped, latency};
 use measure::paired::{Estimate, Judged, Judgement};
 use measure::{Sample, Verdict};
-use workload::micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
+use micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
 
 use super::fill_text::trimmed;
 use super::micro_table::by_speed;

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use comfy_table::{Table, presets};
+use connect::Target;
 use jiff::Timestamp;
 use measure::human::bytes;
 use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Status};
-use workload::connect::Target;
 
 use crate::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::interrupt;

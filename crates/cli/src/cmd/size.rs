@@ -1,8 +1,8 @@
 //! `pgrig size`: the calculator.
 
+use fill::Calculation;
 use measure::human::{bytes, bytes_both, grouped};
 use page::Geometry;
-use workload::fill::Calculation;
 
 use crate::args::SizeArgs;
 use crate::exit::Usage;

@@ -3,10 +3,9 @@
 use measure::{Environment, Event, FORMAT_VERSION, Finding, Metrics, Note, Run, Status};
 use pgserver::Home;
 use serde_json::{Value, json};
+use server::Survey;
 use tokio::runtime::Builder;
-use workload::fill::DataDirectory;
-use workload::surroundings::Surroundings;
-use workload::tps::{Outcome, Parsed, Plan, TPS, TpsError};
+use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
 use super::fill::{farewell, on_server};
 use super::tps_trials::{Done, Ended, Measured, Trials};
@@ -39,11 +38,7 @@ async fn measure(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
-    let own = match chosen.data_directory(None)? {
-        DataDirectory::Own(directory) => Some(directory),
-        DataDirectory::Named(_) | DataDirectory::Asked => None,
-    };
-    let surroundings = Surroundings::of(&connection, own).await?;
+    let surroundings = Survey::of(&connection, &chosen.data_directory(None)?).await?;
     let environment = surroundings.environment;
     let plan = parsed.plan(&connection).await?;
     let planned = tps_text::plan(arguments, &plan, &environment);

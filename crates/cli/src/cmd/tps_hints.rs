@@ -1,7 +1,7 @@
 //! Commands to run after a `tps` run.
 
 use script::{Action, Script};
-use workload::tps::{End, Outcome, Plan};
+use tps::{End, Outcome, Plan};
 
 /// After fewer transactions there is nothing to go on from.
 const WORTH_A_HINT: u64 = 100;

@@ -3,12 +3,11 @@
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use serde_json::json;
+use server::Survey;
 use tokio::runtime::Builder;
-use workload::fill::DataDirectory;
-use workload::surroundings::Surroundings;
-use workload::tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Site};
-use workload::tps::watch::Watched;
-use workload::tps::{Outcome, Plan, Request, TpsError};
+use tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Site};
+use tps::watch::Watched;
+use tps::{Outcome, Plan, Request, TpsError};
 
 use super::fill::{farewell, on_server};
 use super::tps_live::Live;
@@ -47,11 +46,7 @@ async fn measure(
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let connection = chosen.connect(printer).await?;
-    let own = match chosen.data_directory(None)? {
-        DataDirectory::Own(directory) => Some(directory),
-        DataDirectory::Named(_) | DataDirectory::Asked => None,
-    };
-    let environment = Surroundings::of(&connection, own).await?.environment;
+    let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
     let plan = MatrixPlan::new(&chosen.target, &connection, request, matrix, chosen.ground()).await?;
     // Trials have sessions of their own.
     connection.close().await;

@@ -7,9 +7,9 @@ use measure::human::bytes;
 use measure::{
     Censored, Environment, IntervalKind, Latencies, Median, Percentile, Quantile, Run, Sample, Skipped, Trial,
 };
-use workload::settings::Effect;
-use workload::tps::matrix::{Cell, MatrixPlan};
-use workload::tps::{Outcome, Request};
+use server::settings::Effect;
+use tps::matrix::{Cell, MatrixPlan};
+use tps::{Outcome, Request};
 
 use super::fill_text::trimmed;
 use super::tps_text::{duration, length, release, rounded};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use measure::human::{grouped, latency};
 use measure::{Censored, Environment, Latencies, Percentile, Quantile};
 use script::Script;
-use workload::tps::{self, Connecting, Counts, End, Length, MeasuredCommand, Outcome, Plan, Request};
+use tps::{self, Connecting, Counts, End, Length, MeasuredCommand, Outcome, Plan, Request};
 
 use super::fill_text::trimmed;
 use super::tps_trials::Measured;

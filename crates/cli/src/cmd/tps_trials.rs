@@ -1,8 +1,8 @@
 //! The trials of a `tps` run, one after the other.
 
-use workload::connect::Connection;
-use workload::tps::watch::Watched;
-use workload::tps::{End, Outcome, Plan, TpsError};
+use connect::Connection;
+use tps::watch::Watched;
+use tps::{End, Outcome, Plan, TpsError};
 
 use super::tps_live::Live;
 use super::tps_matrix::LINE_INTERVAL;

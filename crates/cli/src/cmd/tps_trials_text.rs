@@ -1,7 +1,7 @@
 //! A table of a run's trials.
 
 use measure::{Censored, Percentile, Quantile, Sample};
-use workload::tps::{Outcome, Request};
+use tps::{Outcome, Request};
 
 use super::fill_text::trimmed;
 use super::tps_text::{milliseconds, rounded};

@@ -1,8 +1,8 @@
 //! A run of `tps` that is shown while it goes on, and watched.
 
-use workload::connect::{APPLICATION_NAME, Target};
-use workload::tps::watch::{Watch, Watched, Watching};
-use workload::tps::{self, Debugged, Observer, Outcome, Phase, Plan, Second, TpsError};
+use connect::{APPLICATION_NAME, Target};
+use tps::watch::{Watch, Watched, Watching};
+use tps::{self, Debugged, Observer, Outcome, Phase, Plan, Second, TpsError};
 
 use super::tps_live::Live;
 

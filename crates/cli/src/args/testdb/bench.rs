@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use connect::ConnectOptions;
 use pgserver::Profile;
 use script::Source;
-use workload::connect::ConnectOptions;
-use workload::testdb::bench::{TestCommand, Variant};
-use workload::tps::{Connecting, Length, Protocol, Request};
+use testdb::bench::{TestCommand, Variant};
+use tps::{Connecting, Length, Protocol, Request};
 
 use crate::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, share, up_to};
 use crate::duration::seconds;

@@ -5,16 +5,15 @@ use std::time::Instant;
 use measure::{Environment, FORMAT_VERSION, Note, Run, Status};
 use pgserver::{Home, Major, Spec};
 use serde_json::json;
-use tokio::runtime::Builder;
-use workload::fill::DataDirectory;
-use workload::settings::SYNC_BY_HAND;
-use workload::surroundings::Surroundings;
-use workload::testdb::bench::{
+use server::Survey;
+use server::settings::SYNC_BY_HAND;
+use testdb::bench::{
     self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure, Means,
     Output, Site, Work,
 };
-use workload::testdb::source::Source;
-use workload::tps::Plan;
+use testdb::source::Source;
+use tokio::runtime::Builder;
+use tps::Plan;
 
 use super::bench_memory::Memory;
 use super::bench_results::Results;
@@ -133,11 +132,7 @@ async fn measure(
 
 async fn surroundings(chosen: &Chosen, printer: &Printer) -> anyhow::Result<Environment> {
     let connection = chosen.connect(printer).await?;
-    let own = match chosen.data_directory(None)? {
-        DataDirectory::Own(directory) => Some(directory),
-        DataDirectory::Named(_) | DataDirectory::Asked => None,
-    };
-    let environment = Surroundings::of(&connection, own).await?.environment;
+    let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
     // It may be the template, which nobody may be connected to.
     connection.close().await;
     Ok(environment)

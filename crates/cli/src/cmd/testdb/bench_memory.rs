@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use connect::Target;
 use pgserver::{Home, Instance, Running, Spec};
-use workload::connect::Target;
-use workload::testdb::bench::{Tmpfs, Volatile, has_room, places};
+use testdb::bench::{Tmpfs, Volatile, has_room, places};
 
 use crate::args::BenchArgs;
 use crate::printer::Printer;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use workload::testdb::bench::{
+use testdb::bench::{
     Active, Advice, BenchPlan, Cell, Done, Failure, Figures, Finding, Judged, Measured, Variant, advise,
     judge,
 };

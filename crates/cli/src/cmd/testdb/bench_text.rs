@@ -7,8 +7,8 @@ use comfy_table::Table;
 use measure::human::{bytes, latency};
 use measure::{Environment, IntervalKind};
 use serde_json::{Value, json};
-use workload::settings::Place;
-use workload::testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
+use server::settings::Place;
+use testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
 
 use super::bench_results::Results;
 use crate::args::BenchArgs;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
 use measure::human::bytes;
+use testdb::sink::{Compression, Sink, SinkError};
+use testdb::source::{self, Form, Source};
 use tokio::runtime::Runtime;
-use workload::testdb::sink::{Compression, Sink, SinkError};
-use workload::testdb::source::{self, Form, Source};
 
 use super::unlog_dump_progress::Watched;
 use crate::args::{Compress, UnlogArgs};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use measure::human::bytes;
-use workload::testdb::source::Opened;
+use testdb::source::Opened;
 
 use crate::printer::{Printer, ProgressStyle};
 use crate::progress::clock;

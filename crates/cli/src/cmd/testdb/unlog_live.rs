@@ -1,7 +1,7 @@
 //! `pgrig testdb unlog` of a live database: request → plan → one transaction → table.
 
+use testdb::unlog::{Direction, UnlogRequest, apply, plan};
 use tokio::runtime::Builder;
-use workload::testdb::unlog::{Direction, UnlogRequest, apply, plan};
 
 use super::unlog_live_progress::UnlogProgress;
 use super::unlog_live_text;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
 use measure::human::bytes;
-use workload::testdb::unlog::{Object, ObjectKind, Observer, Step, UnlogPlan};
+use testdb::unlog::{Object, ObjectKind, Observer, Step, UnlogPlan};
 
 use crate::printer::{Printer, ProgressStyle};
 use crate::progress::clock;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use measure::human::bytes;
-use workload::testdb::unlog::{Direction, ObjectKind, UnlogPlan, Unlogged};
+use testdb::unlog::{Direction, ObjectKind, UnlogPlan, Unlogged};
 
 use super::unlog_live_progress::Times;
 use crate::table::{align_right, new_table};

@@ -10,7 +10,7 @@ use ratatui::style::{Color, Style, Stylize};
 use ratatui::symbols::Marker;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
-use workload::tps::Phase;
+use tps::Phase;
 
 use super::history::{History, Point};
 use crate::progress::clock;
@@ -165,7 +165,7 @@ mod tests {
 
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
-    use workload::tps::{Counts, Length};
+    use tps::{Counts, Length};
 
     use super::super::history::tests::{request, second};
     use super::*;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use measure::{Censored, Latencies, Percentile, Quantile, Skipped};
-use workload::tps::{Counts, Length, Phase, Request, Second};
+use tps::{Counts, Length, Phase, Request, Second};
 
 /// Of less than so many seconds there is no rate to be shown: the last transactions' end.
 const SHORTEST: f64 = 0.3;
@@ -131,7 +131,7 @@ impl Interval {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use workload::tps::{Connecting, Protocol};
+    use tps::{Connecting, Protocol};
 
     use super::*;
 

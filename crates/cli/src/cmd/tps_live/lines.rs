@@ -2,7 +2,7 @@
 
 use measure::human::count;
 use measure::{Censored, Percentile};
-use workload::tps::{Phase, Request, Second};
+use tps::{Phase, Request, Second};
 
 use super::history::Interval;
 
@@ -83,7 +83,7 @@ mod tests {
     use std::time::Duration;
 
     use measure::Latencies;
-    use workload::tps::{Counts, Length};
+    use tps::{Counts, Length};
 
     use super::super::history::tests::request;
     use super::*;

@@ -7,7 +7,7 @@ mod screen;
 
 use std::sync::Mutex;
 
-use workload::tps::{Debugged, Observer, Request, Second};
+use tps::{Debugged, Observer, Request, Second};
 
 use self::history::History;
 use self::lines::Lines;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use pgserver::{Instance, TELL_AFTER};
+use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
-use workload::testdb::lend::{CallError, Client};
 
 use super::place::Place;
 use crate::args::{KeeperArgs, ServerChoice};

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use measure::human::bytes;
-use workload::testdb::lend::{List, Listed, ListedOwner, ListedState};
+use testdb::lend::{List, Listed, ListedOwner, ListedState};
 
 use crate::printer::Printer;
 use crate::table::{align_right, new_table};

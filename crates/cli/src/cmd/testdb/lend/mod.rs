@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
-use workload::testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
+use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
 use crate::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
 use crate::exit::Usage;
@@ -66,7 +66,7 @@ fn owner(arguments: &NewArgs) -> anyhow::Result<Option<Owner>> {
             Ok(Some(owner.ok_or_else(|| Usage(format!("--owner: there is no process {pid}")))?))
         }
         None if arguments.keep => Ok(None),
-        None => Ok(Owner::caller()),
+        None => Ok(testdb::lend::caller()),
     }
 }
 

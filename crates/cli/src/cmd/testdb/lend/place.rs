@@ -5,10 +5,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use connect::{Target, resolve};
 use pgserver::{Home, Instance, LockFile};
-use workload::connect::{Target, resolve};
-use workload::process::host;
-use workload::testdb::lend::KeeperId;
+use server::process::host;
+use testdb::lend::KeeperId;
 
 use crate::args::{EmbeddedArgs, ServerChoice};
 use crate::target::{Meant, meant, options};

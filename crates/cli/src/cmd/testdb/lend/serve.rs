@@ -9,13 +9,11 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use jiff::Timestamp;
 use pgserver::{LockFile, TELL_AFTER};
+use testdb::lend::{CallError, Client, Door, Ended, Keeper, LendRequest, Offer, Opening, Rules, listen};
+use testdb::source::Source;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
-use workload::testdb::lend::{
-    CallError, Client, Door, Ended, Keeper, LendRequest, Offer, Opening, Rules, listen,
-};
-use workload::testdb::source::Source;
 
 use super::call::DBNAME_VARIABLE;
 use super::place::Place;

@@ -1,0 +1,163 @@
+//! What can go wrong with a `blockio`.
+
+use measure::human::bytes;
+use thiserror::Error;
+
+use super::request::{LARGEST, SMALLEST};
+use connect::ConnectError;
+use server::SurveyError;
+use server::fault::Panicked;
+
+/// Why a `blockio` was refused or failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BlockioError {
+    /// The server could not be reached or asked.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The server or the schema is not fit for tables.
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
+    /// A size that means nothing here.
+    #[error("SIZE {size} cannot be had: give {} to {}", bytes(SMALLEST), bytes(LARGEST))]
+    Size {
+        /// Asked for.
+        size: String,
+    },
+    /// Things asked for that do not go together.
+    #[error("{0}")]
+    Combination(&'static str),
+    /// More connections than the server takes.
+    #[error("--clients {clients} is more than this server's max_connections allows: give at most {most}")]
+    Clients {
+        /// Asked for.
+        clients: u16,
+        /// Left of max_connections beside pgrig's other sessions.
+        most: u32,
+    },
+    /// The role may create tables in the schema but not use them.
+    #[error(
+        "role {role} may not use schema {schema}: GRANT USAGE ON SCHEMA {schema} TO {role}, or give --schema NAME"
+    )]
+    Usage {
+        /// The role.
+        role: String,
+        /// The schema.
+        schema: String,
+    },
+    /// Names are taken by what is not pgrig's.
+    #[error("schema {schema} has {} that pgrig did not make: give --schema NAME with another one", names.join(", "))]
+    Taken {
+        /// The schema.
+        schema: String,
+        /// Existing relations.
+        names: Vec<String>,
+    },
+    /// What an earlier run left is another role's.
+    #[error(
+        "role {owner} has run pgrig blockio in schema {schema} and left its tables: have that role drop them \
+         (its next pgrig blockio does), or give --schema NAME"
+    )]
+    LeftByAnother {
+        /// The schema.
+        schema: String,
+        /// The other role.
+        owner: String,
+    },
+    /// The volume is too small.
+    #[error(
+        "not enough disk: {} are needed (tables with CLUSTER's second copy {}, sorting {}, WAL {}), {} are free on \
+         {mount}. Ask for less, or free some",
+        bytes(needed.total()), bytes(needed.tables), bytes(needed.sorting), bytes(needed.wal), bytes(*free)
+    )]
+    Disk {
+        /// At the peak.
+        needed: Needed,
+        /// On the volume, bytes.
+        free: u64,
+        /// The volume's mount point.
+        mount: String,
+    },
+    /// Another pgrig is at it.
+    #[error(
+        "another session (server process {pid}) is at a blockio in schema {schema}: wait until it ends, or end it \
+         with SELECT pg_terminate_backend({pid})"
+    )]
+    InHand {
+        /// The schema.
+        schema: String,
+        /// Its server process.
+        pid: i32,
+    },
+    /// A step failed.
+    #[error("{step} failed: {source}{}", remedy(source))]
+    Step {
+        /// Its title.
+        step: &'static str,
+        /// Why.
+        source: ConnectError,
+    },
+    /// What a query's plan says cannot be understood.
+    #[error("{step}: the server's EXPLAIN says something unexpected: {what}")]
+    Explain {
+        /// The step's title.
+        step: &'static str,
+        /// What.
+        what: String,
+    },
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The user interrupted it.
+    #[error("interrupted while at {step}")]
+    Interrupted {
+        /// The step's title.
+        step: &'static str,
+    },
+    /// A baseline that cannot be compared with.
+    #[error("--baseline: {0}")]
+    Baseline(String),
+}
+
+/// Bytes on the volumes at the peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Needed {
+    /// Tables and indexes, twice while CLUSTER runs.
+    pub tables: u64,
+    /// Temporary files of index builds and CLUSTER.
+    pub sorting: u64,
+    /// WAL that may be there at once.
+    pub wal: u64,
+}
+
+impl Needed {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.tables + self.sorting + self.wal
+    }
+}
+
+impl BlockioError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Unfit(error) => error.is_usage(),
+            Self::InHand { .. }
+            | Self::Step { .. }
+            | Self::Explain { .. }
+            | Self::Panicked(_)
+            | Self::Interrupted { .. } => false,
+            _ => true,
+        }
+    }
+}
+
+/// What to do about it, where the server only says what happened.
+fn remedy(error: &ConnectError) -> &'static str {
+    match error.sqlstate() {
+        Some("53100") => ". Free some space there, or ask for less",
+        Some("53400") => ". Raise temp_file_limit for this role, or ask for less",
+        _ => "",
+    }
+}

@@ -1,0 +1,224 @@
+//! The plan: what is made where, how it relates to the server's memory, and what is needed for it.
+
+use serde::Serialize;
+
+use super::error::{BlockioError, Needed};
+use super::evict::Eviction;
+use super::request::{Mode, Request};
+use super::step::{Step, steps};
+use connect::Connection;
+use server::Survey;
+use server::volume::Volumes;
+use server::{ask, refuse_odd_name, schema_for_tables};
+
+/// The schema of pgrig's own.
+pub const SCHEMA: &str = "pgrig_blockio";
+/// The table that lists what pgrig has made beside it.
+pub(super) const JOURNAL: &str = "pgrig_blockio";
+/// The comment on all that is made.
+pub(super) const MARK: &str = "made by pgrig blockio, whose next run drops it";
+/// The rows that are multiplied.
+pub(super) const SETTINGS: &str = "pgrig_blockio_settings";
+/// How many rows one copy of them has, and what it takes in a table, bytes.
+const COPY_ROWS: u64 = 352;
+const COPY_BYTES: u64 = 11 * 8192;
+/// What an index entry takes: a tuple identifier of 6 bytes in a posting list, and its share of the list's
+/// key and of the page (nbtree, "Deduplication"); measured.
+const INDEX_BYTES_PER_ROW: f64 = 7.4;
+/// The server's other sessions: the leading one, one to spare, and those kept for superusers.
+const OTHER_SESSIONS: u32 = 5;
+
+/// What will be done, as data: printed by `--explain`, stored in the run document.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// What was asked for.
+    pub request: Request,
+    /// Where tables go.
+    pub schema: String,
+    /// Whether the schema is new.
+    pub create_schema: bool,
+    /// Each client's table and index.
+    pub tables: Vec<Names>,
+    /// How often the settings are repeated in each table.
+    pub copies: u64,
+    /// Rows of each table.
+    pub rows: u64,
+    /// Of each client, as predicted.
+    pub predicted: Predicted,
+    /// On the volumes, at the peak.
+    pub needed: Needed,
+    /// `shared_buffers`, bytes.
+    pub shared_buffers: u64,
+    /// Memory of the server's machine, bytes, where it is known.
+    pub memory: Option<u64>,
+    /// How shared_buffers are emptied of a table.
+    pub eviction: Eviction,
+    /// Names of the steps, in order.
+    pub steps: Vec<&'static str>,
+}
+
+/// A client's relations.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Names {
+    /// The table.
+    pub table: String,
+    /// Its index, on the settings' names.
+    pub index: String,
+}
+
+/// Bytes of one client's relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Predicted {
+    /// The table's main fork.
+    pub heap: u64,
+    /// The index.
+    pub index: u64,
+}
+
+impl Names {
+    fn of(mode: Mode, client: u16) -> Self {
+        match mode {
+            Mode::Own => Self {
+                table: format!("pgrig_blockio_{client}"),
+                index: format!("pgrig_blockio_{client}_name"),
+            },
+            Mode::Compat => Self { table: "settings_loop".to_owned(), index: "by_name".to_owned() },
+        }
+    }
+}
+
+impl Plan {
+    /// Plans the request for this server, or refuses it. Nothing is touched.
+    ///
+    /// # Errors
+    /// If the request cannot be met: see [`BlockioError`].
+    pub async fn new(
+        connection: &Connection,
+        survey: &Survey,
+        request: &Request,
+    ) -> Result<Self, BlockioError> {
+        request.check()?;
+        let most = survey.server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
+        if u32::from(request.clients) > most {
+            return Err(BlockioError::Clients { clients: request.clients, most });
+        }
+        let schema = request.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
+        refuse_odd_name(&schema)?;
+        let exists = schema_for_tables(connection, Some(&schema)).await?.exists;
+        let tables: Vec<Names> =
+            (1..=request.clients).map(|client| Names::of(request.mode, client)).collect();
+        if exists {
+            refuse_taken(connection, &schema, &tables).await?;
+        }
+        let room = ask(connection, include_str!("sql/room.sql"), &[]).await?;
+        let number = |column| u64::try_from(room.get::<_, i64>(column)).unwrap_or_default();
+        let (copies, copy_rows, heap) = match request.mode {
+            Mode::Own => {
+                let copies = request.size.div_ceil(COPY_BYTES);
+                (copies, COPY_ROWS, copies * COPY_BYTES)
+            }
+            Mode::Compat => {
+                let copies = published_copies(request.size);
+                (copies, number("copy_rows"), copies * number("copy_bytes"))
+            }
+        };
+        let rows = copies * copy_rows;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes")]
+        let index = (rows as f64 * INDEX_BYTES_PER_ROW) as u64;
+        let predicted = Predicted { heap, index };
+        let needed = needed(request, predicted, survey, number("max_wal_size"));
+        refuse_too_little(connection, survey, needed).await?;
+        Ok(Self {
+            schema,
+            create_schema: !exists,
+            tables,
+            copies,
+            rows,
+            predicted,
+            needed,
+            shared_buffers: survey.server.shared_buffers,
+            memory: request.memory.or(survey.site.memory),
+            eviction: Eviction::ask(connection, survey, request.mode).await?,
+            steps: steps(request.mode).iter().map(|step| step.name).collect(),
+            request: request.clone(),
+        })
+    }
+
+    /// The steps, in order.
+    pub fn script(&self) -> &'static [Step] {
+        steps(self.request.mode)
+    }
+
+    /// Heap of all tables, bytes, as predicted.
+    pub fn data(&self) -> u64 {
+        self.predicted.heap * u64::from(self.request.clients)
+    }
+}
+
+/// `generate_series(0, SIZEGB * 12500)`.
+fn published_copies(size: u64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 30,000 × 12,500")]
+    let loops = (size as f64 / 1e9 * 12_500.0) as u64;
+    loops + 1
+}
+
+/// Refuses names that others have, and what another role left.
+async fn refuse_taken(connection: &Connection, schema: &str, tables: &[Names]) -> Result<(), BlockioError> {
+    let mut names: Vec<&str> = vec![JOURNAL, SETTINGS];
+    names.extend(tables.iter().flat_map(|names| [names.table.as_str(), names.index.as_str()]));
+    let query = include_str!("sql/names.sql");
+    let row = ask(connection, query, &[&schema, &names, &JOURNAL, &MARK]).await?;
+    let (schema, role): (String, String) = (schema.to_owned(), row.get("role"));
+    if row.get::<_, Option<bool>>("may_use") != Some(true) {
+        return Err(BlockioError::Usage { role, schema });
+    }
+    let taken: Vec<String> = row.get("taken");
+    match row.get::<_, Option<String>>("journal_owner") {
+        // A journal of our own lists what is dropped first.
+        Some(owner) if owner == role => Ok(()),
+        Some(owner) => Err(BlockioError::LeftByAnother { schema, owner }),
+        None if taken.is_empty() => Ok(()),
+        None => Err(BlockioError::Taken { schema, names: taken }),
+    }
+}
+
+fn needed(request: &Request, predicted: Predicted, survey: &Survey, max_wal_size: u64) -> Needed {
+    let clients = u64::from(request.clients);
+    let one = predicted.heap + predicted.index;
+    let sorts = predicted.heap > survey.server.maintenance_work_mem;
+    // Logged once each: create, what VACUUM freezes (whole pages after a checkpoint), CLUSTER. WAL may grow
+    // some way beyond its soft limit.
+    let logged = clients * 3 * one;
+    Needed {
+        tables: clients * 2 * one,
+        sorting: if sorts { clients * predicted.heap } else { 0 },
+        wal: logged.min(max_wal_size / 10 * 13),
+    }
+}
+
+/// Refuses what does not fit the tables' volume, where that can be seen.
+async fn refuse_too_little(
+    connection: &Connection,
+    survey: &Survey,
+    needed: Needed,
+) -> Result<(), BlockioError> {
+    let Some(directory) = &survey.data_directory else { return Ok(()) };
+    let volumes = match Volumes::of(&connection.client, directory, None, None).await {
+        Ok(volumes) => volumes,
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    let Some(volumes) = volumes else { return Ok(()) };
+    let Ok(space) = volumes.heap.space() else { return Ok(()) };
+    let is_here = |volume: Option<&server::volume::Volume>| {
+        volume.is_none_or(|volume| volume.is_same_as(&volumes.heap))
+    };
+    let needed = Needed {
+        sorting: if is_here(volumes.temporary.as_ref()) { needed.sorting } else { 0 },
+        wal: if is_here(volumes.wal.as_ref()) { needed.wal } else { 0 },
+        ..needed
+    };
+    if needed.total() <= space.free {
+        return Ok(());
+    }
+    Err(BlockioError::Disk { needed, free: space.free, mount: volumes.heap.mount().to_owned() })
+}

@@ -1,0 +1,82 @@
+//! Machines whose figures were published.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// A machine and its figures, as published.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reference {
+    /// In a word.
+    pub name: String,
+    /// What is known of it.
+    pub machine: String,
+    /// The article's size, for people; none where it was not told.
+    pub size: Option<String>,
+    /// Where the figures come from.
+    pub source: String,
+    /// Bytes of the table; none where they were not told.
+    pub heap: Option<u64>,
+    /// Bytes of the index.
+    pub index: Option<u64>,
+    /// Seconds of each step, by the collector's key.
+    pub seconds: BTreeMap<String, f64>,
+    /// PostgreSQL's own rates of the VACUUM, as it prints them: MB/s of 1,048,576 bytes.
+    pub vacuum: Option<Printed>,
+}
+
+/// Rates as PostgreSQL prints them, MB/s of 1,048,576 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Printed {
+    /// Of blocks read.
+    pub read: f64,
+    /// Of blocks made dirty.
+    pub write: f64,
+}
+
+impl Reference {
+    /// How fast a server is at the step, per byte of its table, as a share of this machine: 0.021 is 2.1 %.
+    /// None if this machine has no figure for it.
+    pub fn share(&self, key: &str, seconds: f64, heap: u64) -> Option<f64> {
+        let theirs = self.heap? as f64 / self.seconds.get(key)?;
+        Some(heap as f64 / seconds / theirs)
+    }
+}
+
+/// All of them, the best known first.
+///
+/// # Panics
+/// Never: a test reads the same data.
+pub fn references() -> Vec<Reference> {
+    serde_json::from_str(include_str!("references.json")).expect("the data are ours")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Mode;
+    use crate::step::steps;
+
+    #[test]
+    fn every_figure_has_a_source_and_a_step() {
+        let known: Vec<&str> = steps(Mode::Compat).iter().map(|step| step.name).collect();
+        for reference in references() {
+            assert!(reference.source.contains("gregs1104/pgbench-tools"), "{reference:?}");
+            assert!(reference.seconds.keys().all(|key| known.contains(&key.as_str())), "{reference:?}");
+            assert!(reference.seconds.is_empty() || reference.heap.is_some(), "{reference:?}");
+        }
+    }
+
+    #[test]
+    fn a_share_is_per_byte() {
+        let fastest = &references()[0];
+        let (heap, seconds) = (fastest.heap.unwrap(), fastest.seconds["VACUUM"]);
+        let share = |heap, seconds| fastest.share("VACUUM", seconds, heap).unwrap();
+        assert!((share(heap, seconds) - 1.0).abs() < 1e-9);
+        assert!((share(heap / 20, seconds) - 0.05).abs() < 1e-6);
+        assert!((share(heap, seconds * 50.0) - 0.02).abs() < 1e-9);
+        assert_eq!(fastest.share("scan-first", 1.0, 1), None);
+    }
+}

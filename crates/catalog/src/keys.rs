@@ -1,0 +1,220 @@
+//! Unique keys: which columns take their values in turn, so that no two rows have the same key.
+
+use rowgen::Turn;
+
+use super::error::CatalogError;
+use super::info::KeyInfo;
+
+/// What a key consists of: a column, or foreign keys that are decided together.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// For people.
+    pub(super) name: String,
+    /// Its columns.
+    pub(super) columns: Vec<String>,
+    /// How many different values it can have.
+    pub(super) count: u64,
+    /// How it can be made unique.
+    pub(super) way: Uniqueness,
+    /// Whether none of these values is there already.
+    pub(super) fresh: bool,
+    /// When its value changes, once a key has asked for that.
+    pub(super) turn: Option<Turn>,
+}
+
+/// How a part can be made unique.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Uniqueness {
+    /// It is, whatever pgrig does: a sequence, a random uuid, a spec of the user's.
+    Already,
+    /// Its values are few: all are used before any comes again.
+    Few,
+    /// Its values are many, and numbered: natural beside few others, as line 1, 2, 3 of each order.
+    Numbered,
+    /// Its values are many, and each row has its own.
+    Own,
+    /// Not by pgrig: the user's spec or the server's default says what stands there.
+    No,
+}
+
+/// How many rows a table can have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MostRows {
+    /// So many.
+    pub rows: u64,
+    /// What limits them, as a sentence without its full stop.
+    pub why: String,
+}
+
+/// A key and the parts that it can be made unique by.
+pub(super) struct Wanted<'a> {
+    pub(super) key: &'a KeyInfo,
+    /// Indexes of parts that are whole in the key.
+    pub(super) parts: Vec<usize>,
+    /// Whether the user decides on some of its columns, and so on whether it is unique.
+    pub(super) given: bool,
+}
+
+/// The outcome for all keys.
+#[derive(Debug, Default)]
+pub(super) struct Assigned {
+    pub(super) most: Option<MostRows>,
+    /// Keys whose uniqueness is left to the user's specs.
+    pub(super) trusted: Vec<String>,
+}
+
+/// Gives turns to parts until all keys are unique; keys with fewer parts leave less choice and come
+/// first.
+///
+/// `first_row` rows are there already, made by the same turns.
+pub(super) fn assign(
+    table: &str,
+    parts: &mut [Part],
+    mut keys: Vec<Wanted<'_>>,
+    first_row: u64,
+) -> Result<Assigned, CatalogError> {
+    keys.sort_by_key(|wanted| wanted.parts.len());
+    let mut assigned = Assigned::default();
+    let mut unique: Vec<Vec<usize>> = Vec::new();
+    for wanted in keys {
+        if unique.iter().any(|known| known.iter().all(|part| wanted.parts.contains(part))) {
+            continue;
+        }
+        let has_own = |&part: &usize| parts[part].way == Uniqueness::Already;
+        if let Some(&part) = wanted.parts.iter().find(|part| has_own(part)) {
+            unique.push(vec![part]);
+            assigned.limit(parts[part].count, || format!("column {} has no more values", parts[part].name));
+            continue;
+        }
+        match turning(parts, &wanted) {
+            Some(turning) => {
+                let rows = take_turns(parts, &turning);
+                let fresh = turning.iter().any(|&part| parts[part].fresh);
+                let rows = if fresh { rows } else { rows.saturating_sub(first_row) };
+                assigned.limit(rows, || reason(parts, &turning, wanted.key));
+                unique.push(turning);
+            }
+            None if wanted.given => assigned.trusted.push(wanted.key.name.clone()),
+            None => {
+                return Err(CatalogError::Key {
+                    table: table.to_owned(),
+                    key: wanted.key.name.clone(),
+                    definition: wanted.key.definition.clone(),
+                });
+            }
+        }
+    }
+    Ok(assigned)
+}
+
+impl Assigned {
+    fn limit(&mut self, rows: u64, why: impl Fn() -> String) {
+        let fewer = self.most.as_ref().is_none_or(|most| rows < most.rows);
+        if rows < u64::MAX && fewer {
+            self.most = Some(MostRows { rows, why: why() });
+        }
+    }
+}
+
+/// The parts that shall take turns, the fastest first; none if there are none left.
+fn turning(parts: &[Part], wanted: &Wanted<'_>) -> Option<Vec<usize>> {
+    let free = |way: Uniqueness| {
+        wanted.parts.iter().copied().filter(move |&part| parts[part].turn.is_none() && parts[part].way == way)
+    };
+    let few = || free(Uniqueness::Few);
+    let many = free(Uniqueness::Numbered).find(|&part| parts[part].count >= MANY);
+    let turning: Vec<usize> = match (many, free(Uniqueness::Own).next()) {
+        (Some(many), _) => few().chain([many]).collect(),
+        (None, Some(own)) => vec![own],
+        (None, None) => few().chain(free(Uniqueness::Numbered)).collect(),
+    };
+    (!turning.is_empty()).then_some(turning)
+}
+
+/// Numbers that are enough to number rows by.
+const MANY: u64 = 1_000_000;
+
+/// Gives each part its turn, as digits of the row number; how many rows that makes. The last one has
+/// no end: rows are limited instead.
+fn take_turns(parts: &mut [Part], turning: &[usize]) -> u64 {
+    turning.iter().enumerate().fold(1_u64, |every, (at, &part)| {
+        let count = parts[part].count;
+        let of = if at + 1 == turning.len() { u64::MAX } else { count };
+        parts[part].turn = Some(Turn { every, of });
+        every.saturating_mul(count)
+    })
+}
+
+fn reason(parts: &[Part], turning: &[usize], key: &KeyInfo) -> String {
+    let counts: Vec<String> =
+        turning.iter().map(|&part| format!("{} of {}", parts[part].count, parts[part].name)).collect();
+    format!("{} ({}) has no more different values: {}", key.name, key.definition, counts.join(" × "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::info::KeyElement;
+
+    fn part(name: &str, count: u64, way: Uniqueness) -> Part {
+        Part { name: name.into(), columns: vec![name.into()], count, way, fresh: false, turn: None }
+    }
+
+    fn key(columns: &[&str]) -> KeyInfo {
+        let element =
+            |column: &&str| KeyElement { column: Some((*column).into()), expression: None, equality: true };
+        KeyInfo {
+            name: format!("{}_key", columns.join("_")),
+            primary: false,
+            exclusion: false,
+            elements: columns.iter().map(element).collect(),
+            definition: format!("UNIQUE ({})", columns.join(", ")),
+            index: String::new(),
+        }
+    }
+
+    fn wanted<'a>(key: &'a KeyInfo, parts: &[Part]) -> Wanted<'a> {
+        let parts = key
+            .columns()
+            .filter_map(|column| parts.iter().position(|part| part.columns.iter().any(|name| name == column)))
+            .collect();
+        Wanted { key, parts, given: false }
+    }
+
+    fn assigned(parts: &mut [Part], keys: &[KeyInfo]) -> Result<Assigned, CatalogError> {
+        let wanted = keys.iter().map(|key| wanted(key, parts)).collect();
+        assign("t", parts, wanted, 0)
+    }
+
+    #[test]
+    fn lines_of_orders_are_counted_per_order() {
+        let mut parts = [part("order_id", 1000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
+        let assigned = assigned(&mut parts, &[key(&["order_id", "line"])]).unwrap();
+        assert_eq!(parts[0].turn, Some(Turn { every: 1, of: 1000 }));
+        assert_eq!(parts[1].turn, Some(Turn { every: 1000, of: u64::MAX }));
+        assert_eq!(assigned.most.unwrap().rows, 32_767_000);
+    }
+
+    #[test]
+    fn a_unique_part_is_enough() {
+        let mut parts = [part("tenant", 10, Uniqueness::Few), part("id", u64::MAX, Uniqueness::Already)];
+        let assigned = assigned(&mut parts, &[key(&["tenant", "id"])]).unwrap();
+        assert!(parts.iter().all(|part| part.turn.is_none()));
+        assert_eq!(assigned.most, None);
+    }
+
+    #[test]
+    fn one_to_one_limits_the_rows() {
+        let mut parts = [part("user_id", 50, Uniqueness::Few)];
+        let most = assigned(&mut parts, &[key(&["user_id"])]).unwrap().most.unwrap();
+        assert_eq!(most.rows, 50);
+        assert!(most.why.contains("50 of user_id"), "{}", most.why);
+    }
+
+    #[test]
+    fn the_same_column_in_two_keys() {
+        let mut parts = ["a", "b", "c", "d"].map(|name| part(name, 10, Uniqueness::Few));
+        let keys = [key(&["a", "b"]), key(&["c", "d"]), key(&["a", "c"])];
+        assert!(assigned(&mut parts, &keys).is_err());
+    }
+}

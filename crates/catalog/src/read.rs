@@ -1,0 +1,304 @@
+//! Asks the catalogs about one table.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Json;
+
+use super::error::CatalogError;
+use super::info::{
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, Source, TableInfo, TypeShape,
+};
+use super::transaction::{Access, Scope, rolled_back};
+
+impl TableInfo {
+    /// Reads the table of that name: `name` or `schema.name`, quoted as in SQL where need be,
+    /// looked up along search_path.
+    ///
+    /// # Errors
+    /// If there is no such table, it is none that rows can be copied into, or the role may not.
+    pub async fn read(client: &Client, name: &str, scope: Scope) -> Result<Self, CatalogError> {
+        rolled_back(client, scope, Access::ReadOnly, read(client, name)).await
+    }
+}
+
+async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
+    let oid = resolve(client, name).await?;
+    let row = client.query_one(include_str!("sql/table.sql"), &[&oid]).await?;
+    let Json(document): Json<Document> = row.get("document");
+    document.refuse()?;
+    Ok(document.into_info())
+}
+
+async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
+    let row = match client.query_one(include_str!("sql/resolve.sql"), &[&name]).await {
+        Ok(row) => row,
+        Err(error) if is_about_the_name(&error) => {
+            let why = error.as_db_error().map_or_else(String::new, |error| error.message().to_owned());
+            return Err(CatalogError::Name { name: name.to_owned(), why });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    row.get::<_, Option<u32>>("oid").ok_or_else(|| CatalogError::NoTable {
+        name: name.to_owned(),
+        alike: alike(row.get("name"), &row.get::<_, Vec<String>>("names"), row.get("shown")),
+    })
+}
+
+/// How alike two names have to be for one to be meant by the other, 0 to 1: `order` and `orders` are 0.83.
+const ALIKE: f64 = 0.7;
+/// Names that are suggested at most.
+const MOST_ALIKE: usize = 5;
+
+/// Of the tables whose `names` are most like `name`, what is to be shown.
+fn alike(name: Option<String>, names: &[String], shown: Vec<String>) -> Vec<String> {
+    let name = name.unwrap_or_default().to_lowercase();
+    let likeness = |other: &String| strsim::normalized_damerau_levenshtein(&name, &other.to_lowercase());
+    let mut found: Vec<(f64, String)> = names.iter().map(likeness).zip(shown).collect();
+    found.retain(|(likeness, _)| *likeness >= ALIKE);
+    // Those that are equally alike keep their order.
+    found.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    found.into_iter().take(MOST_ALIKE).map(|(_, shown)| shown).collect()
+}
+
+/// Whether the server could not read the name, or may not look into its schema.
+fn is_about_the_name(error: &tokio_postgres::Error) -> bool {
+    let of_the_name = [
+        SqlState::INVALID_NAME,
+        SqlState::SYNTAX_ERROR,
+        SqlState::INVALID_PARAMETER_VALUE,
+        SqlState::FEATURE_NOT_SUPPORTED,
+        SqlState::INSUFFICIENT_PRIVILEGE,
+    ];
+    error.code().is_some_and(|code| of_the_name.contains(code))
+}
+
+/// What `catalog_table.sql` gives.
+#[derive(Deserialize)]
+struct Document {
+    oid: u32,
+    schema: String,
+    name: String,
+    kind: char,
+    temporary: bool,
+    role: String,
+    rights: Rights,
+    row_security: bool,
+    triggers: Vec<String>,
+    columns: Vec<ColumnRow>,
+    types: BTreeMap<u32, TypeRow>,
+    checks: Vec<CheckInfo>,
+    keys: Vec<KeyInfo>,
+    foreign_keys: Vec<ForeignKeyInfo>,
+    partition_of: Option<String>,
+    leaves: Vec<LeafRow>,
+}
+
+#[derive(Deserialize)]
+struct Rights {
+    may_insert: bool,
+    may_select: bool,
+    may_create_temporary: bool,
+}
+
+#[derive(Deserialize)]
+struct ColumnRow {
+    name: String,
+    type_oid: u32,
+    type_sql: String,
+    collation: Option<String>,
+    not_null: bool,
+    may_insert: bool,
+    identity: Option<char>,
+    generated: Option<char>,
+    expression: Option<String>,
+    sequence: bool,
+}
+
+#[derive(Deserialize)]
+struct TypeRow {
+    name: String,
+    built_in: bool,
+    sql: String,
+    kind: char,
+    element: Option<u32>,
+    subtype: Option<u32>,
+    base: Option<u32>,
+    base_sql: Option<String>,
+    not_null: bool,
+    labels: Vec<String>,
+    checks: Vec<CheckInfo>,
+    fields: Vec<FieldRow>,
+}
+
+#[derive(Deserialize)]
+struct FieldRow {
+    type_oid: u32,
+    type_sql: String,
+}
+
+#[derive(Deserialize)]
+struct LeafRow {
+    name: String,
+    kind: char,
+    bound: Option<String>,
+}
+
+impl Document {
+    fn refuse(&self) -> Result<(), CatalogError> {
+        let table = format!("{}.{}", self.schema, self.name);
+        let what = match self.kind {
+            'r' | 'p' => None,
+            'v' => Some("a view"),
+            'm' => Some("a materialized view"),
+            'f' => Some("a foreign table"),
+            'S' => Some("a sequence"),
+            'i' | 'I' => Some("an index"),
+            'c' => Some("a composite type"),
+            _ => Some("no table"),
+        };
+        let of_the_server = matches!(self.schema.as_str(), "pg_catalog" | "information_schema" | "pg_toast");
+        let what = what
+            .or(of_the_server.then_some("one of the server's own tables"))
+            .or(self.temporary.then_some("a temporary table, which only its own session can fill"));
+        if let Some(what) = what {
+            return Err(CatalogError::NotATable { table, what });
+        }
+        if self.columns.is_empty() {
+            return Err(CatalogError::NoColumns { table });
+        }
+        if self.row_security {
+            return Err(CatalogError::RowSecurity { table, role: self.role.clone() });
+        }
+        if !self.rights.may_insert && !self.columns.iter().any(|column| column.may_insert) {
+            return Err(CatalogError::InsertPrivilege { table, role: self.role.clone() });
+        }
+        if let Some(leaf) = self.leaves.iter().find(|leaf| leaf.kind == 'f') {
+            return Err(CatalogError::ForeignPartition { table, partition: leaf.name.clone() });
+        }
+        if self.kind == 'p' && self.leaves.is_empty() {
+            return Err(CatalogError::NoPartitions { table });
+        }
+        Ok(())
+    }
+
+    fn into_info(self) -> TableInfo {
+        let columns = self.columns.iter().map(|column| self.column(column)).collect();
+        let leaf = |leaf: LeafRow| LeafInfo { name: leaf.name, bound: leaf.bound };
+        TableInfo {
+            oid: self.oid,
+            schema: self.schema,
+            name: self.name,
+            role: self.role,
+            may_select: self.rights.may_select,
+            may_create_temporary: self.rights.may_create_temporary,
+            triggers: self.triggers,
+            columns,
+            checks: self.checks,
+            keys: distinct(self.keys, |a, b| a.elements == b.elements),
+            foreign_keys: distinct(self.foreign_keys, |a, b| {
+                a.columns == b.columns && a.referenced == b.referenced
+            }),
+            partitions: (self.kind == 'p').then(|| self.leaves.into_iter().map(leaf).collect()),
+            partition_of: self.partition_of,
+        }
+    }
+
+    fn column(&self, row: &ColumnRow) -> ColumnInfo {
+        ColumnInfo {
+            name: row.name.clone(),
+            data_type: self.data_type(row.type_oid, row.type_sql.clone()),
+            collation: row.collation.clone(),
+            not_null: row.not_null || self.domain_not_null(row.type_oid),
+            may_insert: row.may_insert,
+            source: row.source(),
+        }
+    }
+
+    /// The type as used somewhere with modifiers: `sql` has them.
+    fn data_type(&self, oid: u32, sql: String) -> DataType {
+        let modifiers = modifiers(&sql);
+        let Some(row) = self.types.get(&oid) else {
+            return DataType { sql, modifiers, shape: TypeShape::Composite { fields: Vec::new() } };
+        };
+        let plain = |oid: &u32| {
+            Box::new(
+                self.data_type(*oid, self.types.get(oid).map_or_else(String::new, |row| row.sql.clone())),
+            )
+        };
+        let shape = match (row.kind, &row.element, &row.base, &row.subtype) {
+            ('e', ..) => TypeShape::Enum { labels: row.labels.clone() },
+            ('d', _, Some(base), _) => {
+                let base_sql = row.base_sql.clone().unwrap_or_default();
+                let base = Box::new(self.data_type(*base, base_sql));
+                TypeShape::Domain { base, checks: row.checks.clone() }
+            }
+            ('r', _, _, Some(subtype)) => TypeShape::Range { subtype: plain(subtype) },
+            ('m', _, _, Some(subtype)) => TypeShape::Multirange { subtype: plain(subtype) },
+            ('c', ..) => {
+                let field = |field: &FieldRow| self.data_type(field.type_oid, field.type_sql.clone());
+                TypeShape::Composite { fields: row.fields.iter().map(field).collect() }
+            }
+            // An array's modifiers are its elements'.
+            (_, Some(element), ..) => {
+                let element_sql = sql.strip_suffix("[]").unwrap_or(&sql).to_owned();
+                TypeShape::Array { element: Box::new(self.data_type(*element, element_sql)) }
+            }
+            _ => TypeShape::Scalar { name: row.name.clone(), built_in: row.built_in },
+        };
+        DataType { sql, modifiers, shape }
+    }
+
+    fn domain_not_null(&self, oid: u32) -> bool {
+        self.types
+            .get(&oid)
+            .is_some_and(|row| row.not_null || row.base.is_some_and(|base| self.domain_not_null(base)))
+    }
+}
+
+impl ColumnRow {
+    fn source(&self) -> Source {
+        let expression = self.expression.clone();
+        match (self.generated, self.identity, expression) {
+            (Some(kind), _, expression) => {
+                Source::Generated { expression: expression.unwrap_or_default(), stored: kind == 's' }
+            }
+            (None, Some(kind), _) => Source::Identity { always: kind == 'a' },
+            (None, None, Some(expression)) => Source::Default { expression, sequence: self.sequence },
+            (None, None, None) => Source::Nothing,
+        }
+    }
+}
+
+/// Without those that say the same as one before: partitions may have each their own, and what one
+/// demands of its rows is kept by all.
+fn distinct<T>(all: Vec<T>, same: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut kept: Vec<T> = Vec::new();
+    for one in all {
+        if !kept.iter().any(|other| same(other, &one)) {
+            kept.push(one);
+        }
+    }
+    kept
+}
+
+/// The numbers in a type's parentheses: `numeric(10,2)` has 10 and 2.
+fn modifiers(sql: &str) -> Vec<i32> {
+    let inside =
+        sql.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map_or("", |(inside, _)| inside);
+    inside.split(',').filter_map(|number| number.trim().parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::modifiers;
+
+    #[test]
+    fn modifiers_are_the_numbers_in_parentheses() {
+        assert_eq!(modifiers("numeric(10,-2)[]"), [10, -2]);
+        assert_eq!(modifiers("timestamp(3) without time zone"), [3]);
+        assert!(modifiers("text").is_empty());
+    }
+}

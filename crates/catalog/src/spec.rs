@@ -1,0 +1,117 @@
+//! What the user says about columns: `--column NAME=SPEC`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rowgen::{ColumnSpec, Keys, Kind, Pick, Reference, Values};
+use tokio_postgres::Client;
+
+use super::error::CatalogError;
+use super::info::{ColumnInfo, TableInfo};
+use server::quote::identifier;
+
+/// Values that a `reference` chooses among.
+const SAMPLE: usize = 100_000;
+
+/// The user's specifications with what they refer to.
+pub(super) struct Given<'a> {
+    specs: &'a [ColumnSpec],
+    references: BTreeMap<&'a str, Reference>,
+}
+
+impl<'a> Given<'a> {
+    /// Checks the columns' names and reads the values that are referenced.
+    pub(super) async fn read(
+        client: &Client,
+        info: &TableInfo,
+        specs: &'a [ColumnSpec],
+    ) -> Result<Self, CatalogError> {
+        let mut references = BTreeMap::new();
+        for (at, spec) in specs.iter().enumerate() {
+            if info.column(&spec.column).is_none() {
+                return Err(CatalogError::NoColumn {
+                    table: info.display_name(),
+                    column: spec.column.clone(),
+                    columns: info.column_names().join(", "),
+                });
+            }
+            if specs[..at].iter().any(|other| other.column == spec.column) {
+                return Err(CatalogError::GivenTwice { column: spec.column.clone() });
+            }
+            if let Some(referenced) = spec.spec.reference() {
+                references.insert(spec.column.as_str(), reference(client, spec, referenced).await?);
+            }
+        }
+        Ok(Self { specs, references })
+    }
+
+    /// The values for a column, if they were given; of a type that rowgen does not know, only those
+    /// that are given as text.
+    pub(super) fn values(
+        &self,
+        info: &TableInfo,
+        column: &ColumnInfo,
+        kind: Option<&Kind>,
+    ) -> Result<Option<Values>, CatalogError> {
+        let Some(given) = self.specs.iter().find(|spec| spec.column == column.name) else { return Ok(None) };
+        let reference = self.references.get(column.name.as_str());
+        let values = given
+            .spec
+            .values(kind.unwrap_or(&Kind::Text), reference)
+            .map_err(|error| CatalogError::Spec { column: column.name.clone(), why: error.to_string() })?;
+        if kind.is_none() && !is_text(&values) {
+            return Err(CatalogError::UnsupportedType {
+                table: info.display_name(),
+                column: column.name.clone(),
+                data_type: column.data_type.sql.clone(),
+                nullable: !column.not_null,
+            });
+        }
+        Ok(Some(values))
+    }
+}
+
+/// Whether the values are what the user or the server wrote, for whatever type.
+fn is_text(values: &Values) -> bool {
+    match values {
+        Values::Server | Values::Null | Values::Text(_) | Values::List(_) | Values::Cycle(_) => true,
+        Values::Reference(reference) => matches!(*reference.keys, Keys::Listed(_)),
+        Values::Nulls { values, .. } => is_text(values),
+        _ => false,
+    }
+}
+
+/// The values of a column elsewhere: `table.column`, quoted as in SQL where need be.
+async fn reference(client: &Client, spec: &ColumnSpec, referenced: &str) -> Result<Reference, CatalogError> {
+    let failed = |why: String| CatalogError::Spec { column: spec.column.clone(), why };
+    let parts = client.query_one("SELECT parse_ident($1)", &[&referenced]).await;
+    let parts: Vec<String> = parts.map_err(|error| told(error, failed))?.get(0);
+    let Some((column, table @ [_, ..])) = parts.split_last() else {
+        return Err(failed(format!("{referenced} is not of the form table.column")));
+    };
+    let table: Vec<String> = table.iter().map(|part| identifier(part)).collect();
+    let column = identifier(column);
+    let query = format!(
+        "SELECT DISTINCT value FROM (SELECT {column}::text AS value FROM {} WHERE {column} IS NOT NULL LIMIT {SAMPLE}) \
+         AS referenced ORDER BY value",
+        table.join(".")
+    );
+    let rows = client.query(&query, &[]).await.map_err(|error| told(error, failed))?;
+    if rows.is_empty() {
+        return Err(failed(format!("{referenced} has no values: fill that table first")));
+    }
+    let keys = Keys::Listed(rows.iter().map(|row| vec![row.get("value")]).collect());
+    let pick = Pick::Random { name: referenced.to_owned() };
+    Ok(Reference { keys: Arc::new(keys), column: 0, pick })
+}
+
+/// What the server says against the reference; other failures are the server's own.
+fn told(error: tokio_postgres::Error, failed: impl Fn(String) -> CatalogError) -> CatalogError {
+    // 22: not readable as a name; 42: not there, or not to be read.
+    let about_it =
+        error.code().is_some_and(|code| ["22", "42"].iter().any(|class| code.code().starts_with(class)));
+    match error.as_db_error() {
+        Some(why) if about_it => failed(why.message().to_owned()),
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,310 @@
+//! The server's own judgement of a sample, before anything is touched.
+//!
+//! The sample is copied into a temporary table with the target's types, NOT NULLs, CHECKs, keys and
+//! generated columns, in a transaction that is rolled back. That needs the right to create temporary
+//! tables and nothing else (CREATE TABLE … LIKE would need SELECT on the target).
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use futures_util::SinkExt;
+use rowgen::{Constants, Encoder, Format, Values};
+use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::{Client, Error};
+
+use super::describe::Described;
+use super::error::CatalogError;
+use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
+use super::slot::has_sequence;
+use super::transaction::{Access, Scope, rolled_back};
+use server::quote::{identifier, qualified};
+
+/// The temporary table.
+const SAMPLE: &str = "pg_temp.pgrig_sample";
+/// Gives values where the table has a sequence.
+const SEQUENCE: &str = "pgrig_sample_ids";
+/// The constraint in it that stands for the partitions' bounds.
+const PARTITION: &str = "pgrig_partition";
+/// Rows from each of the beginning, the middle and the end.
+const STRETCH: u64 = 400;
+/// Partitions up to which their bounds are checked: each row is compared with each.
+const MOST_LEAVES: usize = 2_000;
+
+/// What a sample that the server took has shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// What people should know, e.g. that the role may not create temporary tables, so that there was
+    /// no sample.
+    pub warnings: Vec<String>,
+    /// What a row takes in the table itself and toasted, bytes.
+    pub bytes_per_row: Option<u64>,
+}
+
+impl Verified {
+    fn untried(warning: String) -> Self {
+        Self { warnings: vec![warning], bytes_per_row: None }
+    }
+}
+
+/// Has the server judge a sample of the described rows. Nothing of it stays.
+///
+/// # Errors
+/// If a row is refused: by which constraint and which row; if the server fails.
+pub async fn verify(
+    client: &Client,
+    info: &TableInfo,
+    described: &Described,
+    scope: Scope,
+) -> Result<Verified, CatalogError> {
+    if !info.may_create_temporary {
+        let role = &info.role;
+        return Ok(Verified::untried(format!(
+            "the rows are not tried beforehand: role {role} may not create temporary tables in this database \
+             (GRANT TEMPORARY ON DATABASE … TO {role})"
+        )));
+    }
+    let trial = Trial { client, info, described };
+    rolled_back(client, scope, Access::ReadWrite, trial.run()).await
+}
+
+struct Trial<'a> {
+    client: &'a Client,
+    info: &'a TableInfo,
+    described: &'a Described,
+}
+
+impl Trial<'_> {
+    async fn run(&self) -> Result<Verified, CatalogError> {
+        if let Err(error) = self.client.batch_execute(&self.ddl()).await {
+            return match error.as_db_error() {
+                Some(why) => {
+                    Ok(Verified::untried(format!("the rows cannot be tried beforehand: {}", why.message())))
+                }
+                None => Err(error.into()),
+            };
+        }
+        let rows = match self.copy().await {
+            Ok(rows) => rows,
+            Err(error) => return Err(self.explain(error)),
+        };
+        self.foreign_keys().await?;
+        self.present_keys().await?;
+        let size = self.client.query_one("SELECT pg_table_size($1::text::regclass)", &[&SAMPLE]).await?;
+        let size = u64::try_from(size.get::<_, i64>(0)).unwrap_or_default();
+        Ok(Verified { warnings: Vec::new(), bytes_per_row: (rows > 0).then(|| size / rows) })
+    }
+
+    /// CREATE TABLE and what goes with it.
+    fn ddl(&self) -> String {
+        let mut statements = vec![format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
+        let columns = self.info.columns.iter().map(column_definition);
+        let checks = self
+            .info
+            .checks
+            .iter()
+            .map(|check| format!("CONSTRAINT {} CHECK ({})", identifier(&check.name), check.expression));
+        let bounds = self.bounds().map(|bounds| format!("CONSTRAINT {PARTITION} CHECK ({bounds})"));
+        let (excluding, unique): (Vec<_>, Vec<_>) = self.info.keys.iter().partition(|key| key.exclusion);
+        let exclusions =
+            excluding.iter().map(|key| format!("CONSTRAINT {} {}", identifier(&key.name), key.definition));
+        let body: Vec<String> = columns.chain(checks).chain(bounds).chain(exclusions).collect();
+        statements.push(format!("CREATE TEMPORARY TABLE pgrig_sample ({})", body.join(", ")));
+        statements.extend(
+            unique
+                .iter()
+                .map(|key| format!("CREATE UNIQUE INDEX {} ON {SAMPLE}{}", identifier(&key.name), key.index)),
+        );
+        statements.join(";\n")
+    }
+
+    fn bounds(&self) -> Option<String> {
+        let few = self.info.partitions.as_ref().is_none_or(|leaves| leaves.len() <= MOST_LEAVES);
+        few.then(|| self.info.partition_condition()).flatten()
+    }
+
+    /// Copies the sample and counts its rows.
+    async fn copy(&self) -> Result<u64, Error> {
+        let encoder = Encoder::new(&self.described.table, Format::Text, Constants::Sent);
+        let columns: Vec<String> = encoder.columns().map(identifier).collect();
+        let statement = format!("COPY {SAMPLE} ({}) FROM STDIN", columns.join(", "));
+        let mut rows = encoder.header().to_vec();
+        for stretch in stretches(self.described) {
+            encoder.encode(stretch, &mut rows);
+        }
+        rows.extend(encoder.trailer());
+        let sink = self.client.copy_in::<_, Bytes>(&statement).await?;
+        let mut sink = std::pin::pin!(sink);
+        // If this fails, so does the end, which can say why.
+        let _ = sink.send(Bytes::from(rows)).await;
+        sink.finish().await
+    }
+
+    /// Rows that reference nothing: the keys may be the user's, or a default.
+    async fn foreign_keys(&self) -> Result<(), CatalogError> {
+        for key in self
+            .info
+            .foreign_keys
+            .iter()
+            .filter(|key| key.referenced.may_select && !key.period && !key.to_itself)
+        {
+            let pairs = || key.columns.iter().zip(&key.referenced.columns);
+            let same: Vec<String> = pairs()
+                .map(|(mine, theirs)| format!("r.{} = s.{}", identifier(theirs), identifier(mine)))
+                .collect();
+            if let Some(value) = self
+                .find(
+                    key.columns.iter(),
+                    &format!(
+                        "{} AND NOT EXISTS (SELECT FROM {} AS r WHERE {})",
+                        not_null(&key.columns),
+                        qualified(&key.referenced.schema, &key.referenced.table),
+                        same.join(" AND ")
+                    ),
+                )
+                .await?
+            {
+                return Err(self.dangling(key, value));
+            }
+        }
+        Ok(())
+    }
+
+    fn dangling(&self, key: &ForeignKeyInfo, value: String) -> CatalogError {
+        CatalogError::Dangling {
+            table: self.info.display_name(),
+            constraint: key.name.clone(),
+            definition: key.definition.clone(),
+            columns: key.columns.join(", "),
+            value,
+        }
+    }
+
+    /// Keys that the table has already.
+    async fn present_keys(&self) -> Result<(), CatalogError> {
+        if !self.info.may_select {
+            return Ok(());
+        }
+        let sent = |name: &str| {
+            let column = self.described.table.columns.iter().find(|column| column.name == name);
+            column.is_some_and(|column| column.values != Values::Server)
+        };
+        let is_plain = |key: &&KeyInfo| {
+            !key.exclusion && key.elements.iter().all(|element| element.column.as_deref().is_some_and(sent))
+        };
+        for key in self.info.keys.iter().filter(is_plain) {
+            let columns: Vec<String> = key.columns().map(str::to_owned).collect();
+            let same: Vec<String> =
+                columns.iter().map(|name| format!("t.{0} = s.{0}", identifier(name))).collect();
+            let table = qualified(&self.info.schema, &self.info.name);
+            let taken = format!("EXISTS (SELECT FROM {table} AS t WHERE {})", same.join(" AND "));
+            if let Some(value) = self.find(columns.iter(), &taken).await? {
+                return Err(CatalogError::Taken {
+                    table: self.info.display_name(),
+                    key: key.name.clone(),
+                    definition: key.definition.clone(),
+                    columns: columns.join(", "),
+                    value,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The columns of the first row of the sample that fulfils a condition, as text.
+    async fn find(
+        &self,
+        columns: impl Iterator<Item = &String>,
+        condition: &str,
+    ) -> Result<Option<String>, CatalogError> {
+        let columns: Vec<String> = columns.map(|name| format!("s.{}", identifier(name))).collect();
+        let query =
+            format!("SELECT ROW({})::text FROM {SAMPLE} AS s WHERE {condition} LIMIT 1", columns.join(", "));
+        Ok(self.client.query_opt(&query, &[]).await?.map(|row| row.get(0)))
+    }
+
+    /// What a failed COPY says about the description.
+    fn explain(&self, error: Error) -> CatalogError {
+        let Some(db) = error.as_db_error() else { return error.into() };
+        if !is_about_data(db) {
+            return error.into();
+        }
+        let table = self.info.display_name();
+        let row = failing_row(db);
+        let name = db.constraint().unwrap_or_default().to_owned();
+        match db.code() {
+            &SqlState::CHECK_VIOLATION if name == PARTITION => CatalogError::NoPartition { table, row },
+            &SqlState::CHECK_VIOLATION => {
+                CatalogError::Check { table, definition: self.definition(&name), constraint: name, row }
+            }
+            &SqlState::UNIQUE_VIOLATION | &SqlState::EXCLUSION_VIOLATION => {
+                let key = self.info.keys.iter().find(|key| key.name == name);
+                let definition = key.map_or_else(String::new, |key| key.definition.clone());
+                CatalogError::Repeated { table, key: name, definition, row }
+            }
+            &SqlState::NOT_NULL_VIOLATION if db.column().is_some() => {
+                CatalogError::NotNull { table, column: db.column().unwrap_or_default().to_owned(), row }
+            }
+            _ => CatalogError::Refused { table, message: db.message().to_owned(), row },
+        }
+    }
+
+    /// Of a CHECK of the table or of a domain.
+    fn definition(&self, name: &str) -> String {
+        let domains = self.info.columns.iter().flat_map(|column| column.data_type.domain_checks());
+        let check = self.info.checks.iter().chain(domains).find(|check| check.name == name);
+        check.map_or_else(String::new, |check| check.expression.clone())
+    }
+}
+
+/// The column as in CREATE TABLE.
+fn column_definition(column: &ColumnInfo) -> String {
+    let collation = column.collation.as_ref().map(|collation| format!("COLLATE {collation}"));
+    let source = match &column.source {
+        Source::Generated { expression, stored } => {
+            let kind = if *stored { "STORED" } else { "VIRTUAL" };
+            Some(format!("GENERATED ALWAYS AS ({expression}) {kind}"))
+        }
+        // The table's own sequence must not move.
+        source if has_sequence(source) => Some(format!("DEFAULT nextval('pg_temp.{SEQUENCE}')")),
+        Source::Default { expression, .. } => Some(format!("DEFAULT {expression}")),
+        Source::Identity { .. } | Source::Nothing => None,
+    };
+    let not_null = column.not_null.then(|| "NOT NULL".to_owned());
+    let start = [identifier(&column.name), column.data_type.sql.clone()];
+    let words: Vec<String> = start.into_iter().chain(collation).chain(source).chain(not_null).collect();
+    words.join(" ")
+}
+
+/// Whether a row is to blame: some types' input functions report syntax errors, not data errors.
+fn is_about_data(error: &DbError) -> bool {
+    let class = |classes: &[&str]| classes.iter().any(|class| error.code().code().starts_with(class));
+    let in_a_row = error.where_().is_some_and(|context| context.contains("COPY pgrig_sample, line"));
+    // 53, 57, 58, XX: the server is out of something, was told to stop, or is broken.
+    class(&["22", "23"]) || in_a_row && !class(&["53", "57", "58", "XX"])
+}
+
+/// What the server shows of the row: its values, or which line and column of the COPY.
+fn failing_row(error: &DbError) -> String {
+    let shown = error.detail().or_else(|| error.where_()).unwrap_or_default();
+    shown.replace("pgrig_sample, ", "").trim_end_matches('.').to_owned()
+}
+
+/// The beginning, the middle and the end of the described rows.
+fn stretches(described: &Described) -> Vec<Range<u64>> {
+    let first = described.first_row;
+    let most = described.most_rows.as_ref().map_or(u64::MAX, |most| first.saturating_add(most.rows));
+    let end = described.table.rows.min(most);
+    if end.saturating_sub(first) <= 3 * STRETCH {
+        return std::iter::once(first..end).collect();
+    }
+    // Where the end is open, what a large table has.
+    let last = end.min(first.saturating_add(1_000_000_000));
+    let middle = first + (last - first) / 2;
+    vec![first..first + STRETCH, middle..middle + STRETCH, last - STRETCH..last]
+}
+
+fn not_null(columns: &[String]) -> String {
+    let each: Vec<String> =
+        columns.iter().map(|name| format!("s.{} IS NOT NULL", identifier(name))).collect();
+    each.join(" AND ")
+}

@@ -1,0 +1,427 @@
+//! Everything that can go wrong on the way to a server, worded for the person who typed the command.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use tokio_postgres::error::{DbError, ErrorPosition};
+
+/// Characters of a statement that an error shows.
+const STATEMENT: usize = 160;
+
+/// Why there is no connection. No variant holds a password.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The connection string cannot be split into keywords and values.
+    #[error("the connection string is malformed: {what}")]
+    Syntax {
+        /// What is wrong, and how to write it.
+        what: String,
+    },
+    /// A keyword that libpq does not know either.
+    #[error("unknown connection parameter \"{keyword}\" in {origin}")]
+    UnknownKeyword {
+        /// The keyword.
+        keyword: String,
+        /// Where it stood.
+        origin: String,
+    },
+    /// A value that the parameter cannot have.
+    #[error("{keyword} (from {origin}) cannot be \"{value}\": expected {expected}")]
+    InvalidValue {
+        /// The parameter.
+        keyword: &'static str,
+        /// Where the value came from.
+        origin: String,
+        /// The value.
+        value: String,
+        /// What would be right.
+        expected: String,
+    },
+    /// Something that libpq can do and pgrig cannot, and that is not safe to ignore.
+    #[error("{keyword} (from {origin}) is not supported: {remedy}")]
+    Unsupported {
+        /// The parameter, with its value where that matters.
+        keyword: String,
+        /// Where it came from.
+        origin: String,
+        /// What to do instead.
+        remedy: String,
+    },
+    /// Lists of hosts, addresses and ports that do not go together.
+    #[error("{0}")]
+    Mismatch(String),
+    /// No service file defines the service.
+    #[error("service \"{service}\" (from {origin}) is not defined in {}; add a section [{service}] to one of them", searched(.files))]
+    UnknownService {
+        /// The service's name.
+        service: String,
+        /// Where the name came from.
+        origin: String,
+        /// The files searched.
+        files: Vec<PathBuf>,
+    },
+    /// A service file that cannot be read or understood.
+    #[error("service file {}{}: {what}", .file.display(), line_number(*.line))]
+    ServiceFile {
+        /// The file.
+        file: PathBuf,
+        /// Line number from 1, where there is one.
+        line: Option<usize>,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A certificate or key file that cannot be used.
+    #[error("{keyword}: {} {what}", .file.display())]
+    CertificateFile {
+        /// The parameter that names the file.
+        keyword: &'static str,
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it, and the remedy.
+        what: String,
+    },
+    /// `sslrootcert=system`, and the system has no certificates.
+    #[error(
+        "sslrootcert=system, but the system's certificate store is empty or unreadable{0}; name a file: sslrootcert=FILE"
+    )]
+    NoSystemRoots(String),
+    /// No host was named, and no local server listens.
+    #[error("no PostgreSQL socket .s.PGSQL.{port} in {}; is a local server running on that port? Name another with -h HOST and -p PORT, or use pgrig's own PostgreSQL: no connection option and no PGHOST, PGPORT or PGDATABASE", searched(.directories))]
+    NoSocket {
+        /// The port looked for.
+        port: u16,
+        /// The directories searched.
+        directories: Vec<PathBuf>,
+    },
+    /// The operating system does not say who runs this.
+    #[error(
+        "cannot tell which user to connect as: the operating-system user has no name; give one with -U USER or PGUSER"
+    )]
+    NoUser,
+    /// The name does not resolve.
+    #[error("cannot resolve host name \"{host}\": {source}; check the spelling of -h HOST, and the DNS")]
+    Resolve {
+        /// The host.
+        host: String,
+        /// The resolver's answer.
+        source: std::io::Error,
+    },
+    /// Nobody listens there.
+    #[error(
+        "connection to {at} refused; is the server running there and accepting {kind} connections? Check host and port{extra}"
+    )]
+    Refused {
+        /// The place.
+        at: String,
+        /// TCP or Unix-socket.
+        kind: &'static str,
+        /// A further remedy for this kind of place.
+        extra: &'static str,
+    },
+    /// The operating system cannot get there.
+    #[error("cannot reach {at}: {source}; {remedy}")]
+    Unreachable {
+        /// The place.
+        at: String,
+        /// The operating system's reason.
+        source: std::io::Error,
+        /// What to check.
+        remedy: &'static str,
+    },
+    /// No complete answer within connect_timeout.
+    #[error(
+        "{at} did not complete the connection within {seconds} s (connect_timeout); is a firewall in between, or the server overloaded?"
+    )]
+    Timeout {
+        /// The place.
+        at: String,
+        /// connect_timeout.
+        seconds: u64,
+    },
+    /// Something answered in another protocol.
+    #[error("{at} answered, but not as a PostgreSQL server{answer}; check the port")]
+    NotPostgres {
+        /// The place.
+        at: String,
+        /// The beginning of what it said, as ` ("HTTP/1.1")`, or nothing.
+        answer: String,
+    },
+    /// The connection ended before it was ready.
+    #[error(
+        "{at} closed the connection before it was ready{why}; the server may be stopping, or a proxy in between has no server; its log says more"
+    )]
+    ClosedEarly {
+        /// The place.
+        at: String,
+        /// The operating system's reason as `: reason`, or nothing.
+        why: String,
+    },
+    /// sslmode demands TLS, the server has none.
+    #[error(
+        "{at} does not offer TLS, but sslmode={sslmode} demands it; set ssl=on in the server, or connect with sslmode=prefer"
+    )]
+    TlsNotOffered {
+        /// The place.
+        at: String,
+        /// The mode asked for.
+        sslmode: &'static str,
+    },
+    /// The server's certificate does not prove what sslmode demands.
+    #[error("the TLS certificate of {at} failed sslmode={sslmode}: {why}")]
+    Certificate {
+        /// The place.
+        at: String,
+        /// The mode asked for.
+        sslmode: &'static str,
+        /// What failed, and the remedy.
+        why: String,
+    },
+    /// The TLS handshake failed for another reason.
+    #[error("TLS with {at} failed: {why}")]
+    Tls {
+        /// The place.
+        at: String,
+        /// The TLS library's reason.
+        why: String,
+    },
+    /// The server wants a password and there is none.
+    #[error(
+        "{at} asks for a password for user \"{user}\", but none was given; set PGPASSWORD, add a line host:port:database:user:password to {passfile}, or put it into the connection string"
+    )]
+    PasswordMissing {
+        /// The place.
+        at: String,
+        /// The user.
+        user: String,
+        /// The password file that was looked at.
+        passfile: String,
+    },
+    /// Authentication ended without the server's verdict.
+    #[error("authentication with {at} failed: {why}")]
+    Authentication {
+        /// The place.
+        at: String,
+        /// The reason, and the remedy.
+        why: String,
+    },
+    /// The server said no.
+    #[error("{at}: {error}{remedy}")]
+    Rejected {
+        /// The place.
+        at: String,
+        /// The server's words.
+        error: Box<ServerError>,
+        /// What to do, as `; do this`, or nothing.
+        remedy: String,
+    },
+    /// The server is not of the kind that target_session_attrs asks for.
+    #[error("{at} is not what target_session_attrs={wanted} asks for: it {found}")]
+    SessionAttributes {
+        /// The place.
+        at: String,
+        /// The value asked for.
+        wanted: &'static str,
+        /// What the server is.
+        found: &'static str,
+    },
+    /// Several places were tried.
+    #[error("all {} attempts to connect failed:{}", .0.len(), listed(.0))]
+    AllFailed(Vec<ConnectError>),
+    /// A query failed with the server's error.
+    #[error("{at}: {error}")]
+    Query {
+        /// The place.
+        at: String,
+        /// The server's words.
+        error: Box<ServerError>,
+    },
+    /// An established connection ended.
+    #[error("the connection to {at} was lost: {why}")]
+    Lost {
+        /// The place.
+        at: String,
+        /// The server's last words, if it had any.
+        error: Option<Box<ServerError>>,
+        /// The same, or the operating system's reason.
+        why: String,
+    },
+    /// The text for the server has a NUL byte.
+    #[error("a statement, name or value has a NUL byte, which PostgreSQL takes nowhere: remove it")]
+    Nul,
+    /// The server or the driver broke the protocol.
+    #[error("protocol error with {at}: {why}")]
+    Protocol {
+        /// The place.
+        at: String,
+        /// The driver's reason.
+        why: String,
+    },
+}
+
+impl ConnectError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            Self::Syntax { .. }
+                | Self::UnknownKeyword { .. }
+                | Self::InvalidValue { .. }
+                | Self::Unsupported { .. }
+                | Self::Mismatch(_)
+                | Self::UnknownService { .. }
+                | Self::ServiceFile { .. }
+                | Self::CertificateFile { .. }
+                | Self::NoUser
+                | Self::Nul
+        )
+    }
+
+    /// With the statement that the server refused.
+    pub fn of_statement(mut self, sql: &str) -> Self {
+        if let Self::Query { error, .. } = &mut self {
+            error.statement = Some(beginning(sql));
+        }
+        self
+    }
+
+    /// The server's SQLSTATE, where the server spoke (of several places: the first that did).
+    pub fn sqlstate(&self) -> Option<&str> {
+        match self {
+            Self::Rejected { error, .. }
+            | Self::Query { error, .. }
+            | Self::Lost { error: Some(error), .. } => Some(&error.code),
+            Self::AllFailed(errors) => errors.iter().find_map(Self::sqlstate),
+            _ => None,
+        }
+    }
+
+    /// Whether the next host of a list may still work: libpq goes on after everything but a server's
+    /// considered no (a wrong password here is wrong there).
+    pub(super) fn allows_next_host(&self) -> bool {
+        match self {
+            Self::Resolve { .. }
+            | Self::Refused { .. }
+            | Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::NotPostgres { .. }
+            | Self::ClosedEarly { .. }
+            | Self::SessionAttributes { .. } => true,
+            // cannot_connect_now: starting, stopping or recovering.
+            Self::Rejected { error, .. } => error.code == "57P03",
+            Self::AllFailed(errors) => errors.iter().all(Self::allows_next_host),
+            _ => false,
+        }
+    }
+}
+
+/// What the server said, in full.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerError {
+    /// ERROR, FATAL or PANIC.
+    pub severity: String,
+    /// The five-character SQLSTATE.
+    pub code: String,
+    /// The message.
+    pub message: String,
+    /// The detail, if any.
+    pub detail: Option<String>,
+    /// The server's own hint, if any.
+    pub hint: Option<String>,
+    /// Which row of a COPY it is about, if any: `COPY orders, line 84`.
+    pub row: Option<String>,
+    /// Which character of the statement it is about, counted from 1, if any.
+    pub position: Option<u32>,
+    /// The beginning of the statement, where pgrig knows it.
+    pub statement: Option<String>,
+}
+
+impl ServerError {
+    /// From the fields of an ErrorResponse or NoticeResponse ("54.8 Error and Notice Message Fields").
+    pub fn parse(body: &[u8]) -> Self {
+        let field = |kind: u8| {
+            let found = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind));
+            found.map(|field| String::from_utf8_lossy(&field[1..]).into_owned())
+        };
+        Self {
+            // V is S untranslated; all supported versions send it.
+            severity: field(b'V').or_else(|| field(b'S')).unwrap_or_default(),
+            code: field(b'C').unwrap_or_default(),
+            message: field(b'M').unwrap_or_default(),
+            detail: field(b'D'),
+            hint: field(b'H'),
+            row: None,
+            position: field(b'P').and_then(|position| position.parse().ok()),
+            statement: None,
+        }
+    }
+}
+
+/// The driver's error with all that the server or the machine said.
+pub fn described(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        return Box::<ServerError>::from(said).to_string();
+    }
+    match std::error::Error::source(error) {
+        Some(why) => format!("{error}: {why}"),
+        None => error.to_string(),
+    }
+}
+
+impl From<&DbError> for Box<ServerError> {
+    fn from(error: &DbError) -> Self {
+        Box::new(ServerError {
+            severity: error.severity().to_owned(),
+            code: error.code().code().to_owned(),
+            message: error.message().to_owned(),
+            detail: error.detail().map(str::to_owned),
+            hint: error.hint().map(str::to_owned),
+            row: error.where_().and_then(row_of_copy),
+            position: match error.position() {
+                Some(ErrorPosition::Original(position)) => Some(*position),
+                _ => None,
+            },
+            statement: None,
+        })
+    }
+}
+
+impl fmt::Display for ServerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code)?;
+        self.detail.iter().try_for_each(|detail| write!(f, "; {detail}"))?;
+        self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))?;
+        self.row.iter().try_for_each(|row| write!(f, "; {row}"))?;
+        self.statement.iter().try_for_each(|statement| write!(f, "; the statement: {statement}"))
+    }
+}
+
+/// The line of an error's context that tells where a COPY was.
+fn row_of_copy(context: &str) -> Option<String> {
+    context.lines().find(|line| line.starts_with("COPY ")).map(str::to_owned)
+}
+
+/// As much of a statement as people read, in one line.
+fn beginning(sql: &str) -> String {
+    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(STATEMENT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// Why a connection ended of which nothing else is known.
+pub const CLOSED_WITHOUT_A_WORD: &str =
+    "the server closed it without a word (killed or crashed? its log says more)";
+
+fn searched(paths: &[PathBuf]) -> String {
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    names.join(" or ")
+}
+
+fn line_number(number: Option<usize>) -> String {
+    number.map(|n| format!(" line {n}")).unwrap_or_default()
+}
+
+fn listed(errors: &[ConnectError]) -> String {
+    errors.iter().fold(String::new(), |text, error| text + "\n  " + &error.to_string())
+}

@@ -1,0 +1,191 @@
+//! From the driver's hands into a caller's: a session that tokio-postgres has begun (TLS, authentication,
+//! target_session_attrs), and that goes on without it and without a runtime.
+//!
+//! The driver only borrows its stream ([`Lent`]). Whoever takes it back ends the driver, which cannot say
+//! Terminate any more, so that the server sees one session that goes on.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+
+use super::connection::Canceller;
+use super::error::ConnectError;
+use super::socket::Checked;
+use super::stream::Stream;
+use super::target::Target;
+use super::tls_stream::{Encrypted, Handshake};
+use super::transport::Transport;
+
+/// A session that is ready for its first query and whose protocol the caller speaks. The server has been
+/// told what every connection of pgrig's tells it: the encoding is UTF8, and the application's name.
+pub struct RawConnection {
+    /// Where it is spoken. Dropping it ends the session.
+    pub stream: Stream,
+    /// Cancels what runs.
+    pub canceller: Canceller,
+    /// How the bytes travel.
+    pub transport: Transport,
+    /// The server's place, for errors.
+    pub at: String,
+}
+
+impl Target {
+    /// [`Target::connect`] for who speaks the protocol on their own, e.g. to measure it. Any runtime that
+    /// can do I/O and time will do; the result is independent of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::connect`], or [`ConnectError::Lost`].
+    pub async fn connect_raw(&self) -> Result<RawConnection, ConnectError> {
+        self.connect().await?.hand_over().await
+    }
+}
+
+/// A stream in the hands of the driver.
+pub(super) struct Lent<S>(Arc<Mutex<Option<S>>>);
+
+/// To take it back with; it does not keep the stream open.
+struct Owner<S>(Weak<Mutex<Option<S>>>);
+
+/// A connection's [`Owner`].
+pub(super) struct Loan(Kind);
+
+enum Kind {
+    Plain(Owner<Checked>),
+    Tls(Owner<Encrypted<Checked>>),
+}
+
+/// A handshake after which the driver has the encrypted stream on loan.
+pub(super) struct LendingHandshake {
+    handshake: Handshake,
+    lent: Lent<Encrypted<Checked>>,
+}
+
+/// A stream whose messages are followed, so that it is known where one ends.
+pub(super) trait Followed: AsyncRead + Unpin {
+    /// How many bytes the message that has begun lacks at least; 0 between two.
+    fn missing(&self) -> usize;
+}
+
+impl Loan {
+    pub(super) fn plain(lent: &Lent<Checked>) -> Self {
+        Self(Kind::Plain(lent.owner()))
+    }
+
+    pub(super) fn encrypted(lent: &Lent<Encrypted<Checked>>) -> Self {
+        Self(Kind::Tls(lent.owner()))
+    }
+
+    /// The stream, at a message's beginning; none if the driver has ended. What came until here the driver
+    /// has seen. Errors among that are overheard, and nothing else can matter.
+    pub(super) async fn take_back(&self) -> Option<io::Result<Stream>> {
+        match &self.0 {
+            Kind::Plain(owner) => Some(finish(owner.take()?).await.and_then(Checked::into_stream)),
+            Kind::Tls(owner) => Some(finish(owner.take()?).await.and_then(Encrypted::into_stream)),
+        }
+    }
+}
+
+/// Reads on to the end of the message that has begun.
+async fn finish<S: Followed>(mut stream: S) -> io::Result<S> {
+    let mut read = [0; 256];
+    loop {
+        let count = stream.missing().min(read.len());
+        if count == 0 {
+            return Ok(stream);
+        }
+        stream.read_exact(&mut read[..count]).await?;
+    }
+}
+
+impl<S> Lent<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self(Arc::new(Mutex::new(Some(stream))))
+    }
+
+    /// To be filled by who clones it.
+    fn empty() -> Self {
+        Self(Arc::default())
+    }
+
+    fn share(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+
+    fn owner(&self) -> Owner<S> {
+        Owner(Arc::downgrade(&self.0))
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Passes the driver's wish on, unless the stream has been taken back.
+    fn with<T>(&self, act: impl FnOnce(Pin<&mut S>) -> Poll<io::Result<T>>) -> Poll<io::Result<T>>
+    where
+        S: Unpin,
+    {
+        match self.slot().as_mut() {
+            Some(stream) => act(Pin::new(stream)),
+            None => Poll::Ready(Err(io::Error::new(io::ErrorKind::NotConnected, "handed over"))),
+        }
+    }
+}
+
+impl<S> Owner<S> {
+    fn take(&self) -> Option<S> {
+        Lent(self.0.upgrade()?).slot().take()
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Lent<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.with(|stream| stream.poll_read(cx, buf))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Lent<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.with(|stream| stream.poll_write(cx, buf))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|stream| stream.poll_flush(cx))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|stream| stream.poll_shutdown(cx))
+    }
+}
+
+impl<S: TlsStream + Unpin> TlsStream for Lent<S> {
+    fn channel_binding(&self) -> ChannelBinding {
+        self.slot().as_ref().map_or_else(ChannelBinding::none, TlsStream::channel_binding)
+    }
+}
+
+impl LendingHandshake {
+    /// The handshake, and what it will lend.
+    pub(super) fn new(handshake: Handshake) -> (Self, Lent<Encrypted<Checked>>) {
+        let lent = Lent::empty();
+        (Self { handshake, lent: lent.share() }, lent)
+    }
+}
+
+impl TlsConnect<Checked> for LendingHandshake {
+    type Stream = Lent<Encrypted<Checked>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Stream>> + Send>>;
+
+    fn connect(self, stream: Checked) -> Self::Future {
+        Box::pin(async move {
+            *self.lent.slot() = Some(self.handshake.connect(stream).await?);
+            Ok(self.lent)
+        })
+    }
+}

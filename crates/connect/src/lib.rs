@@ -1,0 +1,104 @@
+//! Connecting to PostgreSQL as libpq's tools do: the same options, connection strings, environment,
+//! password and service files, with the same precedence (PostgreSQL documentation, chapter "34. libpq").
+//!
+//! ```text
+//! -d -h -p -U, URI ─┐
+//! service file ─────┼─▶ params ─▶ Target ─▶ socket ─▶ TLS ─▶ startup ─▶ Connection
+//! PG* environment ──┘   (resolve)           (Target::connect)
+//! ```
+//!
+//! The client encoding is always UTF8: the driver decodes text as UTF-8 and pgrig's COPY data is UTF-8.
+
+mod blocked;
+mod certificate;
+mod connection;
+mod conninfo;
+mod dial;
+mod environment;
+mod error;
+mod handover;
+mod open;
+mod overhear;
+mod params;
+mod passfile;
+mod ready;
+mod rejection;
+mod resolve;
+mod route;
+mod service;
+mod socket;
+mod stream;
+mod target;
+mod tls;
+mod tls_stream;
+mod traffic;
+mod transport;
+mod verify;
+
+pub use connection::{Canceller, Connection};
+pub use error::{CLOSED_WITHOUT_A_WORD, described};
+pub use error::{ConnectError, ServerError};
+pub use handover::RawConnection;
+pub use open::{Silence, answers, cancel_everything, silences, silent_for, stop_everything};
+pub use stream::Stream;
+pub use target::Target;
+pub use transport::{TlsInfo, Transport};
+
+/// Shown in pg_stat_activity unless the user names another.
+pub const APPLICATION_NAME: &str = "pgrig";
+
+/// The variables that name a server (rather than say how to talk to one).
+const SERVER_VARIABLES: [&str; 5] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGDATABASE", "PGSERVICE"];
+
+/// Looks up an environment variable.
+type Env<'e> = &'e dyn Fn(&str) -> Option<String>;
+
+/// The connection options every verb has, as typed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConnectOptions {
+    /// `-d`: a database name, a URI or a keyword/value string.
+    pub dbname: Option<String>,
+    /// `-h`: host names, addresses or socket directories, separated by commas.
+    pub host: Option<String>,
+    /// `-p`: one port for all hosts or one for each, separated by commas.
+    pub port: Option<String>,
+    /// `-U`: the user.
+    pub user: Option<String>,
+}
+
+impl ConnectOptions {
+    /// Whether a server was named at all, by an option or by `PGHOST`, `PGHOSTADDR`, `PGPORT`,
+    /// `PGDATABASE` or `PGSERVICE`. If not, pgrig uses its embedded server.
+    pub fn names_a_server(&self, env: &dyn Fn(&str) -> Option<String>) -> bool {
+        let typed = [&self.dbname, &self.host, &self.port, &self.user];
+        typed.into_iter().any(Option::is_some)
+            || SERVER_VARIABLES.iter().any(|name| env(name).is_some_and(|value| !value.is_empty()))
+    }
+}
+
+/// Decides where and how to connect. Strongest source first: the connection string in `-d`; `-h -p -U`;
+/// the service file; the `PG*` environment; the defaults (34.1.1, 34.1.2, 34.15 to 34.17).
+///
+/// # Errors
+///
+/// [`ConnectError::is_usage`] for a malformed string, an unknown parameter or service, an impossible value;
+/// [`ConnectError::NoSocket`] if no host was named and no local server listens.
+pub fn resolve(
+    options: &ConnectOptions,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Target, ConnectError> {
+    resolve::resolve(options, env, &resolve::Machine::here(env))
+}
+
+/// How to get to the same server again: a connection string for `-d`. It holds what was typed and what the
+/// service file and the environment said, but never a password: that is looked up again.
+///
+/// # Errors
+///
+/// As [`resolve`].
+pub fn recipe(
+    options: &ConnectOptions,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, ConnectError> {
+    resolve::recipe(options, env, &resolve::Machine::here(env))
+}

@@ -1,0 +1,331 @@
+//! What can go wrong with a fill.
+
+use measure::human::bytes;
+use rowgen::SpecError;
+use thiserror::Error;
+
+use super::direct::{Failure, NotDirect};
+use super::limits::{LimitsError, OutOfSpace, Shortage};
+use super::probe::ProbeError;
+use super::remains::Remains;
+use super::request::InitStep;
+use catalog::CatalogError;
+use connect::ConnectError;
+use server::SurveyError;
+
+/// Why a fill was refused or failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FillError {
+    /// The server could not be reached or asked.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The server or the schema is not fit for tables.
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
+    /// A size that these tables cannot have.
+    #[error(
+        "{} cannot be had: with these options the tables take {} to {}",
+        bytes(*size), bytes(*smallest), bytes(*largest)
+    )]
+    Size {
+        /// Asked for, bytes.
+        size: u64,
+        /// One account, bytes.
+        smallest: u64,
+        /// One full table, bytes.
+        largest: u64,
+    },
+    /// A scale that pgbench's tables cannot have.
+    #[error("--scale {scale} cannot be had: give 1 to {most}")]
+    Scale {
+        /// Asked for.
+        scale: u64,
+        /// What one table holds.
+        most: u64,
+    },
+    /// A number of rows that one table cannot have.
+    #[error("--rows {rows} cannot be had: give 1 to {most}")]
+    Rows {
+        /// Asked for.
+        rows: u64,
+        /// What one table holds.
+        most: u64,
+    },
+    /// More loading connections than the server takes.
+    #[error("--streams {streams} is more than this server's max_connections allows: give at most {most}")]
+    Streams {
+        /// Asked for.
+        streams: u16,
+        /// Left of max_connections beside pgrig's other sessions.
+        most: u32,
+    },
+    /// Things asked for that do not go together.
+    #[error("{0}")]
+    Combination(String),
+    /// Pages cannot be written into the tables' files.
+    #[error("--method direct is not possible: {0}")]
+    NotDirect(#[from] NotDirect),
+    /// A fill that was begun otherwise is not complete.
+    #[error(
+        "schema {schema} has an unfinished fill, begun by another request: give that command again to complete it, \
+         --drop to drop and replace it{}, or --schema NAME", if *.may_forget { ", --no-resume to forget that it is unfinished" } else { "" }
+    )]
+    Unfinished {
+        /// The schema.
+        schema: String,
+        /// Whether --no-resume without --drop makes sense.
+        may_forget: bool,
+    },
+    /// The tables of an unfinished fill are not as it left them.
+    #[error(
+        "the fill that was interrupted cannot be completed: {table} {problem}. Nothing was changed. {remedy}"
+    )]
+    NotAsLeft {
+        /// The table.
+        table: String,
+        /// What is different.
+        problem: String,
+        /// How to begin anew.
+        remedy: String,
+    },
+    /// Rows cannot be added to tables that have lost some.
+    #[error(
+        "--append finds tables that are not whole: {problem}. Nothing was changed. To fill all anew, give --drop \
+         and the whole amount instead of --append"
+    )]
+    NotWhole {
+        /// Which, and what is missing.
+        problem: String,
+    },
+    /// Another session is at this fill.
+    #[error(
+        "another session (server process {pid}) is at this fill: wait until it ends, or end it with \
+         SELECT pg_terminate_backend({pid})"
+    )]
+    InHand {
+        /// Its server process.
+        pid: i32,
+    },
+    /// Steps need tables that are not there.
+    #[error("schema {schema} has no {}: add t to --init-steps, which creates them, or give --schema NAME", tables.join(", "))]
+    NoTables {
+        /// The schema.
+        schema: String,
+        /// What is missing.
+        tables: Vec<String>,
+    },
+    /// Rows would be mixed up with those that are there.
+    #[error("{schema}.{table} has rows: --append adds more to them, --drop drops and replaces the tables")]
+    HasRows {
+        /// The schema.
+        schema: String,
+        /// The table.
+        table: String,
+    },
+    /// The user's table has rows already.
+    #[error("{table} has rows: --append adds more to them (or TRUNCATE it first)")]
+    OwnTableHasRows {
+        /// The table.
+        table: String,
+    },
+    /// A tablespace that is not there or not allowed.
+    #[error("tablespace {name} {problem}")]
+    Tablespace {
+        /// Asked for.
+        name: String,
+        /// What is wrong, with the remedy.
+        problem: String,
+    },
+    /// The role may not create the table that records what is loaded.
+    #[error(
+        "role {role} may not create tables in schema {schema}, and pgrig keeps one there while it fills, which records \
+         what is loaded: GRANT CREATE ON SCHEMA {schema} TO {role}, or fill as another role"
+    )]
+    LedgerPrivilege {
+        /// The role.
+        role: String,
+        /// The schema.
+        schema: String,
+    },
+    /// Names are taken.
+    #[error(
+        "schema {schema} already has {}{}: give --append to add to them, --drop to drop and replace them, or --schema NAME",
+        tables.join(", "),
+        if *.emptied { " (unlogged and empty, as a crash of the server leaves them)" } else { "" }
+    )]
+    TablesExist {
+        /// The schema.
+        schema: String,
+        /// Names of the existing relations.
+        tables: Vec<String>,
+        /// Whether they are as a crash leaves unlogged tables.
+        emptied: bool,
+    },
+    /// Names are taken by something that --drop does not drop.
+    #[error("{name} in schema {schema} is no table, and --drop drops only tables: give --schema NAME")]
+    NotATable {
+        /// The schema.
+        schema: String,
+        /// Name of the existing relation.
+        name: String,
+    },
+    /// The data volume is too small.
+    #[error(
+        "not enough disk: {} are needed (tables and indexes {}, WAL {}, temporary files {}), {} are free on \
+         {mount}. Ask for less, or free some",
+        bytes(*needed), bytes(*total), bytes(*wal), bytes(*temporary), bytes(*free)
+    )]
+    Disk {
+        /// At the peak, bytes.
+        needed: u64,
+        /// Tables and indexes, bytes.
+        total: u64,
+        /// WAL, bytes.
+        wal: u64,
+        /// Index build's temporary files, bytes.
+        temporary: u64,
+        /// On the volume, bytes.
+        free: u64,
+        /// The volume's mount point.
+        mount: String,
+    },
+    /// A table of the user's cannot be filled.
+    #[error(transparent)]
+    Table(Box<CatalogError>),
+    /// What --column says cannot be understood.
+    #[error("--column {0}")]
+    Column(#[from] SpecError),
+    /// SQL of the user's that the server refuses.
+    #[error("--ddl: {problem}")]
+    Ddl {
+        /// What is wrong, with the remedy.
+        problem: String,
+    },
+    /// Keys leave room for too few rows to reach the size.
+    #[error(
+        "{table} cannot be filled to {}: it has room for {most} more rows, which take about {}, because {why}. \
+         Ask for less, or give --rows", bytes(*size), bytes(*about)
+    )]
+    KeysTooFew {
+        /// The table.
+        table: String,
+        /// Asked for, bytes.
+        size: u64,
+        /// Rows.
+        most: u64,
+        /// What they take, bytes.
+        about: u64,
+        /// Why.
+        why: String,
+    },
+    /// A probe cannot be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// Limits that cannot be kept.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// The server refuses what comes before the rows.
+    #[error("{0}. Nothing was changed")]
+    Rehearsal(ConnectError),
+    /// Pages could not be written into the files of tables like these.
+    #[error("{0}. Nothing was changed")]
+    Pages(Box<Cause>),
+    /// A step failed.
+    #[error("{} failed: {source}\n{remains}", step.name())]
+    Step {
+        /// Which.
+        step: InitStep,
+        /// Why.
+        source: Box<Cause>,
+        /// What is there now.
+        remains: Remains,
+    },
+    /// The user interrupted it.
+    #[error("interrupted while at {}\n{remains}", step.name())]
+    Interrupted {
+        /// At which step.
+        step: InitStep,
+        /// What is there now.
+        remains: Remains,
+    },
+}
+
+/// Why a step failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The server refused something, or is gone.
+    #[error(transparent)]
+    Server(#[from] ConnectError),
+    /// There is no room for the next chunk.
+    #[error(transparent)]
+    Space(#[from] OutOfSpace),
+    /// There is no room for the first chunk, even after tables were dropped.
+    #[error(transparent)]
+    Limits(#[from] LimitsError),
+    /// A step other than loading found no room.
+    #[error("{0}. Free some space there, or ask for less")]
+    Full(ConnectError),
+    /// Pages could not be written.
+    #[error(transparent)]
+    Direct(Failure),
+    /// A probe cannot be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Cause {
+    /// With what to do about it, where the server only says what happened.
+    pub(super) fn with_remedy(self) -> Self {
+        match self {
+            Self::Server(error) if Shortage::of(&error).is_some() => Self::Full(error),
+            other => other,
+        }
+    }
+}
+
+impl From<Failure> for Cause {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Server(error) => Self::Server(error),
+            failure => Self::Direct(failure),
+        }
+    }
+}
+
+impl From<NotDirect> for Cause {
+    fn from(why: NotDirect) -> Self {
+        Self::Direct(why.into())
+    }
+}
+
+impl From<CatalogError> for FillError {
+    fn from(error: CatalogError) -> Self {
+        Self::Table(Box::new(error))
+    }
+}
+
+impl FillError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Rehearsal(error) => {
+                matches!(error, ConnectError::Query { .. }) && Shortage::of(error).is_none()
+            }
+            Self::Unfit(error) => error.is_usage(),
+            Self::Limits(error) => error.is_usage(),
+            Self::Table(error) => error.is_usage(),
+            Self::Step { .. }
+            | Self::Interrupted { .. }
+            | Self::InHand { .. }
+            | Self::NotAsLeft { .. }
+            | Self::NotWhole { .. } => false,
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What is told about space and time while a fill runs, and kept in the run document.
+
+use std::fmt;
+
+use measure::human::bytes;
+use serde::Serialize;
+
+use super::{Mark, Shortage, VolumeRole};
+use server::volume::Space;
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Seconds since the fill began.
+    pub at: f64,
+    /// What it was.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+impl From<&Event> for measure::Event {
+    fn from(event: &Event) -> Self {
+        let what = serde_json::to_value(&event.what).unwrap_or_default();
+        Self { at: event.at, text: event.what.to_string(), what }
+    }
+}
+
+/// What can happen. Volume and sizes are the tables'; `loaded` counts the heap bytes of this fill's
+/// finished chunks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum What {
+    /// A mark was past before anything was loaded.
+    MarkPassedBefore {
+        /// Which.
+        mark: Mark,
+        /// The volume then.
+        space: Space,
+    },
+    /// A mark is reached.
+    MarkCrossed {
+        /// Which.
+        mark: Mark,
+        /// The volume then.
+        space: Space,
+        /// Bytes.
+        loaded: u64,
+    },
+    /// The volume has become larger.
+    VolumeGrew {
+        /// Size before, bytes.
+        from: u64,
+        /// Size now, bytes.
+        to: u64,
+    },
+    /// The volume has become smaller.
+    VolumeShrank {
+        /// Size before, bytes.
+        from: u64,
+        /// Size now, bytes.
+        to: u64,
+    },
+    /// There is no room for the next chunk.
+    WaitingForSpace {
+        /// The server's error; none where it was seen before the server did.
+        shortage: Option<Shortage>,
+        /// Bytes free, where they can be seen.
+        free: Option<u64>,
+        /// For so many seconds at the most.
+        up_to: f64,
+        /// Bytes.
+        loaded: u64,
+    },
+    /// The first chunk after a wait is loaded.
+    SpaceCameBack {
+        /// Bytes free more than when the wait began, where they can be seen.
+        gained: Option<u64>,
+        /// Seconds from the wait's begin until that chunk could begin.
+        after: f64,
+    },
+    /// No chunk begins any more.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// Bytes.
+        loaded: u64,
+    },
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MarkPassedBefore { mark, space } => {
+                write!(f, "{mark}: passed before the fill began ({})", standing(space))
+            }
+            Self::MarkCrossed { mark, space, loaded } => {
+                write!(f, "{mark}: crossed after {} of heap ({})", bytes(*loaded), standing(space))
+            }
+            Self::VolumeGrew { from, to } => {
+                write!(f, "the volume grew from {} to {}", bytes(*from), bytes(*to))
+            }
+            Self::VolumeShrank { from, to } => {
+                write!(f, "the volume shrank from {} to {}", bytes(*from), bytes(*to))
+            }
+            Self::WaitingForSpace { shortage, free, up_to, loaded } => {
+                write!(f, "waiting up to {up_to:.0} s for space after {} of heap", bytes(*loaded))?;
+                if let Some(shortage) = shortage {
+                    write!(f, ": {shortage}")?;
+                }
+                free.map_or(Ok(()), |free| write!(f, "; {} free", bytes(free)))
+            }
+            Self::SpaceCameBack { gained, after } => {
+                write!(f, "space came back after {after:.1} s")?;
+                gained.map_or(Ok(()), |gained| write!(f, ": {} more", bytes(gained)))
+            }
+            Self::Stopped { reason, loaded } => write!(f, "{reason}, after {} of heap", bytes(*loaded)),
+        }
+    }
+}
+
+fn standing(space: &Space) -> String {
+    format!("{:.1} % used, {} used, {} free", space.used_percent(), bytes(space.used), bytes(space.free))
+}
+
+/// Why a fill ended that did what was asked. Its text is a phrase for people.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "name", rename_all = "kebab-case")]
+pub enum StopReason {
+    /// All rows asked for are there.
+    Complete,
+    /// The next chunk would take what stays free.
+    BrimReached {
+        /// Which volume has no more room.
+        volume: VolumeRole,
+        /// Bytes free there.
+        free: u64,
+        /// Of those, bytes that stay free.
+        kept: u64,
+        /// What for.
+        because: String,
+        /// What another chunk would take, with all that later steps still need, bytes.
+        needed: u64,
+    },
+    /// The server has no more room.
+    DiskFull {
+        /// How it said so.
+        shortage: Shortage,
+    },
+    /// The table's ids are of type integer, and there are no more of them.
+    IdsUsedUp,
+    /// The time is over.
+    Duration {
+        /// Asked for, seconds.
+        seconds: f64,
+    },
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete => f.write_str("all rows are there"),
+            Self::BrimReached { volume, free, kept, because, needed } => {
+                let (free, kept, needed) = (bytes(*free), bytes(*kept), bytes(*needed));
+                write!(
+                    f,
+                    "no room for more on {volume}: {free} free, {kept} of them kept ({because}); another chunk and \
+                     later steps need {needed}"
+                )
+            }
+            Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),
+            Self::IdsUsedUp => f.write_str("the table's ids are integers, and all of them are used"),
+            Self::Duration { seconds } => write!(f, "{seconds} s are over"),
+        }
+    }
+}

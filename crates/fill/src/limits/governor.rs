@@ -1,0 +1,341 @@
+//! The ledger with a clock and a real volume, shared by the streams.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::event::{Event, StopReason};
+use super::headroom::{Headroom, SpaceRule};
+use super::ledger::{self, Ledger, No, Reading, Ticket};
+use super::places::Places;
+use super::refusal::{LimitsError, OutOfSpace};
+use super::{ChunkSpace, Group, Limits, Owed, Shortage, SpaceLimit};
+use server::volume::{Volume, Volumes, wal_held};
+
+/// Between two readings of the volumes.
+const READ_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Between two sums of `pg_wal`, which may hold thousands of files.
+const WAL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Told of every event as it happens, in order. Must not call the governor.
+pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
+
+/// Whether a chunk may begin.
+#[derive(Debug, PartialEq)]
+pub enum Admission {
+    /// It may: load it, then hand the ticket back.
+    Go(Ticket),
+    /// None may any more: the fill is done.
+    Stop(StopReason),
+}
+
+/// What can be seen of a server's volumes while it is filled.
+pub struct Sight {
+    rule: SpaceRule,
+    gauge: Gauge,
+}
+
+/// How far a fill is from its end, as far as that is a matter of space. Bytes of the tables' volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlook {
+    /// Free.
+    pub free: u64,
+    /// Of those, what chunks may still take, their keys included.
+    pub to_go: u64,
+}
+
+impl Sight {
+    /// Of these volumes; `rule` says what has to stay free on them.
+    pub fn new(volumes: &Volumes, rule: SpaceRule) -> Self {
+        Self { rule, gauge: Gauge::new(volumes) }
+    }
+
+    /// What people must know before a fill begins, if anything.
+    pub(super) fn warning(&self) -> Option<String> {
+        self.rule.warning()
+    }
+
+    /// The tables' volume.
+    pub fn volume(&self) -> &Volume {
+        &self.gauge.heap
+    }
+
+    /// What stays free on the tables' volume as things stand: `--reserve` or the server's need,
+    /// whichever is more, and why.
+    ///
+    /// # Errors
+    /// If the volume cannot be read.
+    pub fn kept(&mut self, limits: &Limits) -> Result<Headroom, LimitsError> {
+        Ok(ledger::kept(limits, &self.rule, &self.gauge.read()?))
+    }
+}
+
+/// Lets chunks begin as long as limits and space allow.
+pub struct Governor<'a> {
+    /// When the first rows could come; time counts from then.
+    began: OnceLock<Instant>,
+    state: Mutex<State>,
+    tell: &'a Tell<'a>,
+}
+
+struct State {
+    ledger: Ledger,
+    gauge: Option<Gauge>,
+    read_at: Instant,
+    told: usize,
+}
+
+impl<'a> Governor<'a> {
+    /// Time counts from the first question on. `sight` is none where the server's volumes cannot be seen; `owed` is what an
+    /// earlier run's chunks still need.
+    ///
+    /// # Errors
+    /// If the limits cannot be kept: see [`LimitsError`].
+    pub fn new(
+        limits: Limits,
+        sight: Option<Sight>,
+        owed: Owed,
+        tell: &'a Tell<'a>,
+    ) -> Result<Self, LimitsError> {
+        let (gauge, seen) = if let Some(Sight { rule, mut gauge }) = sight {
+            let reading = gauge.read()?;
+            (Some(gauge), Some((rule, reading)))
+        } else {
+            refuse_blind(&limits)?;
+            (None, None)
+        };
+        let ledger = Ledger::new(limits, seen, owed);
+        let now = Instant::now();
+        let state = State { ledger, gauge, read_at: now, told: 0 };
+        Ok(Self { began: OnceLock::new(), state: Mutex::new(state), tell })
+    }
+
+    /// Rows begin to come: what was done before, tables dropped for example, is looked at now.
+    ///
+    /// # Errors
+    /// If the volume cannot be read.
+    pub fn begin(&self) -> Result<(), OutOfSpace> {
+        let mut state = self.lock();
+        if let Some(gauge) = &mut state.gauge {
+            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+            state.read_at = Instant::now();
+            state.ledger.begin(self.now(), reading);
+        }
+        self.tell_news(&mut state);
+        Ok(())
+    }
+
+    /// Refuses a fill that has no room even for one chunk, unless it may wait for some. `freed` bytes of
+    /// the tables' volume come back before it begins.
+    ///
+    /// # Errors
+    /// [`LimitsError::NoRoom`].
+    pub fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
+        self.lock().ledger.refuse_full(chunk, freed)
+    }
+
+    /// So many bytes beside the tables can be given up for the checkpoints' own files: as many less
+    /// have to stay free.
+    pub fn hold_ballast(&self, bytes: u64) {
+        self.lock().ledger.hold_ballast(bytes);
+    }
+
+    /// Waits, if need be, until a chunk may begin, or it is clear that none may.
+    ///
+    /// # Errors
+    /// If there is no room, and stopping for that was not asked for.
+    pub async fn before_chunk(&self, chunk: ChunkSpace) -> Result<Admission, OutOfSpace> {
+        self.before_chunk_of(chunk, Group::ALONE).await
+    }
+
+    /// As [`Self::before_chunk`], for the next chunk of a group.
+    ///
+    /// # Errors
+    /// If there is no room, and stopping for that was not asked for.
+    pub async fn before_chunk_of(&self, chunk: ChunkSpace, group: Group) -> Result<Admission, OutOfSpace> {
+        loop {
+            let answer = {
+                let mut state = self.lock();
+                self.refresh(&mut state)?;
+                let answer = state.ledger.admit_of(self.now(), chunk, group);
+                self.tell_news(&mut state);
+                answer
+            };
+            match answer {
+                Ok(ticket) => return Ok(Admission::Go(ticket)),
+                Err(No::Wait(pause)) => tokio::time::sleep(pause).await,
+                Err(No::Stop(reason)) => return Ok(Admission::Stop(reason)),
+                Err(No::Fail(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// The chunk is committed.
+    pub fn chunk_done(&self, ticket: Ticket) {
+        let mut state = self.lock();
+        state.ledger.done(self.now(), ticket);
+        self.tell_news(&mut state);
+    }
+
+    /// The chunk failed, not for want of space.
+    pub fn chunk_failed(&self, ticket: Ticket) {
+        self.lock().ledger.failed(ticket);
+    }
+
+    /// The chunk failed for want of space. [`Admission::Go`] means: there may be room now, try it again.
+    ///
+    /// # Errors
+    /// If neither stopping nor (further) waiting was asked for.
+    pub async fn chunk_short(&self, ticket: Ticket, shortage: Shortage) -> Result<Admission, OutOfSpace> {
+        let chunk = ticket.chunk();
+        let answer = {
+            let mut state = self.lock();
+            let answer = state.ledger.short(self.now(), ticket, shortage);
+            self.tell_news(&mut state);
+            answer
+        };
+        match answer {
+            No::Wait(pause) => tokio::time::sleep(pause).await,
+            No::Stop(reason) => return Ok(Admission::Stop(reason)),
+            No::Fail(error) => return Err(error),
+        }
+        self.before_chunk(chunk).await
+    }
+
+    /// Whether the fill ends where space does.
+    pub fn ends_at_space(&self) -> bool {
+        self.lock().ledger.ends_at_space()
+    }
+
+    /// Announces marks that were crossed since the last reading.
+    pub fn look(&self) {
+        let mut state = self.lock();
+        let Some(gauge) = state.gauge.as_mut().filter(|_| self.has_begun()) else { return };
+        if let Ok(reading) = gauge.read() {
+            state.read_at = Instant::now();
+            state.ledger.observe(self.now(), reading);
+        }
+        self.tell_news(&mut state);
+    }
+
+    fn has_begun(&self) -> bool {
+        self.began.get().is_some()
+    }
+
+    /// Reads the volumes again and again, from the first rows to the end of the last step, so that marks are announced
+    /// as they are crossed. `seen` gets each time how far the brim is, where that can be seen.
+    pub async fn watch(&self, seen: impl Fn(Outlook)) -> Infallible {
+        loop {
+            if !self.has_begun() {
+                tokio::time::sleep(READ_INTERVAL).await;
+                continue;
+            }
+            let outlook = {
+                let mut state = self.lock();
+                // Where this matters, the next chunk meets it too.
+                let _ = self.refresh(&mut state);
+                self.tell_news(&mut state);
+                state.ledger.outlook()
+            };
+            outlook.map(&seen);
+            tokio::time::sleep(READ_INTERVAL).await;
+        }
+    }
+
+    /// Free on the tables' volume now, bytes; none where that cannot be seen.
+    pub fn free(&self) -> Option<u64> {
+        let space = self.lock().gauge.as_ref()?.heap.space();
+        space.ok().map(|space| space.free)
+    }
+
+    /// All that happened, oldest first.
+    pub fn events(&self) -> Vec<Event> {
+        self.lock().ledger.events().to_vec()
+    }
+
+    fn refresh(&self, state: &mut State) -> Result<(), OutOfSpace> {
+        let Some(gauge) = &mut state.gauge else { return Ok(()) };
+        let now = Instant::now();
+        if now.duration_since(state.read_at) >= READ_INTERVAL {
+            let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
+            state.read_at = now;
+            state.ledger.observe(self.now(), reading);
+        }
+        Ok(())
+    }
+
+    fn tell_news(&self, state: &mut State) {
+        for event in &state.ledger.events()[state.told..] {
+            (self.tell)(event);
+        }
+        state.told = state.ledger.events().len();
+    }
+
+    fn now(&self) -> Duration {
+        self.began.get_or_init(Instant::now).elapsed()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Limits that only a volume that is seen can keep.
+fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
+    let unseen = |flag, instead| Err(LimitsError::Unseen { flag, instead });
+    match limits.space {
+        SpaceLimit::UntilFree(_) => return unseen("--until-free", "an amount or --for instead"),
+        SpaceLimit::Brim { reserve } if reserve > 0 => {
+            return unseen("--reserve", "--brim alone, which then ends when the server reports disk full");
+        }
+        SpaceLimit::Brim { .. } | SpaceLimit::MustFit => {}
+    }
+    if limits.marks.is_empty() {
+        return Ok(());
+    }
+    unseen("--mark", "up --mark; the run document has the fill's own size over time")
+}
+
+/// Reads the volumes.
+struct Gauge {
+    heap: Volume,
+    others: Vec<Volume>,
+    pg_wal: Option<PathBuf>,
+    held: Option<(Instant, u64)>,
+}
+
+impl Gauge {
+    fn new(volumes: &Volumes) -> Self {
+        let (_, distinct) = Places::of(volumes);
+        Self {
+            heap: volumes.heap.clone(),
+            others: distinct.into_iter().skip(1).collect(),
+            pg_wal: volumes.wal.as_ref().map(|volume| volume.directory().to_owned()),
+            held: None,
+        }
+    }
+
+    fn read(&mut self) -> io::Result<Reading> {
+        let others = self.others.iter().map(|volume| Ok(volume.space()?.free));
+        Ok(Reading {
+            heap: self.heap.space()?,
+            others: others.collect::<io::Result<_>>()?,
+            wal_held: self.wal_held()?,
+        })
+    }
+
+    fn wal_held(&mut self) -> io::Result<u64> {
+        let Some(pg_wal) = &self.pg_wal else { return Ok(0) };
+        match self.held {
+            Some((at, held)) if at.elapsed() < WAL_INTERVAL => Ok(held),
+            _ => {
+                let held = wal_held(pg_wal)?;
+                self.held = Some((Instant::now(), held));
+                Ok(held)
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What has to stay free so that the server can go on.
+//!
+//! Seen on PostgreSQL 15 and 18, ext4 and tmpfs, data directory on the full volume: a COPY that cannot
+//! extend its table fails with 53100 and no more. But a WAL segment that cannot be created is a PANIC in
+//! whichever session needs it (`XLogFileInitInternal`), and so is a checkpoint that cannot write
+//! `pg_logical/replorigin_checkpoint.tmp` (`CheckPointReplicationOrigin`), even if nothing at all is
+//! logged. Crash recovery then empties every unlogged table of the cluster, and where recovery itself
+//! needs a segment, the server stays down.
+
+use measure::human::bytes;
+use serde::Serialize;
+use tokio_postgres::{Client, Error};
+
+use super::ledger::Reading;
+use super::places::Places;
+use super::{ChunkSpace, Owed, VolumeRole};
+use server::volume::Volumes;
+
+/// For what is no WAL: a checkpoint's files, commit status, catalogs.
+const DATA_MARGIN: u64 = 16_000_000;
+
+/// WAL segments for all that is logged even while an unlogged table is filled: commits, checkpoints,
+/// catalogs, other sessions.
+const SEGMENTS: u64 = 4;
+
+/// `max_wal_size` is a soft limit; WAL goes on while the checkpoint that it caused is at work.
+/// In percent; 118 were seen.
+const SOFT_LIMIT_PERCENT: u64 = 130;
+
+/// What decides how far `pg_wal` may grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WalFacts {
+    /// `wal_segment_size`, bytes.
+    pub segment_size: u64,
+    /// `max_wal_size`, bytes.
+    pub max_wal_size: u64,
+    /// `wal_keep_size`, bytes.
+    pub wal_keep_size: u64,
+    /// `max_slot_wal_keep_size`, bytes; none: no limit.
+    pub max_slot_wal_keep_size: Option<u64>,
+    /// Replication slots that hold WAL for someone who is not connected.
+    pub idle_slots: Vec<String>,
+    /// Whether the last attempt to archive a segment failed.
+    pub archiving_fails: bool,
+}
+
+impl WalFacts {
+    /// Asks the server.
+    ///
+    /// # Errors
+    /// If the query fails.
+    pub async fn ask(client: &Client) -> Result<Self, Error> {
+        let row = client.query_one(include_str!("../sql/wal.sql"), &[]).await?;
+        let limit = |column: &str| u64::try_from(row.get::<_, i64>(column)).ok();
+        let size = |column: &str| limit(column).unwrap_or_default();
+        Ok(Self {
+            segment_size: size("segment_size"),
+            max_wal_size: size("max_wal_size"),
+            wal_keep_size: size("wal_keep_size"),
+            max_slot_wal_keep_size: limit("max_slot_wal_keep_size"),
+            idle_slots: row.get("idle_slots"),
+            archiving_fails: row.get("archiving_fails"),
+        })
+    }
+}
+
+/// How much of a fill is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WalUse {
+    /// Unlogged tables, or permanent ones whose WAL is skipped (`wal_level = minimal`).
+    Little,
+    /// Every row, so many bytes in all.
+    Total(u64),
+    /// Every row of a fill without a known end.
+    Full,
+}
+
+/// How far `pg_wal` may grow while a fill runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Growth {
+    /// By next to nothing.
+    Little,
+    /// Until it takes so many bytes.
+    UpTo { ceiling: u64, because: String },
+    /// By all that is written: nothing is removed.
+    Unbounded { because: String },
+}
+
+/// Bytes that stay free, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Headroom {
+    /// Bytes.
+    pub bytes: u64,
+    /// A phrase for people.
+    pub because: String,
+}
+
+/// Rule of how far WAL may grow, after the documentation's "WAL Configuration" and
+/// `CalculateCheckpointSegments`, `KeepLogSeg` in `xlog.c`:
+///
+/// - checkpoints are timed so that WAL stays near `max_wal_size`, a soft limit;
+/// - the newest `wal_keep_size` are kept besides;
+/// - what a replication slot still needs is kept, up to `max_slot_wal_keep_size`;
+/// - what is not archived is kept, without any limit.
+fn growth(facts: &WalFacts, wal: WalUse, place: WalPlace) -> Growth {
+    match (wal, removed_late(facts, place)) {
+        (WalUse::Little, _) => Growth::Little,
+        // All of it fits before any has to go: then chunk by chunk is counted.
+        (WalUse::Total(total), Growth::UpTo { ceiling, .. }) if total <= ceiling => Growth::Little,
+        (_, growth) => growth,
+    }
+}
+
+/// How far WAL may grow if all is logged.
+fn removed_late(facts: &WalFacts, place: WalPlace) -> Growth {
+    if facts.archiving_fails {
+        return Growth::Unbounded {
+            because: "archiving fails, so no WAL is removed (see pg_stat_archiver)".to_owned(),
+        };
+    }
+    let most = match place {
+        WalPlace::Shared => facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT,
+        // Nothing else takes from that volume: whether it suits max_wal_size was its owner's choice.
+        WalPlace::Alone | WalPlace::Unseen => facts.max_wal_size,
+    };
+    let kept = facts.max_wal_size + facts.wal_keep_size;
+    let (ceiling, because) = if kept > most {
+        (kept, format!("wal_keep_size ({}) and max_wal_size", bytes(facts.wal_keep_size)))
+    } else {
+        (most, format!("max_wal_size is {}, a soft limit", bytes(facts.max_wal_size)))
+    };
+    if facts.idle_slots.is_empty() {
+        return Growth::UpTo { ceiling, because };
+    }
+    let slots = facts.idle_slots.join(", ");
+    match facts.max_slot_wal_keep_size {
+        Some(limit) if facts.max_wal_size + limit > ceiling => Growth::UpTo {
+            ceiling: facts.max_wal_size + limit,
+            because: format!("max_slot_wal_keep_size ({}) for idle slot {slots}", bytes(limit)),
+        },
+        Some(_) => Growth::UpTo { ceiling, because },
+        None => Growth::Unbounded {
+            because: format!("replication slot {slots} is idle and keeps all WAL (pg_drop_replication_slot)"),
+        },
+    }
+}
+
+/// What shares the volume of WAL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WalPlace {
+    /// Something that the fill writes.
+    Shared,
+    /// Nothing.
+    Alone,
+    Unseen,
+}
+
+/// What has to stay free on the volumes of a fill.
+#[derive(Clone, Debug)]
+pub struct SpaceRule {
+    places: Places,
+    growth: Growth,
+    floor: u64,
+    ballast: u64,
+}
+
+impl SpaceRule {
+    /// For these volumes and this use of WAL.
+    pub fn new(volumes: &Volumes, facts: &WalFacts, wal: WalUse) -> Self {
+        Self::at(Places::of(volumes).0, facts, wal)
+    }
+
+    pub(super) fn at(places: Places, facts: &WalFacts, wal: WalUse) -> Self {
+        let place = match places.wal {
+            None => WalPlace::Unseen,
+            wal if [Some(Places::TABLES), Some(places.keys), places.sort].contains(&wal) => WalPlace::Shared,
+            Some(_) => WalPlace::Alone,
+        };
+        Self { places, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS, ballast: 0 }
+    }
+
+    /// So many bytes beside the tables are as good as free for the checkpoints' own files.
+    pub(super) fn hold_ballast(&mut self, bytes: u64) {
+        self.ballast = bytes;
+    }
+
+    /// What stays free on the volume of this number.
+    pub(super) fn on_volume(&self, number: usize, reading: &Reading) -> Headroom {
+        let ballast = if number == Places::TABLES { self.ballast } else { 0 };
+        let data = if self.places.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
+        if self.places.wal == Some(number) {
+            let wal = self.for_wal(reading.wal_held);
+            return Headroom { bytes: wal.bytes + data, because: wal.because };
+        }
+        let because = if self.places.data == number {
+            "for the checkpoints' own files"
+        } else {
+            "no WAL, no data directory"
+        };
+        Headroom { bytes: data, because: because.to_owned() }
+    }
+
+    /// What so much needs on the volume of this number; `owed` is what finished chunks still need.
+    pub(super) fn needed(&self, number: usize, wanted: ChunkSpace, owed: Owed) -> u64 {
+        let places = &self.places;
+        let on = |place: usize, bytes: u64| if place == number { bytes } else { 0 };
+        let later = owed.and(wanted.later);
+        // Where WAL is removed in time, what stays free for it is enough.
+        let adds_up = !matches!(self.growth, Growth::UpTo { .. });
+        let wal = places.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
+        on(Places::TABLES, wanted.heap + later.maps)
+            + on(places.keys, wanted.keys + later.keys)
+            + places.sort.map_or(0, |sort| on(sort, later.sort_on_disk()))
+            + wal
+    }
+
+    /// What is on the volume of this number.
+    pub(super) fn role(&self, number: usize) -> VolumeRole {
+        match number {
+            Places::TABLES => VolumeRole::Heap,
+            _ if self.places.wal == Some(number) => VolumeRole::Wal,
+            _ if self.places.keys == number => VolumeRole::Keys,
+            _ if self.places.data == number => VolumeRole::Data,
+            _ => VolumeRole::Temporary,
+        }
+    }
+
+    /// What people must know before the fill begins, if anything.
+    pub(super) fn warning(&self) -> Option<String> {
+        if self.places.wal.is_none() {
+            return Some(unseen_warning("pg_wal"));
+        }
+        match &self.growth {
+            Growth::Unbounded { because } => Some(format!("WAL of this fill will stay: {because}")),
+            Growth::Little | Growth::UpTo { .. } => None,
+        }
+    }
+
+    fn for_wal(&self, held: u64) -> Headroom {
+        let few = || format!("for {SEGMENTS} WAL segments, without which the server would crash");
+        match &self.growth {
+            Growth::Little => Headroom { bytes: self.floor, because: few() },
+            Growth::Unbounded { because } => {
+                Headroom { bytes: self.floor, because: format!("{}; {because}", few()) }
+            }
+            Growth::UpTo { ceiling, because } => {
+                let left = ceiling.saturating_sub(held);
+                if left <= self.floor {
+                    return Headroom { bytes: self.floor, because: few() };
+                }
+                let because =
+                    format!("WAL takes {} now and may grow to {}: {because}", bytes(held), bytes(*ceiling));
+                Headroom { bytes: left, because }
+            }
+        }
+    }
+}
+
+/// What may happen where `what` (pg_wal, the server's volumes) cannot be seen, and what to do.
+pub(super) fn unseen_warning(what: &str) -> String {
+    format!(
+        "{what} cannot be seen from here, so nothing is kept free for WAL and checkpoints: if their volume \
+         fills up, the server crashes (PANIC), and its recovery empties every unlogged table of the cluster. \
+         Watch its disk, and give an amount or --for instead of --brim if that must not happen"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use server::volume::Space;
+
+    const MB: u64 = 1_000_000;
+
+    const WAL: ChunkSpace = ChunkSpace { wal: MB, ..ChunkSpace::NONE };
+
+    fn facts() -> WalFacts {
+        WalFacts { segment_size: 16 * MB, max_wal_size: 1000 * MB, ..WalFacts::default() }
+    }
+
+    fn reading(wal_held: u64) -> Reading {
+        Reading { heap: Space { size: 0, used: 0, free: 0 }, others: Vec::new(), wal_held }
+    }
+
+    fn here(facts: &WalFacts, wal: WalUse, held: u64) -> Headroom {
+        SpaceRule::at(Places::TOGETHER, facts, wal).on_volume(0, &reading(held))
+    }
+
+    #[test]
+    fn unlogged_keeps_a_few_segments_whatever_wal_holds() {
+        for held in [0, 5000 * MB] {
+            assert_eq!(here(&facts(), WalUse::Little, held).bytes, 4 * 16 * MB + DATA_MARGIN);
+        }
+        let held_back = WalFacts { archiving_fails: true, ..facts() };
+        assert_eq!(here(&held_back, WalUse::Little, 0).bytes, 4 * 16 * MB + DATA_MARGIN);
+    }
+
+    #[test]
+    fn logged_keeps_what_wal_may_still_grow_by() {
+        let at = |held| here(&facts(), WalUse::Full, held);
+        assert_eq!(at(100 * MB).bytes, 1200 * MB + DATA_MARGIN);
+        assert!(at(100 * MB).because.contains("may grow to 1.30 GB"), "{}", at(100 * MB).because);
+        assert_eq!(at(1290 * MB).bytes, 64 * MB + DATA_MARGIN, "never less than the few segments");
+    }
+
+    #[test]
+    fn a_known_amount_of_wal_that_fits_is_counted_chunk_by_chunk() {
+        let rule = |total| SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Total(total));
+        assert_eq!(rule(900 * MB).on_volume(0, &reading(0)).bytes, 64 * MB + DATA_MARGIN);
+        assert_eq!(rule(900 * MB).needed(0, WAL, Owed::default()), MB);
+        assert_eq!(rule(2000 * MB).on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN);
+        assert_eq!(rule(2000 * MB).needed(0, WAL, Owed::default()), 0);
+    }
+
+    #[test]
+    fn what_is_kept_besides_raises_the_ceiling() {
+        let keep = WalFacts { wal_keep_size: 2000 * MB, ..facts() };
+        assert_eq!(here(&keep, WalUse::Full, 0).bytes, 3000 * MB + DATA_MARGIN);
+        let slot = WalFacts {
+            idle_slots: vec!["standby".to_owned()],
+            max_slot_wal_keep_size: Some(4000 * MB),
+            ..facts()
+        };
+        let headroom = here(&slot, WalUse::Full, 0);
+        assert_eq!(headroom.bytes, 5000 * MB + DATA_MARGIN);
+        assert!(headroom.because.contains("standby"), "{}", headroom.because);
+        let small = WalFacts { max_slot_wal_keep_size: Some(10 * MB), ..slot };
+        assert_eq!(here(&small, WalUse::Full, 0).bytes, 1300 * MB + DATA_MARGIN);
+    }
+
+    #[test]
+    fn wal_may_have_all_of_its_own_volume() {
+        let rule = SpaceRule::at(Places { wal: Some(1), ..Places::TOGETHER }, &facts(), WalUse::Full);
+        assert_eq!(rule.on_volume(1, &reading(300 * MB)).bytes, 700 * MB);
+        assert_eq!(rule.on_volume(1, &reading(1000 * MB)).bytes, 64 * MB, "it recycles its segments now");
+        assert_eq!(rule.on_volume(0, &reading(300 * MB)).bytes, DATA_MARGIN);
+        let shared = Places { data: 1, wal: Some(1), keys: 1, sort: Some(1) };
+        let rule = SpaceRule::at(shared, &facts(), WalUse::Full);
+        assert_eq!(rule.on_volume(1, &reading(300 * MB)).bytes, 1000 * MB + DATA_MARGIN);
+    }
+
+    #[test]
+    fn each_volume_needs_what_goes_there() {
+        let later = Owed { keys: 10, sort: 100, sort_memory: 99, wal: 1000, maps: 0 };
+        let chunk = ChunkSpace { heap: 1, keys: 2, wal: 3, later };
+        let places = Places { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
+        let rule = SpaceRule::at(places, &facts(), WalUse::Little);
+        let needed = |number| rule.needed(number, chunk, Owed::default());
+        assert_eq!([0, 1, 2, 3].map(needed), [1, 1003, 12, 100]);
+        let together = SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Full);
+        assert_eq!(together.needed(0, chunk, later), 1 + 2 + 2 * 10 + 2 * 100, "WAL has its share already");
+        let in_memory = Owed { sort_memory: 100, ..later };
+        let chunk = ChunkSpace { later: in_memory, ..chunk };
+        assert_eq!(rule.needed(3, chunk, Owed::default()), 0);
+        assert_eq!(rule.needed(3, chunk, in_memory), 200);
+    }
+
+    #[test]
+    fn wal_that_is_never_removed_is_warned_about_and_adds_up() {
+        for facts in [
+            WalFacts { idle_slots: vec!["standby".to_owned()], ..facts() },
+            WalFacts { archiving_fails: true, ..facts() },
+        ] {
+            let rule = SpaceRule::at(Places::TOGETHER, &facts, WalUse::Full);
+            assert_eq!(rule.needed(0, WAL, Owed::default()), MB);
+            assert!(rule.warning().is_some_and(|text| text.contains("will stay")));
+        }
+        let bounded = SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Full);
+        assert_eq!(bounded.needed(0, WAL, Owed::default()), 0);
+        assert_eq!(bounded.warning(), None);
+    }
+
+    #[test]
+    fn only_what_is_on_the_tables_volume_needs_room_there() {
+        let on = |data, wal| {
+            let places = Places { data, wal: Some(wal), ..Places::TOGETHER };
+            SpaceRule::at(places, &facts(), WalUse::Little).on_volume(0, &reading(0)).bytes
+        };
+        assert_eq!(on(1, 1), 0);
+        assert_eq!(on(0, 1), DATA_MARGIN);
+        assert_eq!(on(1, 0), 64 * MB);
+        let places = Places { wal: None, ..Places::TOGETHER };
+        let unseen = SpaceRule::at(places, &facts(), WalUse::Little);
+        assert!(unseen.warning().is_some_and(|text| text.contains("PANIC") && text.contains("unlogged")));
+    }
+}

@@ -1,0 +1,361 @@
+//! May the next chunk begin? Decided from numbers alone: time and volume are handed in.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::event::{Event, StopReason, What};
+use super::headroom::{Headroom, SpaceRule};
+use super::places::Places;
+use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
+use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
+use server::volume::Space;
+
+/// Between two looks at a volume that has no room.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// Between two tries of a server that reported a shortage: half of what was waited already, within
+/// these.
+const SHORTEST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// What the volumes look like at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// The tables' volume.
+    pub heap: Space,
+    /// Free on the fill's other volumes, bytes.
+    pub others: Vec<u64>,
+    /// Bytes that `pg_wal` takes; 0 where it cannot be seen.
+    pub wal_held: u64,
+}
+
+impl Reading {
+    /// Free on each volume by its number.
+    fn free(&self) -> impl Iterator<Item = u64> + '_ {
+        std::iter::once(self.heap.free).chain(self.others.iter().copied())
+    }
+}
+
+/// A chunk that may run. Handed back when it ended, one way or another.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a chunk counts as running until its ticket is handed back"]
+pub struct Ticket {
+    number: u64,
+    chunk: ChunkSpace,
+    granted_at: Duration,
+    free: Option<u64>,
+}
+
+impl Ticket {
+    /// What the chunk takes.
+    pub fn chunk(&self) -> ChunkSpace {
+        self.chunk
+    }
+}
+
+/// Why a chunk may not begin.
+#[derive(Debug, PartialEq)]
+pub(super) enum No {
+    /// Ask again after this long.
+    Wait(Duration),
+    Stop(StopReason),
+    Fail(OutOfSpace),
+}
+
+/// What is missing for a chunk.
+struct Lack {
+    volume: VolumeRole,
+    needed: u64,
+    free: u64,
+    kept: Headroom,
+}
+
+/// A wait for space, from the first refusal until a chunk that began later is done.
+struct Wait {
+    since: Duration,
+    first_ticket: u64,
+    free: Option<u64>,
+}
+
+/// Keeps account of chunks and space.
+///
+/// A running chunk counts in full until it ends, whatever of it can be seen already; an ended one until
+/// the next reading. So what runs never takes more than may be taken, and where only that double
+/// counting is in the way, the answer is to wait for it.
+pub(super) struct Ledger {
+    limits: Limits,
+    sight: Option<(SpaceRule, Reading)>,
+    running: BTreeMap<u64, ChunkSpace>,
+    unseen: Vec<Ticket>,
+    owed: Owed,
+    loaded: u64,
+    next_ticket: u64,
+    marks: Vec<Mark>,
+    told_size: u64,
+    wait: Option<Wait>,
+    full: Option<Shortage>,
+    stopped: bool,
+    events: Vec<Event>,
+}
+
+impl Ledger {
+    /// `sight` is the first reading, and what has to stay free; none where nothing can be seen. `owed` is
+    /// what an earlier run's chunks still need.
+    pub(super) fn new(limits: Limits, sight: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
+        Self {
+            marks: limits.marks.clone(),
+            limits,
+            told_size: sight.as_ref().map_or(0, |(_, reading)| reading.heap.size),
+            sight,
+            running: BTreeMap::new(),
+            unseen: Vec::new(),
+            owed,
+            loaded: 0,
+            next_ticket: 0,
+            wait: None,
+            full: None,
+            stopped: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// Rows begin to come; `reading` is made after all that was done before.
+    pub(super) fn begin(&mut self, now: Duration, reading: Reading) {
+        let Some((_, current)) = &mut self.sight else { return };
+        self.told_size = reading.heap.size;
+        *current = reading;
+        for (mark, space) in self.crossed() {
+            self.tell(now, What::MarkPassedBefore { mark, space });
+        }
+    }
+
+    /// `freed` bytes of the tables' volume come back before the first chunk.
+    ///
+    /// # Errors
+    /// If there is no room even for this one, and waiting for some was not asked for.
+    pub(super) fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
+        match self.lack(chunk, freed) {
+            Some(Lack { volume, needed, free, kept }) if self.limits.wait_for_space.is_none() => {
+                let Headroom { bytes: kept, because } = kept;
+                Err(LimitsError::NoRoom { volume, needed, free, kept, because })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// See [`SpaceRule::hold_ballast`].
+    pub(super) fn hold_ballast(&mut self, bytes: u64) {
+        if let Some((rule, _)) = &mut self.sight {
+            rule.hold_ballast(bytes);
+        }
+    }
+
+    /// A new reading, made after all that was told before.
+    pub(super) fn observe(&mut self, now: Duration, reading: Reading) {
+        let Some((_, current)) = &mut self.sight else { return };
+        let (from, to) = (self.told_size, reading.heap.size);
+        *current = reading;
+        self.unseen.clear();
+        // Some file systems' size wavers by what others take from the same pool.
+        if from.abs_diff(to) > from / 100 {
+            self.told_size = to;
+            let what =
+                if to > from { What::VolumeGrew { from, to } } else { What::VolumeShrank { from, to } };
+            self.tell(now, what);
+        }
+        for (mark, space) in self.crossed() {
+            self.tell(now, What::MarkCrossed { mark, space, loaded: self.loaded });
+        }
+    }
+
+    /// May this chunk begin, the next one of its group?
+    pub(super) fn admit_of(&mut self, now: Duration, chunk: ChunkSpace, group: Group) -> Result<Ticket, No> {
+        if let Some(limit) = self.limits.duration.filter(|limit| now >= *limit && !group.begun) {
+            return Err(self.stop(now, StopReason::Duration { seconds: limit.as_secs_f64() }));
+        }
+        if let Some(shortage) = self.full {
+            return Err(self.stop(now, StopReason::DiskFull { shortage }));
+        }
+        let unseen = self.unseen.iter().map(|ticket| ticket.chunk);
+        let pending = self.running.values().copied().chain(unseen).fold(ChunkSpace::NONE, ChunkSpace::and);
+        let wanted = chunk.times(group.chunks);
+        if self.lack(pending.and(wanted), 0).is_none() {
+            return Ok(self.grant(now, chunk));
+        }
+        Err(match self.lack(wanted, 0) {
+            // Others are in the way; when they have ended, it can be seen what they took.
+            None => No::Wait(LOOK_AGAIN),
+            Some(lack) => self.no_room(now, lack),
+        })
+    }
+
+    /// The chunk is committed.
+    pub(super) fn done(&mut self, now: Duration, ticket: Ticket) {
+        self.loaded += ticket.chunk.heap;
+        self.owed = self.owed.and(ticket.chunk.later);
+        if let Some(wait) = self.wait.take_if(|wait| ticket.number >= wait.first_ticket) {
+            let gained = ticket.free.zip(wait.free).map(|(now, then)| now.saturating_sub(then));
+            let after = ticket.granted_at.saturating_sub(wait.since).as_secs_f64();
+            self.tell(now, What::SpaceCameBack { gained, after });
+        }
+        self.end(ticket);
+    }
+
+    /// The chunk failed. The blocks that it added to the table stay there.
+    pub(super) fn failed(&mut self, ticket: Ticket) {
+        self.end(ticket);
+    }
+
+    /// The chunk failed for want of space.
+    pub(super) fn short(&mut self, now: Duration, ticket: Ticket, shortage: Shortage) -> No {
+        self.failed(ticket);
+        if let Some(waited) = self.keep_waiting(now, Some(shortage)) {
+            let retry = (waited.so_far / 2).clamp(SHORTEST_RETRY, LONGEST_RETRY);
+            return No::Wait(retry.min(waited.left));
+        }
+        match self.limits.space {
+            SpaceLimit::Brim { .. } => {
+                self.full = Some(shortage);
+                self.stop(now, StopReason::DiskFull { shortage })
+            }
+            SpaceLimit::MustFit | SpaceLimit::UntilFree(_) => No::Fail(OutOfSpace::Reported(shortage)),
+        }
+    }
+
+    /// Whether the fill ends where space does.
+    pub(super) fn ends_at_space(&self) -> bool {
+        self.limits.space != SpaceLimit::MustFit
+    }
+
+    /// How far the brim is; none where nothing can be seen.
+    pub(super) fn outlook(&self) -> Option<Outlook> {
+        let (rule, reading) = self.sight.as_ref()?;
+        let free = reading.heap.free;
+        let owed = rule.needed(Places::TABLES, ChunkSpace::NONE, self.owed);
+        let kept = kept(&self.limits, rule, reading).bytes;
+        Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
+    }
+
+    /// All that was told so far, oldest first.
+    pub(super) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    fn grant(&mut self, now: Duration, chunk: ChunkSpace) -> Ticket {
+        let number = self.next_ticket;
+        self.next_ticket += 1;
+        self.running.insert(number, chunk);
+        Ticket { number, chunk, granted_at: now, free: self.free() }
+    }
+
+    fn end(&mut self, ticket: Ticket) {
+        self.running.remove(&ticket.number);
+        if self.sight.is_some() {
+            self.unseen.push(ticket);
+        }
+    }
+
+    fn free(&self) -> Option<u64> {
+        self.sight.as_ref().map(|(_, reading)| reading.heap.free)
+    }
+
+    /// What is missing for `wanted` on the volumes as last seen, and `freed` bytes more on the tables'.
+    fn lack(&self, wanted: ChunkSpace, freed: u64) -> Option<Lack> {
+        let (rule, reading) = self.sight.as_ref()?;
+        let lacks = reading.free().enumerate().map(|(number, free)| Lack {
+            volume: rule.role(number),
+            needed: rule.needed(number, wanted, self.owed),
+            free: if number == Places::TABLES { free.saturating_add(freed) } else { free },
+            kept: match number {
+                Places::TABLES => kept(&self.limits, rule, reading),
+                _ => rule.on_volume(number, reading),
+            },
+        });
+        lacks.into_iter().find(|lack| lack.free < lack.kept.bytes.saturating_add(lack.needed))
+    }
+
+    fn no_room(&mut self, now: Duration, lack: Lack) -> No {
+        let Lack { volume, needed, free, kept } = lack;
+        let Headroom { bytes: kept, because } = kept;
+        if matches!(self.limits.space, SpaceLimit::UntilFree(_)) && volume == VolumeRole::Heap {
+            return self.stop(now, StopReason::BrimReached { volume, free, kept, because, needed });
+        }
+        if let Some(waited) = self.keep_waiting(now, None) {
+            return No::Wait(LOOK_AGAIN.min(waited.left));
+        }
+        match self.limits.space {
+            SpaceLimit::Brim { .. } => {
+                self.stop(now, StopReason::BrimReached { volume, free, kept, because, needed })
+            }
+            SpaceLimit::MustFit | SpaceLimit::UntilFree(_) => {
+                No::Fail(OutOfSpace::NoRoom { volume, needed, free, kept, because })
+            }
+        }
+    }
+
+    /// The fill is done; the first reason is told.
+    fn stop(&mut self, now: Duration, reason: StopReason) -> No {
+        if !self.stopped {
+            self.stopped = true;
+            self.tell(now, What::Stopped { reason: reason.clone(), loaded: self.loaded });
+        }
+        No::Stop(reason)
+    }
+
+    /// None if waiting was not asked for, or long enough.
+    fn keep_waiting(&mut self, now: Duration, shortage: Option<Shortage>) -> Option<Waited> {
+        let limit = self.limits.wait_for_space?;
+        if self.wait.is_none() {
+            let free = self.free();
+            self.wait = Some(Wait { since: now, first_ticket: self.next_ticket, free });
+            let (up_to, loaded) = (limit.as_secs_f64(), self.loaded);
+            self.tell(now, What::WaitingForSpace { shortage, free, up_to, loaded });
+        }
+        let so_far = now.saturating_sub(self.wait.as_ref()?.since);
+        let left = limit.checked_sub(so_far).filter(|left| !left.is_zero())?;
+        Some(Waited { so_far, left })
+    }
+
+    /// Marks that are reached, and from now on told, in the order in which a filling volume meets them.
+    fn crossed(&mut self) -> Vec<(Mark, Space)> {
+        let Some((_, Reading { heap: space, .. })) = self.sight else { return Vec::new() };
+        let reached = |mark: &Mark| match mark {
+            Mark::Used(percent) => space.free <= free_at(*percent, space),
+            Mark::Free(bytes) => space.free <= *bytes,
+        };
+        let mut crossed: Vec<Mark> = self.marks.iter().copied().filter(reached).collect();
+        self.marks.retain(|mark| !reached(mark));
+        crossed.sort_by_key(|mark| match mark {
+            Mark::Used(percent) => std::cmp::Reverse(free_at(*percent, space)),
+            Mark::Free(bytes) => std::cmp::Reverse(*bytes),
+        });
+        crossed.into_iter().map(|mark| (mark, space)).collect()
+    }
+
+    fn tell(&mut self, now: Duration, what: What) {
+        self.events.push(Event { at: now.as_secs_f64(), what });
+    }
+}
+
+struct Waited {
+    so_far: Duration,
+    left: Duration,
+}
+
+/// What stays free on the tables' volume: what was asked for or what the server needs, whichever is more.
+pub(super) fn kept(limits: &Limits, rule: &SpaceRule, reading: &Reading) -> Headroom {
+    let needed = rule.on_volume(Places::TABLES, reading);
+    let asked = limits.asked_free();
+    if asked > needed.bytes { Headroom { bytes: asked, because: "as asked".to_owned() } } else { needed }
+}
+
+/// Bytes free when so much is used.
+fn free_at(Percent(percent): Percent, space: Space) -> u64 {
+    let usable = u128::from(space.used) + u128::from(space.free);
+    let free = usable * u128::from(100 - percent) / 100;
+    u64::try_from(free).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

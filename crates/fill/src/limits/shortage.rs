@@ -1,0 +1,103 @@
+//! Which of a server's errors mean that there is no room.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use connect::{ConnectError, ServerError};
+
+/// What the server ran short of. Room may come back, so a chunk can be tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Shortage {
+    /// The volume is full: SQLSTATE 53100.
+    DiskFull,
+    /// The server's user may not take more.
+    Quota,
+    /// The server takes no more writes: SQLSTATE 25006. Managed services do this shortly before a
+    /// volume is full.
+    ReadOnly,
+}
+
+impl Shortage {
+    /// None for any other error, and where the server did not survive the shortage: WAL that cannot be
+    /// written is a PANIC, with 53100 too.
+    pub fn of(error: &ConnectError) -> Option<Self> {
+        match error {
+            ConnectError::Query { error, .. } => Self::said_by(error),
+            _ => None,
+        }
+    }
+
+    fn said_by(error: &ServerError) -> Option<Self> {
+        match error.code.as_str() {
+            "53100" => Some(Self::DiskFull),
+            "25006" => Some(Self::ReadOnly),
+            // `errcode_for_file_access` knows no code for EDQUOT: internal error.
+            "XX000" | "58030" if error.message.contains("Disk quota exceeded") => Some(Self::Quota),
+            "XX000" | "58030" if error.message.contains("No space left on device") => Some(Self::DiskFull),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::DiskFull => "the server reports disk full (53100)",
+            Self::Quota => "the server's disk quota is used up",
+            Self::ReadOnly => "the server has become read-only (25006), as managed ones do near disk full",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(code: &str, message: &str) -> ServerError {
+        ServerError {
+            severity: "ERROR".to_owned(),
+            code: code.to_owned(),
+            message: message.to_owned(),
+            detail: None,
+            hint: None,
+            row: None,
+            position: None,
+            statement: None,
+        }
+    }
+
+    #[test]
+    fn what_means_no_room() {
+        let full = "could not extend file \"base/5/16384\": No space left on device";
+        let quota = "could not extend file \"base/5/16384\": Disk quota exceeded";
+        for (code, message, expected) in [
+            ("53100", full, Some(Shortage::DiskFull)),
+            (
+                "53100",
+                "konnte Datei nicht erweitern: Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
+                Some(Shortage::DiskFull),
+            ),
+            ("XX000", quota, Some(Shortage::Quota)),
+            ("XX000", "could not extend file \"base/5/16384\": File too large", None),
+            ("25006", "cannot execute COPY FROM in a read-only transaction", Some(Shortage::ReadOnly)),
+            ("53200", "out of memory", None),
+            // Waiting does not raise temp_file_limit.
+            ("53400", "temporary file size exceeds temp_file_limit (1kB)", None),
+        ] {
+            let error = ConnectError::Query { at: "here".to_owned(), error: Box::new(said(code, message)) };
+            assert_eq!(Shortage::of(&error), expected, "{code} {message}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_crashed_is_not_merely_full() {
+        let error = ConnectError::Lost {
+            at: "here".to_owned(),
+            error: Some(Box::new(said("53100", "could not write to file: No space left on device"))),
+            why: String::new(),
+        };
+        assert_eq!(Shortage::of(&error), None);
+    }
+}

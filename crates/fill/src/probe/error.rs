@@ -1,0 +1,50 @@
+//! What can be wrong with a probe.
+
+use thiserror::Error;
+
+use connect::described;
+
+/// Why a probe cannot be run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ProbeError {
+    /// The server refused a query: for the user's own SQL the user's error.
+    #[error("the probe's query failed: {}", described(.0))]
+    Query(tokio_postgres::Error),
+    /// A lookup would read the whole table.
+    #[error(
+        "--probe {probe} looks rows up by {key}, and {table} has no index on that while it is filled: have the \
+         key built before the rows come (--init-steps with p before g), or give --probe scan"
+    )]
+    NoIndex {
+        /// The kind's name.
+        probe: &'static str,
+        /// The table, quoted.
+        table: String,
+        /// Its key column.
+        key: String,
+    },
+    /// There is nothing to look rows up by.
+    #[error(
+        "--probe {probe} looks rows up by a key, and {table} has no primary key or unique column that is a single \
+         integer ascending by one: give --probe scan, or a query of your own"
+    )]
+    NoKey {
+        /// The kind's name.
+        probe: &'static str,
+        /// The table, quoted.
+        table: String,
+    },
+    /// A probe must leave alone what is measured.
+    #[error("the probe's query writes or locks rows (its plan has a {node} node): give one that only reads")]
+    Writes {
+        /// The plan's node.
+        node: String,
+    },
+}
+
+impl From<tokio_postgres::Error> for ProbeError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Query(error)
+    }
+}

@@ -1,0 +1,123 @@
+//! What can go wrong with a `micro`.
+
+use thiserror::Error;
+
+use connect::ConnectError;
+use server::SurveyError;
+use server::fault::Panicked;
+
+/// Why a `micro` was refused or failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum MicroError {
+    /// The server could not be reached or asked.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The server or the schema is not fit for tables.
+    #[error(transparent)]
+    Unfit(#[from] SurveyError),
+    /// What was asked for cannot be.
+    #[error("{0}")]
+    Request(String),
+    /// A suite that cannot be read.
+    #[error("suite {name}: {why}")]
+    Suite {
+        /// Its name or file.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The server does not take a candidate.
+    #[error("{name}: {why}")]
+    Candidate {
+        /// Its name.
+        name: String,
+        /// What the server says, where, and the remedy.
+        why: String,
+    },
+    /// Plans that do something else than was meant.
+    #[error(
+        "what the server would execute is not what was asked for:\n  {}\nto measure it all the same: --anyway",
+        findings.join("\n  ")
+    )]
+    Refused {
+        /// A sentence each.
+        findings: Vec<String>,
+    },
+    /// Somebody else's table has the name of a candidate's.
+    #[error(
+        "schema {schema} has {name}, which pgrig did not make and does not drop: rename it, or give --schema NAME with \
+         another schema"
+    )]
+    Taken {
+        /// The schema.
+        schema: String,
+        /// The relation.
+        name: String,
+    },
+    /// SQL that the user gave to be run before or after.
+    #[error("{what}: {source}")]
+    Script {
+        /// The option.
+        what: &'static str,
+        /// Why.
+        source: ConnectError,
+    },
+    /// A candidate failed while it was measured.
+    #[error("{name} failed: {source}")]
+    Sample {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: ConnectError,
+    },
+    /// What a plan says cannot be understood.
+    #[error("{name}: the server's EXPLAIN says something unexpected: {what}")]
+    Explain {
+        /// The candidate's name.
+        name: String,
+        /// What.
+        what: String,
+    },
+    /// Another pgrig is at it.
+    #[error(
+        "another session (server process {pid}) is at a micro in schema {schema}: wait until it ends, or end it \
+         with SELECT pg_terminate_backend({pid})"
+    )]
+    InHand {
+        /// The schema.
+        schema: String,
+        /// Its server process.
+        pid: i32,
+    },
+    /// Results cannot go where they should.
+    #[error("--save-in-database: {0}")]
+    Save(String),
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The user interrupted it.
+    #[error("interrupted after {rounds} rounds")]
+    Interrupted {
+        /// Complete ones.
+        rounds: usize,
+    },
+}
+
+impl MicroError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Unfit(error) => error.is_usage(),
+            Self::Sample { .. }
+            | Self::Explain { .. }
+            | Self::InHand { .. }
+            | Self::Panicked(_)
+            | Self::Interrupted { .. } => false,
+            // The user's own SQL: wrong, unless the connection is.
+            Self::Script { source, .. } => matches!(source, ConnectError::Query { .. }),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `--save-in-database`: results in schema `benchmark`, as the article keeps its own. What is there stays as it
+//! is; rows are added, nothing is dropped.
+
+use tokio_postgres::Row;
+
+use super::error::MicroError;
+use super::outcome::Outcome;
+use connect::{ConnectError, Target};
+use server::{Session, Sessions};
+
+/// What was made on the way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// Samples, a row each.
+    pub rows: u64,
+    /// Schema, table and views that were not there before.
+    pub made: Vec<&'static str>,
+}
+
+/// Looks whether results can be saved, before time is spent on having any.
+///
+/// # Errors
+/// If they cannot.
+pub async fn check(target: &Target) -> Result<(), MicroError> {
+    let session = Sessions::new(target).open().await?;
+    let checked = refuse(&session, &state(&session).await?).await;
+    session.connection.close().await;
+    checked
+}
+
+/// Adds the samples of a run, but for the cold round; makes what is missing, all in one transaction.
+///
+/// # Errors
+/// If the server does not let it.
+pub async fn save(target: &Target, run_id: &str, outcome: &Outcome) -> Result<Saved, MicroError> {
+    let session = Sessions::new(target).open().await?;
+    session.run("BEGIN").await?;
+    let made = make(&session, &state(&session).await?).await?;
+    let rows = insert(&session, run_id, outcome).await?;
+    session.run("COMMIT").await?;
+    session.connection.close().await;
+    Ok(Saved { rows, made })
+}
+
+async fn state(session: &Session) -> Result<Row, ConnectError> {
+    session.row(include_str!("sql/benchmark_state.sql"), &[]).await
+}
+
+async fn refuse(session: &Session, state: &Row) -> Result<(), MicroError> {
+    let (role, database): (String, String) = (state.get("role"), state.get("database"));
+    if state.get::<_, Option<bool>>("may") != Some(true) {
+        let remedy = match (state.get("has_schema"), state.get("has_table")) {
+            (false, _) => format!("GRANT CREATE ON DATABASE {database} TO {role}"),
+            (true, false) => format!("GRANT USAGE, CREATE ON SCHEMA benchmark TO {role}"),
+            (true, true) => format!("GRANT INSERT ON benchmark.outcome TO {role}"),
+        };
+        return Err(MicroError::Save(format!("role {role} may not write to schema benchmark: {remedy}")));
+    }
+    if !state.get::<_, bool>("has_table") {
+        return Ok(());
+    }
+    let columns = "SELECT run_id, run_at, candidate, statement, round, row_count, seconds FROM benchmark.outcome LIMIT 0";
+    match session.run(columns).await {
+        Ok(()) => Ok(()),
+        Err(ConnectError::Query { error, .. }) => Err(MicroError::Save(format!(
+            "benchmark.outcome is there, but not as pgrig makes it ({}): rename that one",
+            error.message
+        ))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn make(session: &Session, state: &Row) -> Result<Vec<&'static str>, ConnectError> {
+    let missing: Vec<String> = state.get("missing_views");
+    let is_missing = |view: &str| missing.iter().any(|name| name == view);
+    let parts = [
+        (!state.get::<_, bool>("has_schema"), "schema benchmark", "CREATE SCHEMA benchmark"),
+        (
+            !state.get::<_, bool>("has_table"),
+            "table benchmark.outcome",
+            include_str!("sql/benchmark_table.sql"),
+        ),
+        (
+            is_missing("compare_outcome"),
+            "view benchmark.compare_outcome",
+            include_str!("sql/benchmark_compare_outcome.sql"),
+        ),
+        (
+            is_missing("compare_outcome_threshold"),
+            "view benchmark.compare_outcome_threshold",
+            include_str!("sql/benchmark_compare_outcome_threshold.sql"),
+        ),
+    ];
+    let mut made = Vec::new();
+    for (_, name, sql) in parts.into_iter().filter(|(is_missing, ..)| *is_missing) {
+        session.run(sql).await?;
+        made.push(name);
+    }
+    Ok(made)
+}
+
+async fn insert(session: &Session, run_id: &str, outcome: &Outcome) -> Result<u64, ConnectError> {
+    let (mut candidates, mut statements, mut rounds, mut rows, mut seconds) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let row_count = i64::try_from(outcome.plan.rows).unwrap_or(i64::MAX);
+    for (number, round) in (1_i32..).zip(outcome.rounds.iter().filter(|round| !round.cold)) {
+        for (arm, sample) in outcome.plan.arms.iter().zip(&round.seconds) {
+            candidates.push(arm.name.as_str());
+            statements.push(arm.sql.as_str());
+            rounds.push(number);
+            rows.push(row_count);
+            seconds.push(*sample);
+        }
+    }
+    let sql = include_str!("sql/benchmark_insert.sql");
+    let client = &session.connection.client;
+    match client.execute(sql, &[&run_id, &candidates, &statements, &rounds, &rows, &seconds]).await {
+        Ok(inserted) => Ok(inserted),
+        Err(error) => Err(session.connection.explain(error).await),
+    }
+}

@@ -1,0 +1,77 @@
+//! What the tests of `micro` share: a server of the oldest and of the newest release.
+
+use std::future::Future;
+use std::time::Duration;
+
+use pgserver::{Home, Instance, Running, Spec};
+use tempfile::TempDir;
+use connect::{Connection, Target};
+use micro::{Body, Candidate, Request};
+
+/// A server of a test's own.
+pub(crate) struct Server {
+    pub(crate) release: u32,
+    pub(crate) target: Target,
+    pub(crate) connection: Connection,
+}
+
+/// Runs a test on the oldest and on the newest release that pgrig works with.
+pub(crate) fn on_each_release<F: Future<Output = ()>>(test: impl Fn(Server) -> F) {
+    for release in [13, 18] {
+        let (running, _home) = start(release);
+        let connection = running.connection();
+        let target =
+            Target::embedded(&connection.socket_dir, connection.port, connection.user, connection.database);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let connection = target.connect().await.unwrap();
+            test(Server { release, target, connection }).await;
+        });
+    }
+}
+
+fn start(release: u32) -> (Running, TempDir) {
+    let home = tempfile::tempdir().unwrap();
+    let cache = Home::locate().unwrap().postgresql_dir();
+    let pgrig_home = Home::at(home.path()).unwrap().with_postgresql_cache(&cache);
+    let set = vec![("shared_buffers".to_owned(), "64MB".to_owned())];
+    let version = release.to_string().parse().unwrap();
+    let spec = Spec { version: Some(version), set, ..Spec::default() };
+    (Instance::open(&pgrig_home, spec).unwrap().attach_or_start(&|_| ()).unwrap(), home)
+}
+
+impl Server {
+    pub(crate) async fn sql(&self, script: &str) {
+        self.connection.client.batch_execute(script).await.unwrap();
+    }
+
+    pub(crate) async fn number(&self, query: &str) -> i64 {
+        self.connection.client.query_one(query, &[]).await.unwrap().get(0)
+    }
+}
+
+/// Expressions, and a short run.
+pub(crate) fn expressions(texts: &[&str]) -> Request {
+    request(texts.iter().map(|text| Body::Expression((*text).to_owned())))
+}
+
+/// Statements, and a short run.
+pub(crate) fn statements(texts: &[&str]) -> Request {
+    request(texts.iter().map(|text| Body::Statement((*text).to_owned())))
+}
+
+pub(crate) fn request(bodies: impl Iterator<Item = Body>) -> Request {
+    Request {
+        candidates: bodies.map(Candidate::new).collect(),
+        empty: None,
+        setup: None,
+        teardown: None,
+        extensions: Vec::new(),
+        rows: None,
+        budget: Duration::from_secs(1),
+        threshold: 0.01,
+        seed: 1,
+        schema: None,
+        anyway: false,
+    }
+}

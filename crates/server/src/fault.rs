@@ -1,0 +1,22 @@
+//! A panic in a piece of work, as an error: what the work has made is then cleared up as after any other one.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+
+/// The work panicked. The panic's hook has told more.
+#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[error("pgrig has a fault: its work panicked")]
+pub struct Panicked;
+
+/// The work's result, or the error if it panics.
+pub async fn caught<T, E: From<Panicked>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(Panicked.into()))
+}
+
+/// Panics here if the environment names this point, for tests of what comes after: only in builds with assertions.
+#[track_caller]
+pub fn point(name: &str) {
+    let is_meant = || std::env::var_os("PGRIG_TEST_PANIC").is_some_and(|wanted| wanted == name);
+    assert!(!cfg!(debug_assertions) || !is_meant(), "PGRIG_TEST_PANIC={name}");
+}

@@ -1,0 +1,40 @@
+//! Work that the user may stop: what happens to it then is the same for every verb.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use connect::Target;
+
+/// How long work may take to end once its statements are cancelled. It is a part of the two seconds within which
+/// pgrig ends.
+pub const GRACE: Duration = Duration::from_millis(1500);
+
+/// How work ended.
+pub enum Ended<T> {
+    /// By itself.
+    Done(T),
+    /// The user stopped it. What came of it; nothing if the server did not answer in time.
+    Stopped(Option<T>),
+}
+
+/// Does the work until it ends or `interrupt` resolves. Then it calls `stop` and cancels what the target's sessions
+/// run until the work ends. Between two statements there is nothing to cancel, so it cancels again and again.
+pub async fn until_stopped<T>(
+    target: &Target,
+    interrupt: impl Future<Output = ()>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+    stop: impl FnOnce(),
+) -> Ended<T> {
+    tokio::select! {
+        biased;
+        () = interrupt => {}
+        result = &mut work => return Ended::Done(result),
+    }
+    stop();
+    Ended::Stopped(tokio::select! {
+        biased;
+        result = &mut work => Some(result),
+        never = target.cancel_repeatedly() => match never {},
+        () = tokio::time::sleep(GRACE) => None,
+    })
+}

@@ -1,0 +1,54 @@
+//! Objects that pgrig makes for a run: it drops only those that carry its mark, a comment, and belong to its role.
+
+use tokio_postgres::Row;
+
+use crate::quote::qualified;
+use crate::session::Session;
+use connect::ConnectError;
+
+/// What [`drop_table`] found under a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing: the name is free.
+    Nothing,
+    /// A table with the mark; it is dropped.
+    Dropped,
+    /// Something that pgrig did not make; it stays.
+    Foreign,
+}
+
+/// Drops a table if it carries the mark. Call it in a transaction: the table is locked before the mark is read for the
+/// last time, so that nobody can put another one in its place.
+///
+/// # Errors
+/// If the server refuses.
+pub async fn drop_table(
+    session: &Session,
+    schema: &str,
+    name: &str,
+    mark: &str,
+) -> Result<Found, ConnectError> {
+    let table = qualified(schema, name);
+    // Without a lock at first: an object of somebody else's must not be waited for.
+    for statement in
+        [format!("LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE"), format!("DROP TABLE {table}")]
+    {
+        match look(session, schema, name, mark).await? {
+            None => return Ok(Found::Nothing),
+            Some(row) if row.get("is_marked") => session.run(&statement).await?,
+            Some(_) => return Ok(Found::Foreign),
+        }
+    }
+    Ok(Found::Dropped)
+}
+
+/// The relation of that name, as `marked_table.sql` describes it.
+pub async fn look(
+    session: &Session,
+    schema: &str,
+    name: &str,
+    mark: &str,
+) -> Result<Option<Row>, ConnectError> {
+    let rows = session.rows(include_str!("sql/marked_table.sql"), &[&schema, &name, &mark]).await?;
+    Ok(rows.into_iter().next())
+}

@@ -1,0 +1,375 @@
+//! Changing what a server was like.
+
+use std::cell::Cell;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::error::SqlState;
+
+use super::durable::force_out;
+use super::error::SettingsError;
+use super::journal::Journal;
+use super::look::{Effect, ToChange, stronger};
+use super::record::{Before, Place, Record};
+use super::restore::{self, PutBack};
+use super::{alter, tables};
+use crate::session::{Session, Sessions};
+use connect::{ConnectError, Target};
+
+/// For the server to load its configuration again: it only has to read two files.
+const RELOAD_DEADLINE: Duration = Duration::from_secs(30);
+/// Between two looks, each in a session of its own.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// For another pgrig's session that is ending.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(5);
+/// For statements of a pgrig that is gone.
+const SESSIONS_DEADLINE: Duration = Duration::from_mins(1);
+/// How long a change of a table's persistence waits for those who use it.
+pub(super) const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
+/// The setting without which nothing is forced to disk.
+pub(super) const FSYNC: &str = "fsync";
+/// Begins the application_name of the sessions that change things.
+const SESSION_NAME: &str = "pgrig settings";
+
+/// Changes settings and tables' persistence of one server, journalled. Dropping it leaves the journal, and
+/// the next pgrig puts things back: see [`put_back`](super::put_back).
+pub struct Changer {
+    server: Server,
+    session: Session,
+    journal: Journal,
+    /// Whether anything may be changed by now.
+    has_changed: Cell<bool>,
+    /// Whether fsync may have been off.
+    was_without_fsync: Cell<bool>,
+}
+
+impl Changer {
+    /// Takes the server in hand, looks at what is to be changed, and writes the journal into `directory`.
+    ///
+    /// # Errors
+    /// If another pgrig is changing settings of the server, something cannot be changed, or the journal cannot be
+    /// written.
+    pub async fn begin(
+        target: &Target,
+        place: Place,
+        directory: &Path,
+        to_change: &ToChange,
+    ) -> Result<Self, SettingsError> {
+        Self::begin_waiting_in(target.dbname(), target, place, directory, to_change).await
+    }
+
+    /// The same, where the target's database must not be in use between two changes, because it is copied. Its rights
+    /// are those that count: sessions elsewhere only wait.
+    ///
+    /// # Errors
+    /// As [`Changer::begin`].
+    pub async fn begin_waiting_in(
+        database: &str,
+        target: &Target,
+        place: Place,
+        directory: &Path,
+        to_change: &ToChange,
+    ) -> Result<Self, SettingsError> {
+        let mut record = Record::new(place, None);
+        let target = named_session(target, &record);
+        let server = Server { waiting: target.clone().with_database(database), acting: target };
+        let session = Sessions::new(&server.waiting).open().await?;
+        refuse_others(&session).await?;
+        record.system_identifier = system_identifier(&session).await?;
+        let found = to_change.look(&server.acting).await?;
+        let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
+        record.settings = reloaded.map(|setting| setting.before).collect();
+        let filled = found.tables.iter().filter(|loggable| loggable.has_rows);
+        record.filled = filled.map(|loggable| loggable.table.clone()).collect();
+        record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
+        record.statistics_since = statistics_since(&session).await?;
+        session.run(LOCK_TIMEOUT).await?;
+        let journal = Journal::begin(directory, record)?;
+        let (has_changed, was_without_fsync) = (Cell::new(false), Cell::new(false));
+        Ok(Self { server, session, journal, has_changed, was_without_fsync })
+    }
+
+    /// What was written down.
+    pub fn record(&self) -> &Record {
+        &self.journal.record
+    }
+
+    /// Where that is.
+    pub fn journal_path(&self) -> &Path {
+        self.journal.path()
+    }
+
+    /// The server, in sessions that are ended before all is put back, should one be left behind.
+    pub fn target(&self) -> &Target {
+        &self.server.waiting
+    }
+
+    /// Connects anew: the server was restarted.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub async fn reconnect(&mut self) -> Result<(), SettingsError> {
+        self.session = Sessions::new(&self.server.waiting).open().await?;
+        Ok(self.session.run(LOCK_TIMEOUT).await?)
+    }
+
+    /// Has the server judge each value, without any coming into force.
+    ///
+    /// # Errors
+    /// [`SettingsError::Value`].
+    pub async fn try_values(&self, values: &[(String, String)]) -> Result<(), SettingsError> {
+        for (name, value) in values {
+            self.alter_system(name, value).await?;
+        }
+        for before in &self.record().settings {
+            self.reset(before).await?;
+        }
+        Ok(())
+    }
+
+    /// Sets all settings of the journal: each as `wanted` says, and the others as they were found. Returns what
+    /// SHOW says of them in a new session. If that turns fsync on again, what was written without it is forced to
+    /// disk, on this machine.
+    ///
+    /// # Errors
+    /// If the server refuses a value, or a new session does not have it.
+    pub async fn set(&self, wanted: &[(String, String)]) -> Result<Vec<(String, String)>, SettingsError> {
+        let settings = &self.record().settings;
+        if settings.is_empty() {
+            return Ok(Vec::new());
+        }
+        let was_without_fsync = show(&self.session, FSYNC).await? == "off";
+        let value_of = |before: &Before| {
+            wanted.iter().find(|(name, _)| *name == before.name).map(|(_, value)| value.as_str())
+        };
+        for before in settings {
+            match value_of(before) {
+                Some(value) => self.alter_system(&before.name, value).await?,
+                None => self.reset(before).await?,
+            }
+        }
+        if was_without_fsync || value_of_fsync(wanted) {
+            self.was_without_fsync.set(true);
+        }
+        let fresh = reload(&self.session, &self.server).await?;
+        let mut shown = Vec::new();
+        for before in settings {
+            shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
+        }
+        if was_without_fsync && has_fsync(&shown) {
+            // Where that cannot be done, people are told once all is put back.
+            force_out(&self.session).await?;
+        }
+        Ok(shown)
+    }
+
+    /// Makes the journal's tables unlogged, or logged again. Whether any had to be changed.
+    ///
+    /// # Errors
+    /// If a statement fails: somebody may hold a lock on a table for a minute.
+    pub async fn set_unlogged(&self, unlogged: bool) -> Result<bool, SettingsError> {
+        self.has_changed.set(true);
+        Ok(!tables::set_persistence(&self.session, &self.record().tables, unlogged).await?.is_empty())
+    }
+
+    /// Puts everything back, whatever state this is in.
+    ///
+    /// # Errors
+    /// If something could not be put back; the journal then stays, and says why.
+    pub async fn finish(self) -> Result<PutBack, SettingsError> {
+        let Self { server, session, journal, has_changed, was_without_fsync } = self;
+        // It may be in the middle of a statement; the server is told to end it.
+        drop(session);
+        if !has_changed.get() {
+            journal.close()?;
+            return Ok(PutBack::default());
+        }
+        // It may have crashed, or be restarting; if it does not come back, the error below says so.
+        if let Ok(connection) = server.waiting.connect_when_ready(&|_| ()).await {
+            connection.close().await;
+        }
+        let done = restore::put_back_on(&server, &journal, was_without_fsync.get()).await;
+        if let Err(error) = &done {
+            // If that cannot be written, the next pgrig does not know why.
+            let _ = journal.give_up(error.to_string());
+        }
+        done
+    }
+
+    async fn alter_system(&self, name: &str, value: &str) -> Result<(), SettingsError> {
+        self.has_changed.set(true);
+        match self.session.run(&alter(name, Some(value))).await {
+            Err(error @ ConnectError::Query { .. }) if is_about_value(&error) => Err(SettingsError::Value {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                error: error.into(),
+            }),
+            done => done.map_err(|error| SettingsError::alter_system(name, error)),
+        }
+    }
+
+    async fn reset(&self, before: &Before) -> Result<(), SettingsError> {
+        self.has_changed.set(true);
+        reset(&self.session, before).await
+    }
+}
+
+/// Has ALTER SYSTEM say what it said before.
+pub(super) async fn reset(session: &Session, before: &Before) -> Result<(), SettingsError> {
+    let done = session.run(&alter(&before.name, before.altered.as_deref())).await;
+    done.map_err(|error| SettingsError::alter_system(&before.name, error))
+}
+
+/// Whether the value is at fault, and not for example the disk.
+fn is_about_value(error: &ConnectError) -> bool {
+    let code = error.sqlstate().unwrap_or_default();
+    code.starts_with("22")
+        || [SqlState::UNDEFINED_OBJECT, SqlState::CANT_CHANGE_RUNTIME_PARAM]
+            .iter()
+            .any(|state| state.code() == code)
+}
+
+fn value_of_fsync(wanted: &[(String, String)]) -> bool {
+    wanted.iter().any(|(name, _)| name == FSYNC)
+}
+
+/// One server, in sessions that bear the record's name.
+pub(super) struct Server {
+    /// The database in which the role has its rights: EXECUTE on a function is each database's own.
+    pub(super) acting: Target,
+    /// Where sessions stay. The same, unless that one must not be in use.
+    pub(super) waiting: Target,
+}
+
+/// The same server, in sessions that show who they are.
+pub(super) fn named_session(target: &Target, record: &Record) -> Target {
+    target.clone().with_application_name(&format!("{SESSION_NAME} {}", record.id))
+}
+
+/// Refuses to begin while another pgrig has a session that changes settings of this cluster. If two begin at the
+/// same moment, both see the other.
+async fn refuse_others(session: &Session) -> Result<(), SettingsError> {
+    let query = "SELECT pid FROM pg_stat_activity \
+                 WHERE application_name LIKE $1 AND pid <> pg_backend_pid() LIMIT 1";
+    let pattern = format!("{SESSION_NAME} %");
+    let begin = Instant::now();
+    while let Some(row) = session.rows(query, &[&pattern]).await?.first() {
+        if begin.elapsed() > IN_HAND_DEADLINE {
+            return Err(SettingsError::InHand { pid: row.get(0) });
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// Ends other sessions of this name, and waits for their end.
+pub(super) async fn end_others(session: &Session, target: &Target) -> Result<(), SettingsError> {
+    let query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                 WHERE application_name = $1 AND pid <> pg_backend_pid()";
+    let begin = Instant::now();
+    loop {
+        let sessions: i64 = session.row(query, &[&target.application_name()]).await?.get(0);
+        if sessions == 0 {
+            return Ok(());
+        }
+        if begin.elapsed() > SESSIONS_DEADLINE {
+            return Err(SettingsError::Sessions { sessions });
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// When the server's statistics began: after a crash they begin anew (`pgstat_discard_stats`, before PostgreSQL 15
+/// `pgstat_reset_all`).
+pub(super) async fn statistics_since(session: &Session) -> Result<Option<String>, ConnectError> {
+    let query =
+        "SELECT to_char(stats_reset AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS.US') FROM pg_stat_bgwriter";
+    Ok(session.row(query, &[]).await?.get(0))
+}
+
+/// None where the role may not ask.
+pub(super) async fn system_identifier(session: &Session) -> Result<Option<String>, ConnectError> {
+    let query = "SELECT system_identifier::text FROM pg_control_system()";
+    match session.row(query, &[]).await {
+        Ok(row) => Ok(Some(row.get(0))),
+        Err(ConnectError::Query { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Has the server load its configuration again, and returns a session that began after that: new sessions have
+/// the settings of the server's main process, and know when that loaded them.
+pub(super) async fn reload(session: &Session, server: &Server) -> Result<Session, SettingsError> {
+    let asked = "SELECT extract(epoch FROM clock_timestamp())::float8";
+    let asked: f64 = session.row(asked, &[]).await?.get(0);
+    ask_to_reload(session, server).await?;
+    let begin = Instant::now();
+    loop {
+        let fresh = Session { connection: server.waiting.connect().await? };
+        let loaded = "SELECT extract(epoch FROM pg_conf_load_time())::float8 >= $1";
+        if fresh.row(loaded, &[&asked]).await?.get(0) {
+            return Ok(fresh);
+        }
+        fresh.connection.close().await;
+        if begin.elapsed() > RELOAD_DEADLINE {
+            let why = file_errors(session).await;
+            return Err(SettingsError::NotReloaded { seconds: RELOAD_DEADLINE.as_secs(), why });
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// In the database where the role may.
+async fn ask_to_reload(session: &Session, server: &Server) -> Result<(), ConnectError> {
+    let query = "SELECT pg_reload_conf()";
+    if server.waiting.dbname() == server.acting.dbname() {
+        session.row(query, &[]).await?;
+        return Ok(());
+    }
+    let there = Session { connection: server.acting.connect().await? };
+    let asked = there.row(query, &[]).await;
+    there.close().await;
+    asked.map(|_| ())
+}
+
+/// What is wrong with the server's configuration files, where the role may see that.
+async fn file_errors(session: &Session) -> String {
+    let query = "SELECT sourcefile, sourceline, error FROM pg_file_settings WHERE error IS NOT NULL LIMIT 1";
+    match session.rows(query, &[]).await.ok().as_deref() {
+        Some([row]) => {
+            let (file, line, error): (Option<&str>, Option<i32>, &str) = (row.get(0), row.get(1), row.get(2));
+            format!(": {} line {}: {error}", file.unwrap_or("a configuration file"), line.unwrap_or(0))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Whether it was changed, and is on now.
+pub(super) fn has_fsync(shown: &[(String, String)]) -> bool {
+    shown.iter().any(|(name, value)| name == FSYNC && value == "on")
+}
+
+pub(super) async fn show(session: &Session, name: &str) -> Result<String, ConnectError> {
+    Ok(session.row("SELECT current_setting($1)", &[&name]).await?.get(0))
+}
+
+/// What SHOW says in this session, if that is the value that was wanted; with none: what was found.
+async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Result<String, SettingsError> {
+    let shown = show(fresh, &before.name).await?;
+    let row = fresh.row(include_str!("../sql/settings_look.sql"), &[&before.name]).await?;
+    let source: &str = row.get("source");
+    let is_so = match wanted {
+        None => shown == before.shown,
+        // The file was loaded, and this session has the value from there: so it is what was written.
+        Some(_) => source == "configuration file" && row.get("is_altered"),
+    };
+    if is_so {
+        return Ok(shown);
+    }
+    let why = match stronger(source, &before.name) {
+        Some((by, remedy)) => format!("it is set {by}, which wins: {remedy}"),
+        None => format!("a new session has it from: {source}"),
+    };
+    let wanted = wanted.unwrap_or(&before.shown).to_owned();
+    Err(SettingsError::NotInForce { name: before.name.clone(), wanted, shown, why })
+}

@@ -1,0 +1,167 @@
+//! Why settings or tables cannot be changed, or were not put back.
+
+use std::path::PathBuf;
+
+use connect::ConnectError;
+
+/// Why settings or tables cannot be changed, or could not be put back.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// No such setting.
+    #[error("the server knows no setting \"{name}\"; names are as in pg_settings")]
+    Unknown {
+        /// As given.
+        name: String,
+    },
+    /// It can be set by nobody.
+    #[error(
+        "{name} cannot be changed in a running installation: it is fixed when the server is built or its data made"
+    )]
+    Fixed {
+        /// The setting.
+        name: String,
+    },
+    /// It needs a restart, and the server is not pgrig's to restart.
+    #[error("{name} only changes when the server starts, and {why}")]
+    Restart {
+        /// The setting.
+        name: String,
+        /// Why there can be no restart, and what to do.
+        why: &'static str,
+    },
+    /// ALTER SYSTEM would write it down as one name.
+    #[error("{name} is a list, which pgrig does not change; set it in the server before")]
+    List {
+        /// The setting.
+        name: String,
+    },
+    /// What is set elsewhere wins over ALTER SYSTEM.
+    #[error("{name} is set {by}, which wins over ALTER SYSTEM: {remedy}")]
+    Overridden {
+        /// The setting.
+        name: String,
+        /// Where it is set.
+        by: &'static str,
+        /// How to end that.
+        remedy: String,
+    },
+    /// The role may not.
+    #[error("role {role} may not change settings of this server ({what}): {remedy}")]
+    NotAllowed {
+        /// The role connected as.
+        role: String,
+        /// What is missing.
+        what: String,
+        /// Who can give it.
+        remedy: String,
+    },
+    /// Another pgrig is at it.
+    #[error(
+        "another pgrig changes settings of this server at this moment (server process {pid}); wait for its end"
+    )]
+    InHand {
+        /// The server process of its session.
+        pid: i32,
+    },
+    /// The server refuses the value.
+    #[error("the server does not take {name} = {value}: {error}")]
+    Value {
+        /// The setting.
+        name: String,
+        /// The value.
+        value: String,
+        /// Its words.
+        error: Box<ConnectError>,
+    },
+    /// ALTER SYSTEM failed, for another reason than the value.
+    #[error("ALTER SYSTEM cannot change {name}: {error}")]
+    AlterSystem {
+        /// The setting.
+        name: String,
+        /// The server's words.
+        error: Box<ConnectError>,
+    },
+    /// SHOW says something else than was set.
+    #[error("{name} is {shown}, not {wanted} as ALTER SYSTEM has set it: {why}")]
+    NotInForce {
+        /// The setting.
+        name: String,
+        /// What was set.
+        wanted: String,
+        /// What a new session sees.
+        shown: String,
+        /// What wins, and what to do.
+        why: String,
+    },
+    /// The server has not read its configuration again.
+    #[error("the server did not load its changed configuration within {seconds} s{why}; its log says more")]
+    NotReloaded {
+        /// How long was waited.
+        seconds: u64,
+        /// What is wrong with its files, or nothing.
+        why: String,
+    },
+    /// A table cannot be made unlogged, or back.
+    #[error("table {table} cannot be made unlogged: {why}")]
+    Table {
+        /// As given.
+        table: String,
+        /// Why, and what to do.
+        why: String,
+    },
+    /// Another server answers than the one whose settings were changed.
+    #[error("another server answers there now (its system identifier differs)")]
+    OtherServer,
+    /// Sessions of a pgrig that is gone do not end.
+    #[error("{sessions} sessions of the pgrig that changed them do not end")]
+    Sessions {
+        /// How many.
+        sessions: i64,
+    },
+    /// The journal cannot be written or read.
+    #[error("the journal {}: {error}{}", .path.display(), whose(error))]
+    Journal {
+        /// The file, or the directory of all of them.
+        path: PathBuf,
+        /// The operating system's reason.
+        error: std::io::Error,
+    },
+    /// A query failed, or there is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+fn whose(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            "; it belongs to another user, whose pgrig restores what it lists: set PGRIG_HOME to a directory of your own"
+        }
+        _ => "",
+    }
+}
+
+impl SettingsError {
+    /// A failed ALTER SYSTEM, unless it is the connection that failed.
+    pub(super) fn alter_system(name: &str, error: ConnectError) -> Self {
+        match error {
+            ConnectError::Query { .. } => Self::AlterSystem { name: name.to_owned(), error: error.into() },
+            error => error.into(),
+        }
+    }
+
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Unknown { .. }
+            | Self::Fixed { .. }
+            | Self::Restart { .. }
+            | Self::List { .. }
+            | Self::Overridden { .. }
+            | Self::NotAllowed { .. }
+            | Self::Value { .. }
+            | Self::Table { .. } => true,
+            Self::Connect(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What settings are, and whether they may be changed: asked before anything is touched.
+
+use std::collections::HashMap;
+
+use tokio_postgres::Row;
+
+use super::error::SettingsError;
+use super::record::Before;
+use super::tables::{self, Loggable};
+use crate::quote::identifier;
+use crate::session::{Session, Sessions};
+use connect::{ConnectError, Target};
+
+/// Settings that hold lists of names: ALTER SYSTEM would quote their text as one name
+/// (pg_dump's variable_is_guc_list_quote).
+const LISTS: [&str; 6] = [
+    "local_preload_libraries",
+    "search_path",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "temp_tablespaces",
+    "unix_socket_directories",
+];
+
+/// How far a change of a setting has to reach: as little as does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Any session sets it for itself: nobody else notices, and nothing has to be put back.
+    Session,
+    /// All of the server, when it loads its configuration again.
+    Reload,
+    /// All of the server, when it starts.
+    Restart,
+}
+
+impl Effect {
+    /// As in run documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Reload => "reload",
+            Self::Restart => "restart",
+        }
+    }
+}
+
+/// A setting that may be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changeable {
+    /// What it is before.
+    pub before: Before,
+    /// How far a change reaches.
+    pub effect: Effect,
+}
+
+/// Whether and how the server can be restarted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// By pgrig.
+    Possible,
+    /// Not at all: why, and what to do.
+    Impossible(&'static str),
+}
+
+/// What is to be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToChange {
+    /// Names of settings.
+    pub settings: Vec<String>,
+    /// Names of tables to be made unlogged, as SQL has them.
+    pub tables: Vec<String>,
+    /// For settings that need one.
+    pub restart: Restart,
+}
+
+/// What was found of it: all of it can be changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Looked {
+    /// As many settings, in the same order.
+    pub settings: Vec<Changeable>,
+    /// The tables, or their leaves, in an order in which they can be made unlogged.
+    pub tables: Vec<Loggable>,
+}
+
+impl ToChange {
+    /// Looks at what is to be changed. Nothing is touched.
+    ///
+    /// # Errors
+    /// If some of it cannot be changed by this role, or at all.
+    pub async fn look(&self, target: &Target) -> Result<Looked, SettingsError> {
+        let session = Sessions::new(target).open().await?;
+        let looked = self.look_in(&session).await;
+        session.connection.close().await;
+        looked
+    }
+
+    async fn look_in(&self, session: &Session) -> Result<Looked, SettingsError> {
+        Ok(Looked {
+            settings: look_at_settings(session, &self.settings, self.restart).await?,
+            tables: tables::look(session, &self.tables).await?,
+        })
+    }
+}
+
+async fn look_at_settings(
+    session: &Session,
+    names: &[String],
+    restart: Restart,
+) -> Result<Vec<Changeable>, SettingsError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rights = session.row(include_str!("../sql/settings_rights.sql"), &[]).await?;
+    let mut changeable = Vec::new();
+    for name in names {
+        let rows = session.rows(include_str!("../sql/settings_look.sql"), &[name]).await?;
+        let Some(row) = rows.first() else {
+            return Err(SettingsError::Unknown { name: name.clone() });
+        };
+        changeable.push(changeable_if(row, restart)?);
+    }
+    let reloaded = changeable.iter().filter(|found| found.effect == Effect::Reload);
+    refuse_without_rights(session, &rights, reloaded.map(|found| found.before.name.as_str()).collect())
+        .await?;
+    if rights.get("sees_files") {
+        let altered = altered(session).await?;
+        for found in &mut changeable {
+            found.before.altered = altered.get(&found.before.name.to_ascii_lowercase()).cloned();
+        }
+    }
+    Ok(changeable)
+}
+
+/// What a row of `settings_look.sql` says.
+fn changeable_if(row: &Row, restart: Restart) -> Result<Changeable, SettingsError> {
+    let name: String = row.get("name");
+    let context: &str = row.get("context");
+    let effect = match (context, restart) {
+        ("internal", _) => return Err(SettingsError::Fixed { name }),
+        ("postmaster", Restart::Impossible(why)) => return Err(SettingsError::Restart { name, why }),
+        ("postmaster", Restart::Possible) => Effect::Restart,
+        ("user", _) => Effect::Session,
+        _ => Effect::Reload,
+    };
+    if LISTS.contains(&name.as_str()) {
+        return Err(SettingsError::List { name });
+    }
+    // What a session asks for itself wins over all of these.
+    let stronger = stronger(row.get("source"), &name).filter(|_| effect != Effect::Session);
+    if let Some((by, remedy)) = stronger {
+        return Err(SettingsError::Overridden { name, by, remedy });
+    }
+    let altered = row.get::<_, bool>("is_altered").then(|| row.get("setting"));
+    Ok(Changeable { before: Before { name, altered, shown: row.get("shown") }, effect })
+}
+
+/// Where a setting is set so that ALTER SYSTEM has no effect on it (guc.h, GucSource), and what to do.
+pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String)> {
+    Some(match source {
+        "command line" => ("on the server's command line", format!("start the server without {name} on it")),
+        "environment variable" => {
+            ("by an environment variable of the server", "start the server without it".to_owned())
+        }
+        "global" | "database user" | "user" => (
+            "for this role",
+            format!("ALTER ROLE … RESET {name} (\\drds in psql lists them), or connect as another"),
+        ),
+        "database" => {
+            ("for this database", format!("ALTER DATABASE … RESET {name}, or use another database"))
+        }
+        "client" => ("by the connection", format!("leave {name} out of PGOPTIONS and the connection string")),
+        _ => return None,
+    })
+}
+
+/// What postgresql.auto.conf says; none if the role may not see that.
+pub(super) async fn altered_if_visible(
+    session: &Session,
+) -> Result<Option<HashMap<String, String>>, ConnectError> {
+    let rights = session.row(include_str!("../sql/settings_rights.sql"), &[]).await?;
+    if rights.get("sees_files") { Ok(Some(altered(session).await?)) } else { Ok(None) }
+}
+
+/// What postgresql.auto.conf says, by name in lower case.
+async fn altered(session: &Session) -> Result<HashMap<String, String>, ConnectError> {
+    let query = "SELECT lower(name), setting FROM pg_file_settings \
+                 WHERE sourcefile LIKE '%/postgresql.auto.conf' AND setting IS NOT NULL ORDER BY seqno";
+    let rows = session.rows(query, &[]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// Tells all that is missing at once, with the statements that give it.
+async fn refuse_without_rights(
+    session: &Session,
+    rights: &Row,
+    names: Vec<&str>,
+) -> Result<(), SettingsError> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let role: String = rights.get("role");
+    let refused =
+        |what: String, remedy: String| Err(SettingsError::NotAllowed { role: role.clone(), what, remedy });
+    if !rights.get::<_, bool>("allowed") {
+        return refused(
+            "allow_alter_system is off".to_owned(),
+            "whoever runs the server has to set it to on".to_owned(),
+        );
+    }
+    if rights.get("superuser") {
+        return Ok(());
+    }
+    let superuser = "connect as a superuser; a managed server has none, then change it in its console, and leave it \
+                     out here";
+    if rights.get::<_, i32>("version_num") < 150_000 {
+        return refused("before PostgreSQL 15 only superusers may".to_owned(), superuser.to_owned());
+    }
+    let (mut lacking, mut grants) = (Vec::new(), Vec::new());
+    let mut lacks = |what: String, grant: String| {
+        lacking.push(what);
+        grants.push(format!("GRANT {grant} TO {};", identifier(&role)));
+    };
+    let query = "SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name \
+                 WHERE NOT has_parameter_privilege(name, 'ALTER SYSTEM')";
+    if let Some(names) = session.row(query, &[&names]).await?.get::<_, Option<String>>(0) {
+        lacks(format!("ALTER SYSTEM SET {names}"), format!("ALTER SYSTEM ON PARAMETER {names}"));
+    }
+    if !rights.get::<_, bool>("may_reload") {
+        let function = "pg_reload_conf()";
+        lacks(function.to_owned(), format!("EXECUTE ON FUNCTION {function}"));
+    }
+    if !rights.get::<_, bool>("sees_files") && !rights.get::<_, bool>("sees_sources") {
+        let what = "seeing what postgresql.auto.conf says, without which it could not be put back";
+        lacks(what.to_owned(), "pg_read_all_settings".to_owned());
+    }
+    if grants.is_empty() {
+        return Ok(());
+    }
+    // Rights on functions are each database's own.
+    let database = identifier(rights.get("database"));
+    let remedy = format!("have a superuser run in database {database}: {} Or {superuser}", grants.join(" "));
+    refused(format!("it lacks {}", lacking.join(", and ")), remedy)
+}

@@ -1,0 +1,166 @@
+//! What a journal says: what a server was like before pgrig changed it, and which process changed it.
+
+use std::io;
+use std::time::SystemTime;
+
+use serde::{Deserialize, Serialize};
+
+use crate::process::{Process, host};
+use crate::quote::qualified;
+
+/// Goes up when an older pgrig would misread it.
+const FORMAT_VERSION: u32 = 1;
+
+/// Which server it is, and how to get there. Never holds a password.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Place {
+    /// pgrig's own instance of this name.
+    Own(String),
+    /// What [`connect::recipe`] says.
+    Named(String),
+}
+
+/// A setting that is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Before {
+    /// Its name as in pg_settings.
+    pub name: String,
+    /// What postgresql.auto.conf said; none: nothing.
+    pub altered: Option<String>,
+    /// What SHOW said.
+    pub shown: String,
+}
+
+/// A table whose persistence is changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Table {
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Table {
+    /// Schema and name, quoted.
+    pub fn qualified(&self) -> String {
+        qualified(&self.schema, &self.name)
+    }
+}
+
+/// What a journal says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    format_version: u32,
+    /// Names the file, and in pg_stat_activity the session.
+    pub id: String,
+    /// The process that changes things.
+    pub pid: u32,
+    /// The same, told from others of its id. None if it could not be, or if the pgrig was older.
+    #[serde(default)]
+    pub process: Option<Process>,
+    /// [`host`] of that process.
+    #[serde(default)]
+    pub host: String,
+    /// Why that process ended without restoring the server, if it came to say so.
+    #[serde(default)]
+    pub gave_up: Option<String>,
+    /// The server.
+    pub place: Place,
+    /// `system_identifier`, where the role may ask for it.
+    pub system_identifier: Option<String>,
+    /// Settings that are changed by ALTER SYSTEM.
+    pub settings: Vec<Before>,
+    /// Tables that are made unlogged, in an order in which that can be done; they were logged.
+    pub tables: Vec<Table>,
+    /// Those of them that held rows.
+    #[serde(default)]
+    pub filled: Vec<Table>,
+    /// When the server's statistics began. A crash of the server has them begin anew.
+    #[serde(default)]
+    pub statistics_since: Option<String>,
+}
+
+impl Record {
+    /// Of this process, without any change yet.
+    pub fn new(place: Place, system_identifier: Option<String>) -> Self {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let pid = std::process::id();
+        Self {
+            format_version: FORMAT_VERSION,
+            id: format!("{:x}-{pid:x}", since.as_nanos()),
+            pid,
+            process: Process::this(),
+            host: host().to_owned(),
+            gave_up: None,
+            place,
+            system_identifier,
+            settings: Vec::new(),
+            tables: Vec::new(),
+            filled: Vec::new(),
+            statistics_since: None,
+        }
+    }
+
+    /// Reads what [`Record::text`] wrote.
+    pub(super) fn parse(text: &str) -> io::Result<Self> {
+        let record: Self = serde_json::from_str(text).map_err(|error| {
+            io::Error::other(format!(
+                "it is damaged ({error}); it lists changes of a server that may not be restored: look into its \
+                 postgresql.auto.conf, and delete the journal then"
+            ))
+        })?;
+        if record.format_version > FORMAT_VERSION {
+            return Err(io::Error::other("a newer pgrig wrote it; run that one"));
+        }
+        Ok(record)
+    }
+
+    pub(super) fn text(&self) -> io::Result<Vec<u8>> {
+        Ok(serde_json::to_vec_pretty(self)?)
+    }
+
+    /// Statements that restore all of it by hand.
+    pub fn remedy(&self) -> Vec<String> {
+        let logged = self.tables.iter().rev();
+        let logged = logged.map(|table| format!("ALTER TABLE {} SET LOGGED;", table.qualified()));
+        let settings =
+            self.settings.iter().map(|before| super::alter(&before.name, before.altered.as_deref()) + ";");
+        let reload = (!self.settings.is_empty()).then(|| "SELECT pg_reload_conf();".to_owned());
+        // As [`super::durable`] does.
+        let is_fsync = self.settings.iter().any(|before| before.name == "fsync");
+        let sync = is_fsync.then(|| "CHECKPOINT; -- and then run sync on the server's machine.".to_owned());
+        settings.chain(reload).chain(logged).chain(sync).collect()
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::settings) fn record() -> Record {
+        let before = |name: &str, altered: Option<&str>| Before {
+            name: name.to_owned(),
+            altered: altered.map(str::to_owned),
+            shown: "on".to_owned(),
+        };
+        let table = |name: &str| Table { schema: "s".to_owned(), name: name.to_owned() };
+        let mut record = Record::new(Place::Own("default".to_owned()), Some("1".to_owned()));
+        record.settings = vec![before("fsync", None), before("x.y", Some("it's"))];
+        record.tables = vec![table("child"), table("parent")];
+        record
+    }
+
+    #[test]
+    fn the_remedy_is_what_a_person_can_type() {
+        let expected = [
+            "ALTER SYSTEM RESET \"fsync\";",
+            "ALTER SYSTEM SET \"x\".\"y\" = 'it''s';",
+            "SELECT pg_reload_conf();",
+            "ALTER TABLE \"s\".\"parent\" SET LOGGED;",
+            "ALTER TABLE \"s\".\"child\" SET LOGGED;",
+            "CHECKPOINT; -- and then run sync on the server's machine.",
+        ];
+        assert_eq!(record().remedy(), expected);
+    }
+}

@@ -1,0 +1,30 @@
+//! A server at rest before the next trial.
+
+use connect::{ConnectError, Connection};
+
+/// Has the server write what it holds, and the kernel too where it is this machine's: what one trial
+/// leaves unwritten shall not burden the next.
+///
+/// A role that may not CHECKPOINT goes without: tells whether there was one.
+///
+/// # Errors
+/// If the connection is lost.
+pub async fn settle(connection: &Connection, is_local: bool) -> Result<bool, ConnectError> {
+    let has_checkpoint = match run(connection, "CHECKPOINT").await {
+        Ok(()) => true,
+        Err(ConnectError::Query { .. }) => false,
+        Err(error) => return Err(error),
+    };
+    if is_local {
+        // Takes as long as the disk needs; the runtime goes on meanwhile.
+        let _ = tokio::task::spawn_blocking(nix::unistd::sync).await;
+    }
+    Ok(has_checkpoint)
+}
+
+async fn run(connection: &Connection, sql: &str) -> Result<(), ConnectError> {
+    match connection.client.batch_execute(sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(connection.explain(error).await),
+    }
+}

@@ -1,0 +1,125 @@
+//! A server and where it runs, as far as that can be seen: asked once, before anything is planned.
+
+use std::path::{Path, PathBuf};
+
+use connect::Connection;
+use measure::Environment;
+
+use crate::error::SurveyError;
+use crate::info::{OLDEST_VERSION, ServerInfo};
+use crate::machine;
+
+/// How the server's data directory is known.
+#[derive(Clone, Debug)]
+pub enum DataDirectory {
+    /// It is pgrig's own server's.
+    Own(PathBuf),
+    /// The user says that this machine sees it here; it has to be proved.
+    Named(PathBuf),
+    /// The server is asked, and believed only when the directory is proved to be here.
+    Asked,
+}
+
+/// Where the server runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Site {
+    /// Processors of the server's machine, where it is this one.
+    pub cores: Option<u32>,
+    /// Memory of the server's machine in bytes, where it is this one.
+    pub memory: Option<u64>,
+    /// Whether COPY data crosses a network.
+    pub remote: bool,
+    /// Whether it is pgrig's own server, used by nobody else.
+    pub own: bool,
+}
+
+impl Site {
+    /// Processors; two where they cannot be counted.
+    pub fn cores(self) -> u16 {
+        self.cores.and_then(|cores| u16::try_from(cores).ok()).unwrap_or(2)
+    }
+}
+
+/// A server and where it runs.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Its build and settings.
+    pub server: ServerInfo,
+    /// Where it runs.
+    pub site: Site,
+    /// The run document's part about all this.
+    pub environment: Environment,
+    /// Where the server's files are, if they can be seen and are proved to be its.
+    pub data_directory: Option<PathBuf>,
+}
+
+impl Survey {
+    /// Looks at any server, a standby too.
+    ///
+    /// # Errors
+    /// If the server cannot be asked, or if the directory that was named is not its.
+    pub async fn of(connection: &Connection, directory: &DataDirectory) -> Result<Self, SurveyError> {
+        let server = match ServerInfo::ask(&connection.client).await {
+            Ok(server) => server,
+            Err(error) => return Err(connection.explain(error).await.into()),
+        };
+        let data_directory = match directory {
+            DataDirectory::Own(directory) => Some(directory.clone()),
+            DataDirectory::Named(directory) => Some(named(connection, directory).await?),
+            DataDirectory::Asked => machine::data_directory(connection, &server).await,
+        };
+        let environment = environment(connection, &server, data_directory.as_deref());
+        let local = environment.server_is_local == Some(true);
+        let site = Site {
+            cores: local.then_some(environment.client.cores),
+            memory: local.then_some(environment.client.memory),
+            remote: !local && !machine::is_loopback(&connection.transport),
+            own: matches!(directory, DataDirectory::Own(_)),
+        };
+        Ok(Self { server, site, environment, data_directory })
+    }
+
+    /// Looks at a server in which the verb is going to make tables, and refuses one that is too old or read-only.
+    ///
+    /// # Errors
+    /// As [`Survey::of`], or if no tables can be made there.
+    pub async fn for_tables(connection: &Connection, directory: &DataDirectory) -> Result<Self, SurveyError> {
+        let survey = Self::of(connection, directory).await?;
+        let server = &survey.server;
+        if server.version_num < OLDEST_VERSION {
+            return Err(SurveyError::TooOld { version: server.version.clone() });
+        }
+        if server.in_recovery {
+            return Err(SurveyError::InRecovery);
+        }
+        if server.read_only {
+            return Err(SurveyError::ReadOnly);
+        }
+        Ok(survey)
+    }
+}
+
+/// The directory that the user named, if it is the server's.
+async fn named(connection: &Connection, directory: &Path) -> Result<PathBuf, SurveyError> {
+    let problem = match machine::is_data_directory(connection, directory).await {
+        Ok(Ok(true)) => return Ok(directory.to_owned()),
+        Ok(Ok(false)) => "it belongs to another one (its system identifier differs)".to_owned(),
+        Ok(Err(error)) => format!("its global/pg_control cannot be read ({error})"),
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    Err(SurveyError::DataDirectory { path: directory.display().to_string(), problem })
+}
+
+/// The run document's environment. A server whose files are here runs here, whatever the transport.
+fn environment(connection: &Connection, server: &ServerInfo, data_directory: Option<&Path>) -> Environment {
+    Environment {
+        pgrig: env!("CARGO_PKG_VERSION").to_owned(),
+        server: server.record(),
+        database: server.database.clone(),
+        role: server.role.clone(),
+        transport: connection.transport.to_string(),
+        client: machine::this_machine(),
+        server_is_local: data_directory.map(|_| true).or(machine::is_local(connection)),
+        data_volume: data_directory.and_then(machine::volume_of),
+    }
+}

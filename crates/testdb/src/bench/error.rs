@@ -1,0 +1,152 @@
+//! Why a bench was refused, or ended early.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::variant::{Missing, Variant};
+use crate::clone::CloneError;
+use crate::load::LoadError;
+use crate::source::SourceError;
+use crate::unlog::UnlogError;
+use connect::ConnectError;
+use server::fault::Panicked;
+use server::settings::{Record, SettingsError};
+use tps::TpsError;
+
+/// Why a bench was refused, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// A variant that was asked for cannot be tried.
+    #[error("{variant} cannot be tried here: {}", .missing.why)]
+    Missing {
+        /// Which.
+        variant: Variant,
+        /// What of it, and why.
+        missing: Missing,
+    },
+    /// Nothing can be compared with.
+    #[error("the command fails on a database as it normally is ({how}), so there is nothing to compare with")]
+    NormalFailed {
+        /// How it ended.
+        how: String,
+    },
+    /// What SHOW says is not what was set.
+    #[error(
+        "{variant}: {name} is {shown} in the command's sessions, and should be {wanted} (ALTER ROLE … SET?)"
+    )]
+    NotActive {
+        /// In which variant.
+        variant: Variant,
+        /// The setting.
+        name: &'static str,
+        /// What SHOW says.
+        shown: String,
+        /// What it should be.
+        wanted: String,
+    },
+    /// The unlogged copy has none.
+    #[error("{variant}: no table of the database is unlogged")]
+    NoneUnlogged {
+        /// In which variant.
+        variant: Variant,
+    },
+    /// The databases have no tables of pgbench's, or empty ones.
+    #[error(
+        "{content} holds no tables of pgbench's with rows, which the built-in scripts need: give --dump FILE, made by \
+         pg_dump of a database that pgrig fill has filled (pgrig fill --scale 10), or a script of your own (--tps FILE)"
+    )]
+    NoTables {
+        /// What the databases are made from.
+        content: String,
+    },
+    /// Standard input cannot be read for each trial anew.
+    #[error("the script is loaded again and again: give a file, not standard input")]
+    ReadOnce,
+    /// The command's log.
+    #[error("cannot write the commands' output to {path}: {error}")]
+    Log {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The command cannot be started or waited for.
+    #[error("cannot run the command: {0}")]
+    Command(io::Error),
+    /// A database cannot be made.
+    #[error(transparent)]
+    Clone(#[from] CloneError),
+    /// The schema or dump cannot be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// It cannot be loaded.
+    #[error("{script}: {error}")]
+    Load {
+        /// Its file.
+        script: String,
+        /// Why not.
+        error: LoadError,
+    },
+    /// A copy's tables cannot be made unlogged.
+    #[error(transparent)]
+    Unlog(#[from] UnlogError),
+    /// Settings cannot be changed.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The script of transactions cannot be run.
+    #[error(transparent)]
+    Tps(#[from] TpsError),
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The server does not answer.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Something is left changed, or left behind.
+    #[error("not everything was put back ({error}); the next pgrig does that{by_hand}", by_hand = by_hand(.record.as_deref()))]
+    NotPutBack {
+        /// Why not.
+        error: Box<BenchError>,
+        /// What was changed.
+        record: Option<Box<Record>>,
+        /// Why it had ended, if not as asked.
+        ended: Option<Box<BenchError>>,
+    },
+    /// The user wanted it to stop.
+    #[error("interrupted: what was measured until then is above")]
+    Interrupted,
+    /// The same, before any trial that counts had come to its end.
+    #[error("interrupted: nothing that counts was measured until then")]
+    InterruptedEarly,
+}
+
+fn by_hand(record: Option<&Record>) -> String {
+    record.map_or(String::new(), |record| format!(", or by hand: {}", record.remedy().join(" ")))
+}
+
+impl BenchError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Missing { .. } | Self::ReadOnce | Self::NoTables { .. } => true,
+            Self::Clone(error) => error.is_usage(),
+            Self::Source(error) => error.is_usage(),
+            // As of `testdb new`: a statement that fails is the script's.
+            Self::Load { error, .. } => error.is_usage() || matches!(error, LoadError::Statement { .. }),
+            Self::Unlog(error) => error.is_usage(),
+            Self::Settings(error) => error.is_usage(),
+            Self::Tps(error) => error.is_usage(),
+            Self::Connect(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    /// Whether the user ended it.
+    pub fn is_interrupt(&self) -> bool {
+        match self {
+            Self::Interrupted | Self::InterruptedEarly => true,
+            Self::NotPutBack { ended, .. } => ended.as_ref().is_some_and(|ended| ended.is_interrupt()),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What a bench is asked for.
+
+use std::path::Path;
+
+use super::command::{Output, TestCommand};
+use super::lab::Content;
+use super::tmpfs::Tmpfs;
+use super::variant::Variant;
+use connect::Target;
+use server::settings::Place;
+use tps::Request;
+
+/// What is measured on each database.
+pub enum Work {
+    /// The user's command, once.
+    Command(TestCommand, Output),
+    /// A script of transactions, with each of these numbers of clients.
+    Tps(Box<Request>, Vec<usize>),
+}
+
+/// What was asked for.
+pub struct BenchRequest {
+    /// What the databases hold.
+    pub content: Content,
+    /// What is done with them.
+    pub work: Work,
+    /// Which variants; none: the defaults, as far as they are possible.
+    pub variants: Option<Vec<Variant>>,
+    /// Rounds that are judged.
+    pub trials: usize,
+    /// Whether a round that is not judged comes first.
+    pub warm_up: bool,
+    /// For the order of trials.
+    pub seed: u64,
+    /// Whether a crash may cost what is on a server that is not pgrig's own.
+    pub allow_dangerous: bool,
+}
+
+/// Where a bench runs.
+pub struct Site<'a> {
+    /// The server, and a database that nothing is done to.
+    pub target: &'a Target,
+    /// The same for the journal.
+    pub place: Place,
+    /// Where journals are.
+    pub journals: &'a Path,
+    /// Whether the server is pgrig's own; if not, how to have that instead.
+    pub own: Result<(), String>,
+    /// Who starts a server in memory; none: why there cannot be one.
+    pub tmpfs: Result<&'a dyn Tmpfs, String>,
+}

@@ -1,0 +1,97 @@
+//! A server whose data are in memory: where it may be, and whether there is room.
+
+use std::path::{Path, PathBuf};
+
+use measure::human::bytes;
+use sysinfo::{MemoryRefreshKind, RefreshKind, System};
+
+use connect::Target;
+use server::machine::volume_of;
+
+/// Where a tmpfs usually is.
+const PLACES: [&str; 3] = ["/dev/shm", "/run/shm", "/tmp"];
+/// What initdb makes, and the log.
+const CLUSTER: u64 = 64 << 20;
+/// Templates, the copy that is measured and one that is being made, as many times the first template.
+const COPIES: u64 = 6;
+/// What a suite may write besides, at least.
+const SUITE: u64 = 256 << 20;
+/// So much of the memory that is available stays free: half.
+const SHARE: u64 = 2;
+
+/// Starts a server in memory, which is whoever starts it to destroy.
+pub trait Tmpfs: Sync {
+    /// For databases of that many bytes. Blocks.
+    ///
+    /// # Errors
+    /// Why there cannot be one, as a clause.
+    fn start(&self, template_size: u64) -> Result<Volatile, String>;
+}
+
+/// A server in memory.
+pub struct Volatile {
+    /// The server.
+    pub target: Target,
+    /// Where journals of it are: they end with it.
+    pub journals: PathBuf,
+}
+
+/// Directories that may hold a server in memory.
+pub fn places() -> impl Iterator<Item = PathBuf> {
+    PLACES
+        .into_iter()
+        .map(PathBuf::from)
+        .filter(|place| volume_of(place).is_some_and(|volume| volume.file_system == "tmpfs"))
+}
+
+/// Whether a server fits there that writes up to `max_wal_size` bytes of WAL and has databases of `template_size`.
+///
+/// # Errors
+/// What is missing, as a clause.
+pub fn has_room(place: &Path, template_size: u64, max_wal_size: u64) -> Result<(), String> {
+    let needed = needed(template_size, max_wal_size);
+    let free = volume_of(place).map_or(0, |volume| volume.free);
+    fits(needed, free, available_memory()).map_err(|why| format!("{}: {why}", place.display()))
+}
+
+/// Of the machine; of the control group, if that is limited.
+fn available_memory() -> u64 {
+    let what = RefreshKind::nothing().with_memory(MemoryRefreshKind::nothing().with_ram());
+    let Ok(system) = System::new_with_specifics(what) else { return 0 };
+    let limits =
+        system.cgroup_limits().filter(|limits| (1..system.total_memory()).contains(&limits.total_memory));
+    let machine = system.available_memory();
+    limits.map_or(machine, |limits| limits.free_memory.min(machine))
+}
+
+fn needed(template_size: u64, max_wal_size: u64) -> u64 {
+    CLUSTER + SUITE + max_wal_size + COPIES * template_size
+}
+
+fn fits(needed: u64, free: u64, memory: u64) -> Result<(), String> {
+    if needed > free {
+        return Err(format!("{} may be needed there, and {} are free", bytes(needed), bytes(free)));
+    }
+    if needed > memory / SHARE {
+        return Err(format!(
+            "{} may be needed, and only half of the {} of memory that are available are taken",
+            bytes(needed),
+            bytes(memory)
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_must_be_room_and_memory_to_spare() {
+        let needed = needed(100 << 20, 1 << 30);
+        assert!(needed > (1 << 30) + (600 << 20), "{needed}");
+        fits(needed, needed, 2 * needed).unwrap();
+        assert!(fits(needed, needed - 1, 1 << 50).unwrap_err().contains("are free"));
+        assert!(fits(needed, 1 << 50, 2 * needed - 1).unwrap_err().contains("half of the"));
+    }
+}

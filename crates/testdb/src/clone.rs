@@ -1,0 +1,312 @@
+//! Copies of a template database, in each way that the server has.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use measure::Sample;
+use measure::paired::Orders;
+use serde::Serialize;
+
+use connect::ConnectError;
+use server::Session;
+use server::quote::identifier;
+
+/// In which order strategies take turns: no figure hangs on which.
+const SEED: u64 = 8;
+
+/// How CREATE DATABASE copies its template (documentation, "CREATE DATABASE", STRATEGY, and `file_copy_method`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Whatever the server does if it is not told: before PostgreSQL 15 it copies files, since then it logs blocks.
+    Default,
+    /// File by file, between two checkpoints. PostgreSQL 15 or later.
+    FileCopy,
+    /// Block by block, through shared buffers and WAL. PostgreSQL 15 or later.
+    WalLog,
+    /// As [`Self::FileCopy`], the copying left to the file system, which may share blocks (`file_copy_method =
+    /// clone`). PostgreSQL 18 or later, where the file system can.
+    Clone,
+}
+
+impl Strategy {
+    /// As run documents and people have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::FileCopy => "file-copy",
+            Self::WalLog => "wal-log",
+            Self::Clone => "clone",
+        }
+    }
+
+    /// Those that the server knows. Whether its file system can clone is found only by trying: [`fastest`] does.
+    ///
+    /// # Errors
+    /// If the server cannot be asked.
+    pub async fn available(session: &Session) -> Result<Vec<Self>, CloneError> {
+        let row = session.row(include_str!("sql/strategies.sql"), &[]).await?;
+        if !row.get::<_, bool>("has_strategies") {
+            return Ok(vec![Self::Default]);
+        }
+        let clone = row.get::<_, bool>("may_clone").then_some(Self::Clone);
+        Ok([Self::WalLog, Self::FileCopy].into_iter().chain(clone).collect())
+    }
+
+    fn clause(self) -> &'static str {
+        match self {
+            Self::Default => "",
+            Self::WalLog => " STRATEGY = wal_log",
+            Self::FileCopy | Self::Clone => " STRATEGY = file_copy",
+        }
+    }
+
+    /// What the session's file_copy_method has to be, where that matters.
+    fn file_copy_method(self) -> Option<&'static str> {
+        match self {
+            Self::Clone => Some("clone"),
+            Self::Default | Self::WalLog | Self::FileCopy => None,
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Why a database cannot be copied.
+#[derive(Debug, thiserror::Error)]
+pub enum CloneError {
+    /// Somebody is connected to the template.
+    #[error(
+        "database {template} is in use, and cannot be copied meanwhile: {by}. End that, or copy a database that \
+         nobody uses (ALTER DATABASE … ALLOW_CONNECTIONS false keeps it so)"
+    )]
+    InUse {
+        /// The template.
+        template: String,
+        /// Who is connected, as far as this role may see it.
+        by: String,
+    },
+    /// The role may not create databases.
+    #[error("role {role} may not create databases: have a superuser run ALTER ROLE {} CREATEDB", identifier(.role))]
+    NoRight {
+        /// The role connected as.
+        role: String,
+    },
+    /// The role may not copy this one.
+    #[error(
+        "role {role} may not copy database {template}: connect as its owner, or have that one run ALTER DATABASE {} \
+         IS_TEMPLATE true",
+        identifier(.template)
+    )]
+    NoTemplate {
+        /// The role connected as.
+        role: String,
+        /// The template.
+        template: String,
+    },
+    /// The name is taken.
+    #[error("there is a database {name} already")]
+    Exists {
+        /// The name of the copy.
+        name: String,
+    },
+    /// There is no template.
+    #[error("there is no database {template} to copy")]
+    Missing {
+        /// The template.
+        template: String,
+    },
+    /// The file system cannot share blocks, or not between these places.
+    #[error("the server's file system cannot clone files: {0}")]
+    CannotClone(Box<ConnectError>),
+    /// The server does not do it, or is gone.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+impl CloneError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::NoRight { .. } | Self::NoTemplate { .. } | Self::Exists { .. } | Self::Missing { .. } => {
+                true
+            }
+            Self::InUse { .. } | Self::CannotClone(_) => false,
+            Self::Connect(error) => error.is_usage(),
+        }
+    }
+}
+
+/// The connection limit of a database that pgrig makes, "pgri" in ASCII: CREATE DATABASE can set no comment, and is no part
+/// of a transaction. Nobody has so many connections. As in `testdb_bench_left.sql` and `testdb_lend_found.sql`.
+pub(crate) const MARK: i32 = 1_885_827_689;
+
+/// Makes database `name` a copy of `template`, with the mark, and tells how long the server took. Outside a
+/// transaction; the session must be connected to another database than the template. Copies of one template may be made at the same time.
+///
+/// # Errors
+/// [`CloneError`]; there is then no database `name` that was not there before.
+pub async fn clone(
+    session: &Session,
+    template: &str,
+    name: &str,
+    strategy: Strategy,
+) -> Result<Duration, CloneError> {
+    if let Some(method) = strategy.file_copy_method() {
+        session.run(&format!("SET file_copy_method = {method}")).await?;
+    }
+    let create = format!(
+        "CREATE DATABASE {} TEMPLATE {}{} CONNECTION LIMIT {MARK}",
+        identifier(name),
+        identifier(template),
+        strategy.clause()
+    );
+    let started = Instant::now();
+    let created = session.run(&create).await;
+    let took = started.elapsed();
+    if strategy.file_copy_method().is_some() {
+        session.run("RESET file_copy_method").await?;
+    }
+    match created {
+        Ok(()) => Ok(took),
+        Err(error) => Err(explain(session, error, template, name, strategy).await),
+    }
+}
+
+/// Drops a database if it is there, and ends sessions that are connected to it.
+///
+/// # Errors
+/// If the server refuses.
+pub async fn drop_database(session: &Session, name: &str) -> Result<(), ConnectError> {
+    let drop = format!("DROP DATABASE IF EXISTS {}", identifier(name));
+    match session.run(&format!("{drop} WITH (FORCE)")).await {
+        // FORCE wants the right to end every session there, and autovacuum's belong to nobody; without it the server
+        // ends those itself (procarray.c: TerminateOtherDBBackends, CountOtherDBBackends).
+        Err(error) if error.sqlstate() == Some("42501") => session.run(&drop).await,
+        done => done,
+    }
+}
+
+async fn explain(
+    session: &Session,
+    error: ConnectError,
+    template: &str,
+    name: &str,
+    strategy: Strategy,
+) -> CloneError {
+    let (template, name) = (template.to_owned(), name.to_owned());
+    match error.sqlstate() {
+        Some("55006") => match sessions(session, &template).await {
+            Ok(by) => CloneError::InUse { template, by },
+            Err(_) => error.into(),
+        },
+        Some("42501") => match session.row(include_str!("sql/rights.sql"), &[]).await {
+            Ok(row) if row.get("may_create") => CloneError::NoTemplate { role: row.get("role"), template },
+            Ok(row) => CloneError::NoRight { role: row.get("role") },
+            Err(_) => error.into(),
+        },
+        Some("42P04") => CloneError::Exists { name },
+        Some("3D000") => CloneError::Missing { template },
+        // What a system call says (fd.c, copydir.c): I/O errors, or what has no SQLSTATE of its own.
+        Some(code) if strategy == Strategy::Clone && (code.starts_with("58") || code.starts_with("XX")) => {
+            CloneError::CannotClone(error.into())
+        }
+        _ => error.into(),
+    }
+}
+
+/// Who uses a database, for people.
+async fn sessions(session: &Session, database: &str) -> Result<String, ConnectError> {
+    let rows = session.rows(include_str!("sql/sessions.sql"), &[&database]).await?;
+    let described: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let (pid, role, application): (i32, &str, &str) =
+                (row.get("pid"), row.get("role"), row.get("application"));
+            let application = if application.is_empty() { "" } else { &format!(", {application}") };
+            format!("server process {pid} ({role}{application})")
+        })
+        .collect();
+    if described.is_empty() {
+        // CountOtherDBBackends (procarray.c) also counts these, and waits 5 s for both.
+        return Ok("a prepared transaction (pg_prepared_xacts), or a session that has ended since".to_owned());
+    }
+    Ok(described.join(", "))
+}
+
+/// What each strategy takes for one template.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// The one with the least median.
+    pub fastest: Strategy,
+    /// All that work here, in the order of [`Strategy::available`].
+    pub strategies: Vec<Timed>,
+}
+
+/// One strategy's trials.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Timed {
+    /// Which.
+    pub strategy: Strategy,
+    /// Of the seconds.
+    pub median: f64,
+    /// Of each round, in their order.
+    pub seconds: Vec<f64>,
+}
+
+/// Copies the template with every strategy that there is, in `rounds` (at least one) of balanced order, each time to
+/// database `trial`, which is dropped again, also after an error. The name must be the caller's alone: a database of
+/// that name is dropped first. Who no longer waits for this (Ctrl-C) drops it with [`drop_database`].
+///
+/// # Errors
+/// If the template cannot be copied. That the file system cannot clone is no error: [`Strategy::Clone`] is left out.
+pub async fn fastest(
+    session: &Session,
+    template: &str,
+    rounds: usize,
+    trial: &str,
+) -> Result<Measured, CloneError> {
+    drop_database(session, trial).await?;
+    let measured = time_all(session, template, rounds.max(1), trial).await;
+    let dropped = drop_database(session, trial).await;
+    let times = measured?;
+    dropped?;
+    let strategies: Vec<Timed> = times
+        .into_iter()
+        .filter_map(|(strategy, seconds)| {
+            let median = Sample::new(seconds.clone())?.median();
+            Some(Timed { strategy, median, seconds })
+        })
+        .collect();
+    let fastest = strategies.iter().min_by(|one, other| one.median.total_cmp(&other.median));
+    let fastest = fastest.map_or(Strategy::Default, |timed| timed.strategy);
+    Ok(Measured { fastest, strategies })
+}
+
+async fn time_all(
+    session: &Session,
+    template: &str,
+    rounds: usize,
+    trial: &str,
+) -> Result<Vec<(Strategy, Vec<f64>)>, CloneError> {
+    let mut times: Vec<(Strategy, Vec<f64>)> =
+        Strategy::available(session).await?.into_iter().map(|strategy| (strategy, Vec::new())).collect();
+    let mut cannot_clone = false;
+    for arm in Orders::new(times.len(), SEED).take(rounds).flatten() {
+        let (strategy, seconds) = &mut times[arm];
+        if *strategy == Strategy::Clone && cannot_clone {
+            continue;
+        }
+        match clone(session, template, trial, *strategy).await {
+            Ok(took) => seconds.push(took.as_secs_f64()),
+            Err(CloneError::CannotClone(_)) => cannot_clone = true,
+            Err(error) => return Err(error),
+        }
+        drop_database(session, trial).await?;
+    }
+    Ok(times)
+}

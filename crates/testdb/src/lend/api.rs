@@ -1,0 +1,352 @@
+//! What goes over the socket, in JSON: requests, loans, refusals. Client and keeper share these types.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::owner::Owner;
+use server::quote;
+
+/// What a database is wanted for: the body of `POST /databases`. All fields may be left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LendRequest {
+    /// A script or dump to make the template from: an absolute path on the keeper's machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<PathBuf>,
+    /// A database of the server to copy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Tables of the script become unlogged.
+    pub unlogged: bool,
+    /// The process after whose exit it is dropped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<OwnerName>,
+    /// For how many seconds; by default an hour without an owner, and with one as long as that runs.
+    #[serde(rename = "for", skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    /// It stays until it is dropped by name.
+    pub keep: bool,
+}
+
+/// A process, by its id alone or for certain.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OwnerName {
+    /// The one that has this id now.
+    Pid(u32),
+    /// This one.
+    Exactly(Owner),
+}
+
+/// A database that is lent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loan {
+    /// The database.
+    pub name: String,
+    /// Its connection URI.
+    pub url: String,
+    /// The server's host, or its socket's directory.
+    pub host: String,
+    /// Its port.
+    pub port: String,
+    /// The role to connect as.
+    pub user: String,
+    /// Its password, if it needs one; never told over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
+    /// When it is dropped, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+}
+
+/// How a loan is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// `export DATABASE_URL=…`, for a shell's eval.
+    Shell,
+    /// All of it.
+    #[default]
+    Json,
+    /// The connection URI alone.
+    Url,
+    /// `DATABASE_URL=…` and the others, a line each, unquoted: for env files.
+    Env,
+}
+
+impl Loan {
+    /// The text, without a line's end.
+    ///
+    /// # Panics
+    /// Never: its fields can always be written as JSON.
+    pub fn told(&self, format: Format) -> String {
+        let variables = self.variables();
+        match format {
+            Format::Json => serde_json::to_string(self).expect("plain fields"),
+            Format::Url => self.url.clone(),
+            // One line: without double quotes around it, eval joins lines with blanks.
+            Format::Shell => variables
+                .iter()
+                .fold("export".to_owned(), |text, (name, value)| format!("{text} {name}={}", quoted(value))),
+            Format::Env => {
+                let lines = variables.iter().map(|(name, value)| format!("{name}={value}"));
+                lines.collect::<Vec<_>>().join("\n")
+            }
+        }
+    }
+
+    /// The connection URI for others to see.
+    pub fn url_without_password(&self) -> String {
+        let parts = self.url.split_once('@');
+        match parts.and_then(|(role, rest)| Some((role, role.rfind(':')?, rest))) {
+            // The scheme's colon is not it.
+            Some((role, colon, rest)) if !role[colon..].starts_with("://") => {
+                format!("{}@{rest}", &role[..colon])
+            }
+            _ => self.url.clone(),
+        }
+    }
+
+    fn variables(&self) -> Vec<(&'static str, &str)> {
+        let mut variables = vec![
+            ("DATABASE_URL", self.url.as_str()),
+            ("PGHOST", &self.host),
+            ("PGPORT", &self.port),
+            ("PGUSER", &self.user),
+            ("PGDATABASE", &self.name),
+        ];
+        variables.extend(self.password.as_deref().map(|password| ("PGPASSWORD", password)));
+        variables
+    }
+}
+
+/// As POSIX shells take it literally.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
+/// A database of pgrig's, as `GET /databases` tells it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The database.
+    pub name: String,
+    /// What it is.
+    pub state: ListedState,
+    /// What is in it: the template's source.
+    pub source: String,
+    /// Whether the keeper that answers made it; else another one, of another PGRIG_HOME or machine.
+    pub own: bool,
+    /// The process it is lent to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<ListedOwner>,
+    /// When it was made, in seconds since 1970.
+    pub created: u64,
+    /// What it takes on disk; none if it went meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// When it is dropped, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<u64>,
+}
+
+/// What a database is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ListedState {
+    /// Somebody has it.
+    Lent,
+    /// It stays until it is dropped by name.
+    Kept,
+    /// Ready to be lent.
+    Spare,
+    /// Copied for each of the others.
+    Template,
+    /// Not finished.
+    Making,
+}
+
+impl fmt::Display for ListedState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lent => "lent",
+            Self::Kept => "kept",
+            Self::Spare => "spare",
+            Self::Template => "template",
+            Self::Making => "making",
+        })
+    }
+}
+
+/// A process that has a database.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedOwner {
+    /// Its id.
+    pub pid: u32,
+    /// Its command line; none if it is gone, or on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
+
+/// What `GET /databases` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct List {
+    /// By state and age.
+    pub databases: Vec<Listed>,
+    /// What SHOW says of durability.
+    pub settings: Vec<(String, String)>,
+}
+
+/// What `GET /status` answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The keeper's process.
+    pub pid: u32,
+    /// Where it listens besides its own socket; none: it works in the background.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub serves: Option<String>,
+    /// Whether the server ends with the keeper.
+    pub owns_server: bool,
+    /// `version()`'s number, for instance `18.6`.
+    pub server_version: String,
+    /// What SHOW says of durability.
+    pub settings: Vec<(String, String)>,
+    /// How many are lent, to be dropped in the end.
+    pub lent: usize,
+    /// How many are kept.
+    pub kept: usize,
+    /// How many are ready.
+    pub spare: usize,
+    /// Of how many templates.
+    pub templates: usize,
+    /// How many requests wait.
+    pub waiting: usize,
+    /// The way of copying that turned out fastest, by template.
+    pub strategies: Vec<(String, String)>,
+}
+
+/// What to drop: the parameter `which` of `DELETE /databases`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Which {
+    /// All of pgrig's, kept ones and other keepers' too; the keeper then ends.
+    All,
+    /// Templates and their spares.
+    Templates,
+    /// What keepers of other machines or homes left that run no longer, but not what is kept.
+    Orphans,
+}
+
+/// What was dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Databases.
+    pub dropped: Vec<String>,
+    /// Databases that could not be, and why.
+    pub failed: Vec<(String, String)>,
+}
+
+/// Why a request was not fulfilled: the body of every answer that is not 2xx.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{error}{}", .remedy.as_ref().map_or_else(String::new, |remedy| format!("; {remedy}")))]
+pub struct Refusal {
+    /// The HTTP status; not in the body.
+    #[serde(skip)]
+    pub status: u16,
+    /// What happened.
+    pub error: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// The keeper is on its way out; the next one will answer.
+pub(super) const ENDING: u16 = 503;
+
+impl Refusal {
+    /// With a status, what happened and what to do about it.
+    pub fn new(status: u16, error: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status, error: error.into(), remedy: Some(remedy.into()) }
+    }
+
+    /// The server or the machine failed; what it says holds the remedy.
+    pub(super) fn failed(error: impl fmt::Display) -> Self {
+        Self { status: 500, error: error.to_string(), remedy: None }
+    }
+
+    pub(super) fn ending() -> Self {
+        Self::new(ENDING, "this keeper is ending", "ask again")
+    }
+
+    pub(super) fn too_many(most: usize) -> Self {
+        let error = format!("{most} databases are lent or waited for, and more are not");
+        Self::new(
+            429,
+            error,
+            "give some back (DELETE /databases/NAME, pgrig testdb drop), or lend them for a shorter time",
+        )
+    }
+
+    pub(super) fn unknown(name: &str) -> Self {
+        let error = format!("{} is no database of pgrig's that this role owns", quote::identifier(name));
+        Self::new(404, error, "pgrig testdb list shows those that are; others are never touched")
+    }
+
+    pub(super) fn not_lent(name: &str) -> Self {
+        let error = format!(
+            "{} is not lent: it is a template, a spare, or about to be dropped",
+            quote::identifier(name)
+        );
+        Self::new(409, error, "only what is lent can be kept or renewed: pgrig testdb list")
+    }
+
+    /// Whether the request was wrong, rather than the server or the machine at fault.
+    pub fn is_usage(&self) -> bool {
+        (400..500).contains(&self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loan() -> Loan {
+        Loan {
+            name: "db".to_owned(),
+            url: "postgresql://me@/db?host=%2Fa%20b&port=5433".to_owned(),
+            host: "/a b".to_owned(),
+            port: "5433".to_owned(),
+            user: "me".to_owned(),
+            password: None,
+            expires: None,
+        }
+    }
+
+    #[test]
+    fn loans_are_told_to_shells_and_programs() {
+        let shell = "export DATABASE_URL='postgresql://me@/db?host=%2Fa%20b&port=5433' PGHOST='/a b' \
+                     PGPORT='5433' PGUSER='me' PGDATABASE='db'";
+        assert_eq!(loan().told(Format::Shell), shell);
+        assert_eq!(loan().told(Format::Url), "postgresql://me@/db?host=%2Fa%20b&port=5433");
+        assert_eq!(loan().told(Format::Env).lines().last(), Some("PGDATABASE=db"));
+        let with_password = Loan { password: Some("it's".to_owned()), ..loan() };
+        assert!(with_password.told(Format::Shell).ends_with(r"PGPASSWORD='it'\''s'"));
+        assert_eq!(serde_json::from_str::<Loan>(&with_password.told(Format::Json)).unwrap(), with_password);
+    }
+
+    #[test]
+    fn others_see_no_password() {
+        assert_eq!(loan().url_without_password(), loan().url);
+        let url = "postgresql://a%3Ab:p%40%3A@[::1]:5432/db%40?host=%2Fa%40b%3Ac".to_owned();
+        let told = Loan { url, ..loan() }.url_without_password();
+        assert_eq!(told, "postgresql://a%3Ab@[::1]:5432/db%40?host=%2Fa%40b%3Ac");
+    }
+
+    #[test]
+    fn requests_with_misspelt_fields_are_refused() {
+        assert!(serde_json::from_str::<LendRequest>(r#"{"form": "/a.sql"}"#).is_err());
+        let request: LendRequest = serde_json::from_str(r#"{"owner": 12, "for": 60}"#).unwrap();
+        assert_eq!((request.owner, request.seconds), (Some(OwnerName::Pid(12)), Some(60)));
+    }
+}

@@ -1,0 +1,161 @@
+//! What the book is told, and what it answers: requests and facts, actions and answers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::clone::Strategy;
+use crate::lend::api::{Dropped, Refusal};
+use crate::lend::owner::Owner;
+use crate::lend::tag::Tag;
+use crate::lend::time::Time;
+
+/// Names a request until it is answered; later ones are greater.
+pub(in crate::lend) type Ticket = u64;
+
+/// What a template is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lend) struct Recipe {
+    pub(in crate::lend) from: Origin,
+    pub(in crate::lend) unlogged: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lend) enum Origin {
+    /// A script or an archive.
+    File(PathBuf),
+    /// A database of the server.
+    Database(String),
+    /// Nothing: a database as template0 has it.
+    Nothing,
+}
+
+impl Recipe {
+    /// For people.
+    pub(in crate::lend) fn source(&self) -> String {
+        let unlogged = if self.unlogged { ", unlogged" } else { "" };
+        match &self.from {
+            Origin::File(path) => format!("{}{unlogged}", path.display()),
+            Origin::Database(name) => format!("database {name}"),
+            Origin::Nothing => "empty".to_owned(),
+        }
+    }
+}
+
+/// On what terms a database is wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::lend) struct Wanted {
+    pub(in crate::lend) owner: Option<Owner>,
+    /// From when it is handed out.
+    pub(in crate::lend) length: Option<Duration>,
+    pub(in crate::lend) keep: bool,
+}
+
+/// Something asked, or something that came about.
+#[derive(Debug)]
+pub(in crate::lend) enum Fact {
+    /// A database of this template is wanted.
+    Lend { ticket: Ticket, template: String, recipe: Recipe, wanted: Wanted },
+    /// The template is made, or cannot be; whether it holds unlogged tables.
+    Made { template: String, made: Result<bool, Refusal> },
+    /// A copy is made, or cannot be.
+    Copied { template: String, name: String, strategy: Strategy, copied: Result<Duration, Failed> },
+    /// A comment is written, or cannot be.
+    Marked { name: String, change: Change, marked: Result<(), Failed> },
+    /// Nobody waits for the answer to this request any more.
+    Forgotten { ticket: Ticket },
+    /// A request was answered with this database, but nobody was there any more.
+    Unclaimed { name: String },
+    /// A database is no longer needed; the answer comes at once, or when it is gone.
+    Return { ticket: Ticket, name: String, wait: bool },
+    /// It shall stay.
+    Keep { ticket: Ticket, name: String },
+    /// It is needed for so long from now.
+    Renew { ticket: Ticket, name: String, length: Duration },
+    /// A database is dropped, or cannot be.
+    Dropped { name: String, dropped: Result<(), Refusal> },
+    /// Templates that are not in use shall go.
+    DropTemplates { ticket: Ticket },
+    /// These databases shall go, which the book does not know.
+    DropStrays { ticket: Ticket, names: Vec<String> },
+    /// All shall go, these strays too, and the keeper end.
+    DropAll { ticket: Ticket, strays: Vec<String> },
+    /// A process exited.
+    OwnerGone(Owner),
+    /// Time passed.
+    Passed,
+    /// The keeper shall end.
+    End,
+}
+
+/// Why a statement about a database failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::lend) enum Failed {
+    /// The database, or the one to copy, is not there: somebody else dropped it.
+    Missing,
+    /// Anything else.
+    Other(Refusal),
+}
+
+impl Failed {
+    pub(super) fn told(self) -> Refusal {
+        match self {
+            Self::Missing => Refusal::new(409, "the database was dropped meanwhile", "ask for another one"),
+            Self::Other(refusal) => refusal,
+        }
+    }
+}
+
+/// What a mark is for.
+#[derive(Clone, Debug)]
+pub(in crate::lend) enum Change {
+    /// It is being handed out.
+    Lend(Ticket, Wanted),
+    /// Its terms change.
+    Terms(Ticket),
+}
+
+/// What to do now. What comes of it is a [`Fact`].
+#[derive(Debug)]
+pub(in crate::lend) enum Action {
+    /// Make a template.
+    Make { template: String, recipe: Recipe, tag: Tag },
+    /// Stop making it: nobody waits for it any more.
+    Stop { template: String },
+    /// Copy it, and give the copy this tag and then this name.
+    Copy { template: String, name: String, strategy: Strategy, tag: Tag },
+    /// Write the tag of a database, then answer.
+    Mark { name: String, tag: Tag, change: Change },
+    /// Write the tag of a template, some time.
+    Touch { name: String, tag: Tag },
+    /// Drop a database.
+    Drop { name: String },
+    /// Tell when this process exits.
+    Watch(Owner),
+    /// Answer a request.
+    Answer { ticket: Ticket, answer: Result<Answer, Refusal> },
+    /// The keeper's work is done.
+    Finish,
+}
+
+/// What a request is answered.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::lend) enum Answer {
+    /// A database is lent, until then.
+    Lent { name: String, until: Option<Time> },
+    /// The terms of one are others now.
+    Changed { name: String, until: Option<Time> },
+    /// It was taken back.
+    Returned,
+    /// These are gone.
+    Dropped(Dropped),
+}
+
+/// How many there are of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::lend) struct Counts {
+    pub(in crate::lend) lent: usize,
+    pub(in crate::lend) kept: usize,
+    pub(in crate::lend) spare: usize,
+    pub(in crate::lend) templates: usize,
+    pub(in crate::lend) waiting: usize,
+}

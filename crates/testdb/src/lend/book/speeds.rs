@@ -1,0 +1,104 @@
+//! Which way of copying a template is the fastest, learnt while copying.
+
+use std::time::Duration;
+
+use crate::clone::Strategy;
+
+/// Copies by each before it is decided.
+const EACH: usize = 2;
+
+/// What each of the strategies that work took at best. Copies run beside each other and beside tests: the best says
+/// most of what a way of copying can do.
+#[derive(Debug)]
+pub(super) struct Speeds(Vec<Speed>);
+
+#[derive(Debug)]
+struct Speed {
+    strategy: Strategy,
+    /// Copies begun.
+    tried: usize,
+    best: Option<Duration>,
+}
+
+impl Speeds {
+    /// None measured yet; there is always one, the server's default at least.
+    pub(super) fn new(strategies: &[Strategy]) -> Self {
+        let strategies = if strategies.is_empty() { &[Strategy::Default] } else { strategies };
+        let speed = |strategy: &Strategy| Speed { strategy: *strategy, tried: 0, best: None };
+        Self(strategies.iter().map(speed).collect())
+    }
+
+    /// For the next copy. Somebody who waits is no subject for trials, once anything is known.
+    pub(super) fn choose(&mut self, in_haste: bool) -> Strategy {
+        let known = self.best().filter(|_| in_haste);
+        let untried = self.0.iter().filter(|speed| speed.tried < EACH).min_by_key(|speed| speed.tried);
+        let first = self.0[0].strategy;
+        let chosen = known.or(untried.map(|speed| speed.strategy)).or(self.best()).unwrap_or(first);
+        if let Some(speed) = self.0.iter_mut().find(|speed| speed.strategy == chosen) {
+            speed.tried += 1;
+        }
+        chosen
+    }
+
+    /// A copy was made.
+    pub(super) fn took(&mut self, strategy: Strategy, took: Duration) {
+        if let Some(speed) = self.0.iter_mut().find(|speed| speed.strategy == strategy) {
+            speed.best = Some(speed.best.map_or(took, |best| best.min(took)));
+        }
+    }
+
+    /// This one did not work, and never has: whether there is another to use instead.
+    pub(super) fn without(&mut self, strategy: Strategy) -> bool {
+        let never = |speed: &Speed| speed.strategy == strategy && speed.best.is_none();
+        let given_up = self.0.len() > 1 && self.0.iter().any(never);
+        if given_up {
+            self.0.retain(|speed| speed.strategy != strategy);
+        }
+        given_up
+    }
+
+    /// The fastest so far.
+    pub(super) fn best(&self) -> Option<Strategy> {
+        let known = self.0.iter().filter_map(|speed| Some((speed.best?, speed.strategy)));
+        known.min_by_key(|(best, _)| *best).map(|(_, strategy)| strategy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_tried_and_the_fastest_taken() {
+        let mut speeds = Speeds::new(&[Strategy::WalLog, Strategy::FileCopy]);
+        let milliseconds = |strategy| if strategy == Strategy::WalLog { 30 } else { 20 };
+        let mut tried = Vec::new();
+        for _ in 0..4 {
+            let strategy = speeds.choose(false);
+            tried.push(strategy);
+            speeds.took(strategy, Duration::from_millis(milliseconds(strategy)));
+        }
+        assert_eq!(tried.iter().filter(|strategy| **strategy == Strategy::WalLog).count(), 2);
+        assert_eq!(speeds.choose(false), Strategy::FileCopy);
+    }
+
+    #[test]
+    fn whoever_waits_gets_what_is_known() {
+        let mut speeds = Speeds::new(&[Strategy::WalLog, Strategy::FileCopy]);
+        assert_eq!(speeds.choose(true), Strategy::WalLog);
+        speeds.took(Strategy::WalLog, Duration::from_millis(30));
+        assert_eq!(speeds.choose(true), Strategy::WalLog);
+        assert_eq!(speeds.choose(false), Strategy::FileCopy);
+    }
+
+    #[test]
+    fn what_never_worked_is_given_up_unless_it_is_the_last() {
+        let mut speeds = Speeds::new(&[Strategy::Clone, Strategy::WalLog]);
+        assert!(speeds.without(Strategy::Clone));
+        assert_eq!(speeds.choose(false), Strategy::WalLog);
+        assert!(!speeds.without(Strategy::WalLog));
+        let mut speeds = Speeds::new(&[Strategy::FileCopy, Strategy::WalLog]);
+        speeds.took(Strategy::WalLog, Duration::from_millis(1));
+        assert!(!speeds.without(Strategy::WalLog), "it worked before: something else is wrong");
+    }
+}

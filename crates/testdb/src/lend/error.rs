@@ -1,0 +1,72 @@
+//! Why there is no keeper.
+
+use std::io;
+
+use super::super::clone::CloneError;
+use connect::ConnectError;
+use server::quote::identifier;
+
+/// Why databases cannot be lent, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub enum LendError {
+    /// The server cannot be reached, or failed.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// It cannot tell how it copies databases.
+    #[error(transparent)]
+    Clone(#[from] CloneError),
+    /// It is a standby.
+    #[error("this server is a standby, or recovering: no database can be made here; name its primary")]
+    Standby,
+    /// It is too old.
+    #[error(
+        "this server is PostgreSQL {0}: databases are lent from 13 on, where DROP DATABASE can end sessions"
+    )]
+    TooOld(String),
+    /// The role may not make databases.
+    #[error("role {0} may not create databases: have a superuser run ALTER ROLE {quoted} CREATEDB", quoted = identifier(.0))]
+    NoRight(String),
+    /// Another keeper has the same id.
+    #[error(
+        "another keeper of the same id works on this server: server process {pid} is its session, {seen}. Its machine \
+         or container has the same machine-id and host name as this one: give one of them another PGRIG_HOME. If it is \
+         gone, the server notices within a minute, or at once by SELECT pg_terminate_backend({pid})"
+    )]
+    Taken {
+        /// The server's process.
+        pid: i32,
+        /// Where from and since when it is connected.
+        seen: String,
+    },
+    /// What an earlier keeper began does not end.
+    #[error(
+        "{sessions} sessions of an earlier keeper do not end, though they were told to: see SELECT * FROM \
+         pg_stat_activity WHERE application_name = '{named}', and try again when they are gone"
+    )]
+    Lingering {
+        /// How many.
+        sessions: i64,
+        /// What they are called.
+        named: String,
+    },
+    /// The connection ended while databases were lent.
+    #[error(
+        "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
+    )]
+    ServerGone(ConnectError),
+    /// A socket failed.
+    #[error("cannot listen: {0}")]
+    Listen(#[from] io::Error),
+}
+
+impl LendError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Clone(error) => error.is_usage(),
+            Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => true,
+            Self::Lingering { .. } | Self::ServerGone(_) | Self::Listen(_) => false,
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! What the keeper does to the server: it makes, copies, marks and drops databases.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::super::clone::{CloneError, Strategy, clone, drop_database};
+use super::super::load::{LoadError, load};
+use super::super::source::Source;
+use super::api::Refusal;
+use super::book::{Failed, Found, Origin, Recipe};
+use super::error::LendError;
+use super::name::{self, KeeperId};
+use super::tag::{State, Tag};
+use connect::{ConnectError, Target};
+use server::interruption::{Ended, until_stopped};
+use server::quote::{identifier, literal};
+use server::{Session, Sessions};
+
+/// For the session of a keeper that has just ended to end too.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// And for what it had begun to be given up.
+const LAST_WORK: Duration = Duration::from_mins(1);
+/// Between two looks whether it has.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Connections to one server, all to a database that is none of pgrig's.
+pub(super) struct Hands {
+    target: Target,
+    keeper: KeeperId,
+    /// For what must not wait: marks. It has the lock by which there is one keeper of an id on a server.
+    desk: Session,
+    /// For what takes its time; opened when needed.
+    idle: Mutex<Vec<Session>>,
+    /// Names of what is not finished yet.
+    making: Mutex<BTreeSet<String>>,
+}
+
+/// What the server is, to a keeper.
+pub(super) struct Ground {
+    /// For instance `18.6`.
+    pub(super) version: String,
+    /// Which stretch of the server's life, from one crash to the next, this is.
+    pub(super) epoch: String,
+    pub(super) strategies: Vec<Strategy>,
+}
+
+impl Hands {
+    /// Connects, and asks whether databases can be lent here.
+    pub(super) async fn connect(target: &Target, keeper: &KeeperId) -> Result<(Self, Ground), LendError> {
+        // A lost mark is no harm where it can be lost: a crash of the server ends what is lent with it, and spares
+        // of before are not lent any more.
+        let target = target
+            .clone()
+            .with_application_name(&keeper.application_name())
+            .with_setting("synchronous_commit", "off");
+        // Its lock must not outlive it for hours if the network goes, or the machine. Unix sockets need none.
+        let keepalives = [("idle", "30"), ("interval", "10"), ("count", "3")];
+        let target = keepalives.iter().fold(target, |target, (name, value)| {
+            target.with_setting(&format!("tcp_keepalives_{name}"), value)
+        });
+        let (target, desk) = somewhere(target).await?;
+        let row = desk.row(include_str!("../sql/lend_ground.sql"), &[]).await?;
+        let version: String = row.get("version");
+        if row.get("in_recovery") {
+            return Err(LendError::Standby);
+        }
+        if row.get::<_, i32>("version_num") < 130_000 {
+            return Err(LendError::TooOld(version));
+        }
+        if !row.get::<_, bool>("may_create") {
+            return Err(LendError::NoRight(row.get("role")));
+        }
+        claim(&desk, keeper).await?;
+        end_predecessor(&desk, keeper).await?;
+        let strategies = Strategy::available(&desk).await?;
+        let ground = Ground { version, epoch: row.get("epoch"), strategies };
+        let (keeper, idle, making) = (keeper.clone(), Mutex::default(), Mutex::default());
+        Ok((Self { target, keeper, desk, idle, making }, ground))
+    }
+
+    /// Whether this database is the one that it is connected to, which nobody can copy meanwhile.
+    pub(super) fn stands_in(&self, database: &str) -> bool {
+        self.target.dbname() == database
+    }
+
+    /// Resolves when the server is gone.
+    pub(super) async fn lost(&self) -> ConnectError {
+        self.desk.connection.ending().await
+    }
+
+    /// This role's databases with names of pgrig's and its mark.
+    pub(super) async fn find(&self) -> Result<Vec<Found>, ConnectError> {
+        let rows = self.desk.rows(include_str!("../sql/lend_found.sql"), &[&name::PREFIX]).await?;
+        let found = rows.iter().filter_map(|row| {
+            let comment: Option<String> = row.get("comment");
+            let tag = comment.as_deref().and_then(Tag::read);
+            let half_dropped = row.get("half_dropped");
+            let is_own = tag.is_some() || half_dropped || row.get("is_being_made");
+            is_own.then(|| Found { name: row.get("name"), tag, half_dropped })
+        });
+        Ok(found.filter(|found| name::meaning(&found.name).is_some()).collect())
+    }
+
+    /// Whether the keeper of this id has a session here.
+    pub(super) async fn living(&self) -> Result<impl Fn(&KeeperId) -> bool + use<>, ConnectError> {
+        let rows = self.desk.rows(include_str!("../sql/lend_keepers.sql"), &[]).await?;
+        let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
+        Ok(move |keeper: &KeeperId| names.contains(&keeper.application_name()))
+    }
+
+    /// What SHOW says of durability.
+    pub(super) async fn settings(&self) -> Result<Vec<(String, String)>, ConnectError> {
+        // The keeper's own sessions do not wait for commits; others do as the server says.
+        let session = Sessions::new(&self.target.clone().without_settings()).open().await?;
+        let rows = session.rows(include_str!("../sql/durability.sql"), &[]).await?;
+        Ok(rows.iter().map(|row| (row.get("name"), row.get("shown"))).collect())
+    }
+
+    /// What databases take on disk; none of those that are gone.
+    pub(super) async fn sizes(&self, names: &[String]) -> Result<Vec<Option<u64>>, ConnectError> {
+        let session = self.session().await?;
+        let mut sizes = Vec::with_capacity(names.len());
+        for name in names {
+            let size = session.row("SELECT pg_database_size($1::text::name)", &[name]).await;
+            let bytes = size.ok().and_then(|row| row.get::<_, Option<i64>>(0));
+            sizes.push(bytes.and_then(|bytes| u64::try_from(bytes).ok()));
+        }
+        self.put_back(session);
+        Ok(sizes)
+    }
+
+    /// Something that changes when the database does; none if there is none of this name.
+    pub(super) async fn fingerprint(&self, database: &str) -> Result<Option<String>, ConnectError> {
+        let query = include_str!("../sql/lend_fingerprint.sql");
+        let rows = self.desk.rows(query, &[&database]).await?;
+        Ok(rows.first().map(|row| row.get("fingerprint")))
+    }
+
+    /// Makes a template; whether there are unlogged tables in it. It has another name until it is whole. A message
+    /// from `stopped` cancels it.
+    pub(super) async fn make(
+        &self,
+        template: &str,
+        recipe: &Recipe,
+        tag: Tag,
+        stopped: oneshot::Receiver<()>,
+    ) -> Result<bool, Refusal> {
+        // Other work must not be cancelled with it.
+        let target = self.target.clone().apart();
+        let making = self.begin();
+        let stopped = async {
+            if stopped.await.is_err() {
+                // The keeper has ended, and with it this.
+                std::future::pending::<()>().await;
+            }
+        };
+        let work = pin!(make_as(&target, &making, template, recipe, tag));
+        let made = match until_stopped(&target, stopped, work, || {}).await {
+            Ended::Done(made) | Ended::Stopped(Some(made)) => made,
+            Ended::Stopped(None) => Err(Refusal::failed("the server does not answer")),
+        };
+        if made.is_err()
+            && let Ok(session) = self.session().await
+        {
+            // The next keeper drops the databases that cannot be dropped now.
+            let _ = drop_database(&session, &making).await;
+            self.put_back(session);
+        }
+        self.in_hand().remove(&making);
+        made
+    }
+
+    /// Copies a template. The copy has another name until it has its tag.
+    pub(super) async fn copy(
+        &self,
+        template: &str,
+        name: &str,
+        strategy: Strategy,
+        tag: &Tag,
+    ) -> Result<Duration, Failed> {
+        let session = self.session().await.map_err(failed)?;
+        let making = self.begin();
+        let copied = match clone(&session, template, &making, strategy).await {
+            Ok(took) => finish(&session, &making, name, tag).await.map(|()| took).map_err(failed),
+            Err(CloneError::Missing { .. }) => Err(Failed::Missing),
+            Err(error) => Err(Failed::Other(refused(error))),
+        };
+        if copied.is_err() {
+            let _ = drop_database(&session, &making).await;
+        }
+        self.in_hand().remove(&making);
+        self.put_back(session);
+        copied
+    }
+
+    /// Writes a tag, at once.
+    pub(super) async fn mark(&self, name: &str, tag: &Tag) -> Result<(), Failed> {
+        self.desk.run(&comment(name, tag)).await.map_err(failed)
+    }
+
+    /// Writes a tag when the database is not being copied.
+    pub(super) async fn touch(&self, name: &str, tag: &Tag) -> Result<(), ConnectError> {
+        let session = self.session().await?;
+        session.run(&comment(name, tag)).await?;
+        self.put_back(session);
+        Ok(())
+    }
+
+    /// Drops a database, and ends what is connected to it.
+    pub(super) async fn drop_database(&self, name: &str) -> Result<(), Refusal> {
+        let session = self.session().await.map_err(Refusal::failed)?;
+        let dropped = drop_database(&session, name).await;
+        self.put_back(session);
+        dropped.map_err(|error| Refusal::failed(format!("cannot drop database {name}: {error}")))
+    }
+
+    /// Whether this is the name of something that will be finished, or dropped.
+    pub(super) fn is_making(&self, name: &str) -> bool {
+        self.in_hand().contains(name)
+    }
+
+    /// A name for something to be made.
+    fn begin(&self) -> String {
+        let making = name::making(&self.keeper, fastrand::u32(..));
+        self.in_hand().insert(making.clone());
+        making
+    }
+
+    fn in_hand(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.making.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn session(&self) -> Result<Session, ConnectError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(session) if !session.connection.client.is_closed() => Ok(session),
+            _ => Sessions::new(&self.target).open().await,
+        }
+    }
+
+    fn put_back(&self, session: Session) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    }
+}
+
+/// To `postgres`, which nobody copies, or where that is not possible to the database that was named.
+async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
+    let named = target.dbname().to_owned();
+    let target = target.with_database("postgres");
+    match Sessions::new(&target).open().await {
+        Ok(session) => Ok((target, session)),
+        Err(error) if matches!(error.sqlstate(), Some("3D000" | "42501" | "28000")) => {
+            let target = target.with_database(&named);
+            let session = Sessions::new(&target).open().await?;
+            Ok((target, session))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes the lock of this id, until the session ends. The lock of the keeper's place does not reach as far as the
+/// server does: another machine or container may have the same id.
+async fn claim(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+    let key = keeper.lock();
+    let began = Instant::now();
+    while !desk.row("SELECT pg_try_advisory_lock($1)", &[&key]).await?.get::<_, bool>(0) {
+        if began.elapsed() > PATIENCE {
+            let holders = desk.rows(include_str!("../sql/lend_holder.sql"), &[&key]).await?;
+            // None if it has just gone: then it is tried again.
+            if let Some(holder) = holders.first() {
+                return Err(LendError::Taken { pid: holder.get("pid"), seen: holder.get("seen") });
+            }
+        }
+        tokio::time::sleep(EVERY).await;
+    }
+    Ok(())
+}
+
+/// Ends what a keeper of this id before had begun. The server would go on with it, and finish it after this one has
+/// looked what is there.
+async fn end_predecessor(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+    let began = Instant::now();
+    loop {
+        let end = include_str!("../sql/lend_end.sql");
+        let left: i64 = desk.row(end, &[&keeper.application_name()]).await?.get(0);
+        match left {
+            0 => return Ok(()),
+            left if began.elapsed() > LAST_WORK => {
+                return Err(LendError::Lingering { sessions: left, named: keeper.application_name() });
+            }
+            _ => tokio::time::sleep(EVERY).await,
+        }
+    }
+}
+
+/// Makes it, in sessions of this target.
+async fn make_as(
+    target: &Target,
+    making: &str,
+    template: &str,
+    recipe: &Recipe,
+    mut tag: Tag,
+) -> Result<bool, Refusal> {
+    let session = Session::open(target).await.map_err(Refusal::failed)?;
+    let origin = match &recipe.from {
+        Origin::Database(name) => name,
+        Origin::File(_) | Origin::Nothing => "template0",
+    };
+    clone(&session, origin, making, Strategy::Default).await.map_err(refused)?;
+    let target = target.clone().with_database(making);
+    if let Origin::File(path) = &recipe.from {
+        let unreadable = |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
+        let source = Source::file(path).map_err(unreadable)?;
+        load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(path, &error))?;
+    }
+    let unlogged = settle(&target).await.map_err(Refusal::failed)?;
+    if let State::Template(content) = &mut tag.state {
+        content.unlogged = unlogged;
+    }
+    // Nobody shall connect to it: a template that is in use cannot be copied.
+    let close = format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", identifier(making));
+    session.run(&close).await.map_err(Refusal::failed)?;
+    finish(&session, making, template, &tag).await.map_err(Refusal::failed)?;
+    session.close().await;
+    Ok(unlogged)
+}
+
+/// Tag and final name in one transaction: a database that has the name has the tag, which then is its mark.
+async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Result<(), ConnectError> {
+    let (making, tagged) = (identifier(making), comment(making, tag));
+    let finished = [
+        tagged,
+        format!("ALTER DATABASE {making} CONNECTION LIMIT -1"),
+        format!("ALTER DATABASE {making} RENAME TO {}", identifier(name)),
+    ];
+    session.run_all(&finished).await
+}
+
+/// What every copy would otherwise have to do for itself. Whether there are unlogged tables.
+async fn settle(target: &Target) -> Result<bool, ConnectError> {
+    let session = Sessions::new(target).open().await?;
+    // It only helps: it may fail for what no load fails for, since it runs functions of indexes with a search_path
+    // of its own (PostgreSQL 17).
+    if let Err(error) = session.run("VACUUM (ANALYZE)").await
+        && error.sqlstate().is_none()
+    {
+        return Err(error);
+    }
+    let row = session.row(include_str!("../sql/lend_unlogged.sql"), &[]).await?;
+    session.connection.close().await;
+    Ok(row.get("unlogged"))
+}
+
+fn comment(name: &str, tag: &Tag) -> String {
+    format!("COMMENT ON DATABASE {} IS {}", identifier(name), literal(&tag.write()))
+}
+
+fn failed(error: ConnectError) -> Failed {
+    match error.sqlstate() {
+        Some("3D000") => Failed::Missing,
+        _ => Failed::Other(Refusal::failed(error)),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what an error is turned into")]
+fn refused(error: CloneError) -> Refusal {
+    let status = match &error {
+        CloneError::InUse { .. } => 409,
+        error if error.is_usage() => 422,
+        _ => 500,
+    };
+    Refusal { status, error: error.to_string(), remedy: None }
+}
+
+fn not_loaded(path: &Path, error: &LoadError) -> Refusal {
+    let status = if matches!(error, LoadError::Connect(_)) { 500 } else { 422 };
+    Refusal { status, error: format!("{}: {error}", path.display()), remedy: None }
+}

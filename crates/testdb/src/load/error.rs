@@ -1,0 +1,161 @@
+//! Why a script was not run to its end.
+
+use std::io;
+
+use dump::DumpError;
+
+use super::parts::Text;
+use crate::source::SourceError;
+use connect::{ConnectError, ServerError};
+
+/// Why a script was not run to its end. What came before is done.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The script cannot be had.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The script cannot be read, or not be made unlogged.
+    #[error(transparent)]
+    Dump(#[from] DumpError),
+    /// What only psql can do.
+    #[error("line {line}: {command} is a command of psql's, which is not run here: {remedy}", remedy = remedy_for_command(.command))]
+    Command {
+        /// With its backslash.
+        command: String,
+        /// On which line of the script, from 1.
+        line: u64,
+    },
+    /// A statement that is not UTF-8.
+    #[error("line {line}: the statement is not in UTF-8: make the dump with pg_dump --encoding=UTF8")]
+    NotUtf8 {
+        /// On which line of the script it begins, from 1.
+        line: u64,
+    },
+    /// A statement failed.
+    #[error("line {line}: {error}{remedy}. The statement begins: {statement}")]
+    Statement {
+        /// On which line of the script, from 1: the one that the server points at, or else the statement's first.
+        line: u64,
+        /// The statement's beginning, on one line.
+        statement: String,
+        /// The server's words.
+        error: Box<ConnectError>,
+        /// What to do, as `; do this`, or nothing.
+        remedy: &'static str,
+    },
+    /// What was begun last would be lost.
+    #[error("the script ends within a transaction: it has a BEGIN without its COMMIT")]
+    InTransaction,
+    /// The operating system gives no thread to read with.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] io::Error),
+    /// There is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+impl LoadError {
+    pub(super) fn statement(text: &Text, error: ConnectError) -> Self {
+        let server = match &error {
+            ConnectError::Query { error, .. } => Some(&**error),
+            _ => None,
+        };
+        Self::Statement {
+            line: text.line + server.map_or(0, |server| lines_in(text, server)),
+            remedy: server.map_or("", |error| remedy(error, &text.excerpt())),
+            statement: text.excerpt(),
+            error: Box::new(error),
+        }
+    }
+
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Command { .. } | Self::NotUtf8 { .. } | Self::InTransaction => true,
+            Self::Connect(error) => error.is_usage(),
+            Self::Source(error) => error.is_usage(),
+            Self::Dump(error) => error.is_usage(),
+            Self::Statement { .. } | Self::Thread(_) => false,
+        }
+    }
+}
+
+/// How many lines after the statement's first one the error is.
+fn lines_in(text: &Text, error: &ServerError) -> u64 {
+    if let Some(row) = error.row.as_deref().and_then(copy_line) {
+        return text.sql.matches('\n').count() as u64 + row - 1;
+    }
+    let position = error.position.map_or(0, |position| position.saturating_sub(1) as usize);
+    text.sql.chars().take(position).filter(|c| *c == '\n').count() as u64
+}
+
+/// 84 of `COPY orders, line 84, column id: "x"`; a table's name may hold anything, so the last one counts.
+fn copy_line(context: &str) -> Option<u64> {
+    let (_, after) = context.rsplit_once(", line ")?;
+    let digits = after.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok().filter(|line| *line > 0)
+}
+
+fn remedy_for_command(command: &str) -> &'static str {
+    match command {
+        "\\connect" | "\\c" => {
+            "make the dump of one database, without --create (pg_dumpall's holds several: pg_dump each)"
+        }
+        _ => "give SQL only, or what psql would make of it",
+    }
+}
+
+/// By SQLSTATE ("Appendix A. PostgreSQL Error Codes"), as a further clause.
+fn remedy(error: &ServerError, statement: &str) -> &'static str {
+    match error.code.as_str() {
+        "42710" if makes_what_outlives_a_database(statement) => {
+            "; roles and tablespaces belong to the whole cluster and outlive the database, so a script that is loaded \
+             again finds them there: make them once beforehand, outside of the script, or only if they are not there \
+             (a DO block with IF NOT EXISTS … FROM pg_roles)"
+        }
+        "42P07" | "42710" | "42723" | "42P06" | "42P04" | "42701" => "; load into an empty database",
+        "42704" if error.message.starts_with("role ") => {
+            "; create that role, or make the dump with --no-owner --no-privileges"
+        }
+        "42501" => "; connect as a superuser, or make the dump with --no-owner --no-privileges",
+        "0A000" | "58P01" if error.message.contains("extension") => {
+            "; install the extension for this server, or leave it out of the dump (--exclude-extension)"
+        }
+        "53100" => "; make room on the server's disk",
+        _ => "",
+    }
+}
+
+/// CREATE ROLE, USER, GROUP or TABLESPACE; a user mapping is a database's own.
+fn makes_what_outlives_a_database(statement: &str) -> bool {
+    let words: Vec<String> = statement.split(' ').take(3).map(str::to_ascii_uppercase).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["CREATE", "USER", next] => next != "MAPPING",
+        ["CREATE", kind, _] => ["ROLE", "GROUP", "TABLESPACE"].contains(&kind),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_the_whole_cluster() {
+        for statement in
+            ["create role app;", "CREATE USER app LOGIN;", "CREATE TABLESPACE fast LOCATION '/x';"]
+        {
+            assert!(makes_what_outlives_a_database(statement), "{statement}");
+        }
+        for statement in ["CREATE USER MAPPING FOR app SERVER s;", "CREATE TYPE role AS ENUM ();", "CREATE"] {
+            assert!(!makes_what_outlives_a_database(statement), "{statement}");
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_row() {
+        assert_eq!(copy_line("COPY orders, line 84, column id: \"x\""), Some(84));
+        assert_eq!(copy_line("COPY \", line 1\", line 3"), Some(3));
+        assert_eq!(copy_line("COPY orders"), None);
+    }
+}

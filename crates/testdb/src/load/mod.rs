@@ -1,0 +1,167 @@
+//! Runs a script of SQL, as pg_dump writes it, in a database: what psql would do, without psql.
+//!
+//! A thread reads the script (`parts`), the session runs it: statement by statement, each in a message of its own.
+//! Several in one message would be one transaction, in which some may not run (CREATE DATABASE, VACUUM, an enum's new
+//! value that is used at once), and an error would not say which it is of.
+
+mod error;
+mod parts;
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use dump::{Options, Sequences, Summary, Survey, Unlogger};
+use futures_util::SinkExt;
+use tokio_postgres::SimpleQueryMessage;
+use tokio_postgres::error::Severity;
+
+pub use error::LoadError;
+use parts::{Part, Parts, Text};
+
+use crate::source::Source;
+use connect::{ConnectError, Connection, Target};
+use server::{Session, Sessions};
+
+/// From this release on sequences can be unlogged.
+const UNLOGGED_SEQUENCES: i32 = 150_000;
+/// SQLSTATE of a setting that the server does not know, among others.
+const UNDEFINED_OBJECT: &str = "42704";
+
+/// What a script did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loaded {
+    /// Statements that were run, each COPY counted as one.
+    pub statements: u64,
+    /// Rows that COPY brought.
+    pub copied_rows: u64,
+    /// Bytes of COPY data, as the script has them.
+    pub copied_bytes: u64,
+    /// What the server remarked: NOTICE, INFO and the like.
+    pub notices: u64,
+    /// What it warned of.
+    pub warnings: u64,
+    /// Settings of the script that this server does not know: its pg_dump is of a later release.
+    pub unknown_settings: Vec<String>,
+    /// What was made unlogged on its way, if that was wanted.
+    pub unlogged: Option<Summary>,
+    /// From connecting to the last commit on disk.
+    pub took: Duration,
+}
+
+/// Runs the script in the target's database, `as_unlogged` with its tables and sequences made unlogged on their way.
+/// It stops at the first error; what was run until then remains, as with psql. A session of its own: what the script
+/// sets ends with it.
+///
+/// # Errors
+/// If the script cannot be read, holds what only psql can do, or a statement fails.
+pub async fn load(target: &Target, source: &Source, as_unlogged: bool) -> Result<Loaded, LoadError> {
+    let began = Instant::now();
+    let session = Sessions::new(target).open().await?;
+    // Commits need not wait for the disk one by one: `settle` waits for all of them.
+    session.run("SET synchronous_commit = off").await?;
+    let unlogger = if as_unlogged { Some(unlogger(&session, source).await?) } else { None };
+    let mut parts = Parts::read(source.clone(), unlogger)?;
+    let mut loaded = Loaded::default();
+    while let Some(part) = parts.next().await? {
+        match part {
+            Part::Statement(text) => statement(&session, text, &mut loaded).await?,
+            Part::Copy(text) => copy(&session, text, &mut parts, &mut loaded).await?,
+            Part::Unlogged(summary) => loaded.unlogged = Some(summary),
+            Part::Data(_) | Part::End => unreachable!("data come after their COPY"),
+        }
+        count_notices(&session.connection, &mut loaded);
+    }
+    if is_in_transaction(&session).await? {
+        return Err(LoadError::InTransaction);
+    }
+    settle(&session).await?;
+    session.connection.close().await;
+    loaded.took = began.elapsed();
+    Ok(loaded)
+}
+
+/// Makes tables unlogged on their way; the better if the script can be read twice.
+async fn unlogger(session: &Session, source: &Source) -> Result<Unlogger, LoadError> {
+    let version: i32 = session.row("SELECT current_setting('server_version_num')::int", &[]).await?.get(0);
+    let sequences = if version >= UNLOGGED_SEQUENCES { Sequences::Unlogged } else { Sequences::Left };
+    let options = Options { sequences, ..Options::default() };
+    if !source.can_be_read_again() {
+        return Ok(Unlogger::in_one_pass(options));
+    }
+    let source = source.clone();
+    let survey = parts::off_the_runtime(move || Ok(Survey::of(source.open()?)?)).await?;
+    Ok(Unlogger::after(survey, options)?)
+}
+
+async fn statement(session: &Session, text: Text, loaded: &mut Loaded) -> Result<(), LoadError> {
+    match session.run(&text.sql).await {
+        Ok(()) => loaded.statements += 1,
+        Err(error) if error.sqlstate() == Some(UNDEFINED_OBJECT) && text.is_set() => {
+            loaded.unknown_settings.push(text.excerpt());
+        }
+        Err(error) => return Err(LoadError::statement(&text, error)),
+    }
+    Ok(())
+}
+
+async fn copy(
+    session: &Session,
+    text: Text,
+    parts: &mut Parts,
+    loaded: &mut Loaded,
+) -> Result<(), LoadError> {
+    let connection = &session.connection;
+    connection.forget_errors();
+    let sink = match connection.client.copy_in::<_, Bytes>(&*text.sql).await {
+        Ok(sink) => sink,
+        Err(error) => return Err(failed(connection, &text, error).await),
+    };
+    let mut sink = pin!(sink);
+    while let Some(Part::Data(data)) = parts.next().await? {
+        loaded.copied_bytes += data.len() as u64;
+        // Its error is told only when the COPY is ended.
+        if connection.heard_an_error() || sink.send(data).await.is_err() {
+            break;
+        }
+    }
+    match sink.finish().await {
+        Ok(rows) => loaded.copied_rows += rows,
+        Err(error) => return Err(failed(connection, &text, error).await),
+    }
+    loaded.statements += 1;
+    Ok(())
+}
+
+async fn failed(connection: &Connection, text: &Text, error: tokio_postgres::Error) -> LoadError {
+    LoadError::statement(text, connection.explain(error).await)
+}
+
+/// Whether a transaction was begun and not ended. A statement on its own is a transaction that begins with it; it has to
+/// go by the simple protocol, in which it is one message.
+async fn is_in_transaction(session: &Session) -> Result<bool, LoadError> {
+    let connection = &session.connection;
+    let query = "SELECT pg_catalog.now() <> pg_catalog.statement_timestamp()";
+    match connection.client.simple_query(query).await {
+        Ok(messages) => Ok(messages
+            .iter()
+            .any(|message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t")))),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
+
+/// Until all commits are on disk: the next one that waits for itself waits for those before it. It must have written
+/// something (xact.c, RecordTransactionCommit).
+async fn settle(session: &Session) -> Result<(), ConnectError> {
+    session.run("RESET synchronous_commit").await?;
+    session.run("SELECT pg_catalog.pg_logical_emit_message(true, 'pgrig', '')").await
+}
+
+fn count_notices(connection: &Connection, loaded: &mut Loaded) {
+    for notice in connection.take_notices() {
+        match notice.parsed_severity() {
+            Some(Severity::Warning) => loaded.warnings += 1,
+            _ => loaded.notices += 1,
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Why tables were not made unlogged, or logged again.
+
+use connect::ConnectError;
+use server::quote::identifier;
+
+/// So many tables are named one by one.
+const MOST_NAMED: usize = 10;
+
+const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transaction on so many tables; nothing was \
+                              changed: raise max_locks_per_transaction (and restart it)";
+
+/// A publication that tables are in.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Publication {
+    /// Its name.
+    pub name: String,
+    /// `FOR ALL TABLES`: no table can be taken out of it.
+    pub is_of_all: bool,
+}
+
+/// Why nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum UnlogError {
+    /// There is no such schema.
+    #[error(
+        "there is no schema \"{schema}\" in this database; names are as in pg_namespace, not folded to lower case"
+    )]
+    NoSchema {
+        /// As given.
+        schema: String,
+    },
+    /// What is to be kept is not there.
+    #[error(
+        "there is no table or sequence {name} to keep in the search_path: write SCHEMA.TABLE as SQL would, {name:?}"
+    )]
+    NoTable {
+        /// As given.
+        name: String,
+    },
+    /// The server takes no changes.
+    #[error("{why}: connect to the primary, as a role that may write there")]
+    ReadOnly {
+        /// `the server is a standby` or another reason.
+        why: &'static str,
+    },
+    /// A table is somebody else's.
+    #[error("{}, or give --keep {object}", not_owner(.object, .owner))]
+    NotOwner {
+        /// The table or sequence, qualified.
+        object: String,
+        /// Its owner.
+        owner: String,
+    },
+    /// Tables would leave a publication.
+    #[error("{}, or {}", published(.tables, .publications), unpublished(.tables, .publications))]
+    Published {
+        /// The tables, qualified.
+        tables: Vec<String>,
+        /// Those that they are in.
+        publications: Vec<Publication>,
+    },
+    /// A logged table would reference an unlogged one.
+    #[error(
+        "{referencing} references {referenced}, and {outside} is outside of --schema: a logged table may not reference \
+         an unlogged one, so take both (--schema) or neither (--keep {selected})"
+    )]
+    Outside {
+        /// The table with the foreign key, qualified.
+        referencing: String,
+        /// The table that it references, qualified.
+        referenced: String,
+        /// That of them which was not selected.
+        outside: String,
+        /// The other one.
+        selected: String,
+    },
+    /// Triggers of a foreign key that must be dropped and added again are disabled, and would come back enabled.
+    #[error("{}, or give --keep {table}", disabled_triggers(.constraint, .table))]
+    DisabledTriggers {
+        /// The constraint.
+        constraint: String,
+        /// Its table, qualified.
+        table: String,
+    },
+    /// Somebody else holds a lock.
+    #[error(
+        "{what} is locked by {holder}: nothing was changed. Wait for its end, end it (SELECT pg_terminate_backend(…)), or \
+         wait longer for it (--lock-timeout)"
+    )]
+    Locked {
+        /// The table that could not be locked, qualified, or `a table`.
+        what: String,
+        /// Who has it, as a phrase.
+        holder: String,
+    },
+    /// The transaction needs more locks than the server has room for.
+    #[error("{TOO_MANY_LOCKS}, or go schema by schema (--schema): {error}")]
+    TooManyLocks {
+        /// The server's words.
+        error: ConnectError,
+    },
+    /// A statement failed.
+    #[error("{error}; nothing was changed: all of it is one transaction. The statement: {statement}")]
+    Statement {
+        /// What failed.
+        statement: String,
+        /// The server's words.
+        error: ConnectError,
+    },
+    /// The user interrupted it, and the server did not say what became of the transaction.
+    #[error(
+        "interrupted while the server did not answer: it rolls the transaction back when it notices that, unless it was \
+         committing"
+    )]
+    Silent,
+    /// The user ended it.
+    #[error("interrupted: rolled back, nothing was changed")]
+    Interrupted,
+    /// The connection was lost while the server committed.
+    #[error(
+        "{error}; whether the transaction was committed is not known: give the same command again, which does the rest or says that nothing is left to do"
+    )]
+    InDoubt {
+        /// How it was lost.
+        error: ConnectError,
+    },
+    /// A query failed, or there is no connection.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+fn not_owner(object: &str, owner: &str) -> String {
+    format!("{object} belongs to role {owner}: connect as that one or as a superuser")
+}
+
+fn disabled_triggers(constraint: &str, table: &str) -> String {
+    format!(
+        "foreign key {constraint} of {table} is one of a circle and must be dropped and added again, but its triggers are \
+         disabled (ALTER TABLE … DISABLE TRIGGER), and would come back enabled: enable them first"
+    )
+}
+
+fn published(tables: &[String], publications: &[Publication]) -> String {
+    let (these, are) = if tables.len() == 1 { ("table", "is") } else { ("tables", "are") };
+    let more = match tables.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = tables[..tables.len().min(MOST_NAMED)].join(", ");
+    let by: Vec<String> = publications
+        .iter()
+        .map(|by| format!("{}{}", by.name, if by.is_of_all { " (FOR ALL TABLES)" } else { "" }))
+        .collect();
+    let drop: Vec<String> = publications.iter().map(|by| identifier(&by.name)).collect();
+    format!(
+        "{these} {named}{more} {are} published by publication {}, and unlogged tables are not replicated: if this is a \
+         database for tests, DROP PUBLICATION {}",
+        by.join(", "),
+        drop.join(", ")
+    )
+}
+
+/// What else helps.
+fn unpublished(tables: &[String], publications: &[Publication]) -> String {
+    if publications.iter().any(|publication| publication.is_of_all) {
+        return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --keep does not help, for \
+                FOR ALL TABLES takes in every table"
+            .to_owned();
+    }
+    if tables.len() > MOST_NAMED {
+        return "give --keep TABLE for each of them".to_owned();
+    }
+    let keep: Vec<String> = tables.iter().map(|table| format!("--keep {table}")).collect();
+    format!("give {}", keep.join(" "))
+}
+
+impl UnlogError {
+    /// What about the database, or what this role may do there, is in the way, and what to do, without options of
+    /// `testdb unlog`. None if it is nothing about the database.
+    pub fn hindrance(&self) -> Option<String> {
+        match self {
+            Self::NotOwner { object, owner } => Some(not_owner(object, owner)),
+            Self::Published { tables, publications } => Some(published(tables, publications)),
+            Self::DisabledTriggers { constraint, table } => Some(disabled_triggers(constraint, table)),
+            Self::TooManyLocks { error } => Some(format!("{TOO_MANY_LOCKS} ({error})")),
+            Self::Statement { .. } => Some(self.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::NoSchema { .. }
+            | Self::NoTable { .. }
+            | Self::ReadOnly { .. }
+            | Self::NotOwner { .. }
+            | Self::Published { .. }
+            | Self::Outside { .. }
+            | Self::DisabledTriggers { .. } => true,
+            Self::Connect(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+}

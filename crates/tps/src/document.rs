@@ -1,0 +1,281 @@
+//! What was asked and measured, as run documents hold it. `FORMAT.md` explains the names.
+
+use measure::{Event, Histogram, Latencies, Percentile, Percentiles, Series, Trial, Unit};
+use script::Scripts;
+use serde_json::{Value, json};
+
+use super::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase};
+use super::plan::Plan;
+use super::request::{Connecting, Length, Protocol, Request};
+use super::watch::{Maintained, Spell, Watched, WatchedSecond};
+use server::machine;
+
+/// The configuration of a run that has only one.
+pub const TPS: &str = "tps";
+/// Of each second these are told.
+const OF_A_SECOND: [Percentile; 4] = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
+
+impl Protocol {
+    /// As in run documents, and as -M takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Extended => "extended",
+            Self::Prepared => "prepared",
+        }
+    }
+}
+
+impl Phase {
+    /// As in run documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ramp => "ramp",
+            Self::Warmup => "warm-up",
+            Self::Measured => "measured",
+        }
+    }
+}
+
+impl Request {
+    /// The run document's `request`: all that it takes to repeat the run.
+    pub fn document(&self) -> Value {
+        let scripts = self
+            .sources
+            .iter()
+            .map(|source| json!({ "name": source.name(), "weight": source.weight(), "text": source.text() }));
+        let definitions =
+            self.definitions.iter().map(|given| json!({ "name": given.name(), "value": given.text() }));
+        let (time, transactions) = match self.length {
+            Length::Time(time) => (Some(time.as_secs_f64()), None),
+            Length::Transactions(number) => (None, Some(number)),
+        };
+        json!({
+            "scripts": scripts.collect::<Vec<_>>(),
+            "definitions": definitions.collect::<Vec<_>>(),
+            "clients": self.clients,
+            "jobs": self.jobs,
+            "time": time,
+            "transactions": transactions,
+            "rate": self.rate,
+            "latency_limit": self.latency_limit.map(|limit| limit.as_secs_f64()),
+            "protocol": self.protocol.name(),
+            "connect_each": self.connecting == Connecting::EachTransaction,
+            "vacuum": self.vacuum,
+            "max_tries": self.max_tries,
+            "warmup": self.warmup.as_secs_f64(),
+            "ramp": self.ramp.as_secs_f64(),
+            "seed": self.seed,
+            "scale": self.scale,
+            "per_command": self.statements,
+        })
+    }
+}
+
+impl Plan {
+    /// The run document's `plan`.
+    pub fn document(&self) -> Value {
+        json!({ "scale": self.scale, "scripts": scripts(&self.scripts) })
+    }
+}
+
+fn scripts(scripts: &Scripts) -> Vec<Value> {
+    let one = |script: &script::Script| {
+        let commands = script.commands().iter();
+        let commands: Vec<Value> =
+            commands.map(|command| json!({ "line": command.line(), "text": command.text() })).collect();
+        json!({ "name": script.name(), "commands": commands })
+    };
+    scripts.iter().map(one).collect()
+}
+
+impl Outcome {
+    /// The run document's trial of the configuration `config`.
+    pub fn trial(&self, config: &str) -> Trial {
+        let mut trial = Trial { config: config.to_owned(), ..Trial::default() };
+        trial.observe("elapsed", self.elapsed.as_secs_f64(), Unit::Seconds);
+        trial.observe("connecting", self.connecting.as_secs_f64(), Unit::Seconds);
+        trial.observe("connections", self.connections as f64, Unit::Count);
+        trial.observe("lost-clients", self.lost.len() as f64, Unit::Count);
+        self.all.observe(&mut trial, "");
+        for (number, script) in (1..).zip(&self.scripts) {
+            let prefix = format!("script-{number}-");
+            // Of a single script all has been said.
+            if self.scripts.len() > 1 {
+                script.measured.observe(&mut trial, &prefix);
+            }
+            script.observe_commands(&mut trial, &prefix);
+        }
+        trial.series = series(&self.seconds);
+        trial.events = phases(&self.seconds);
+        trial
+    }
+}
+
+impl Watched {
+    /// Adds what was found to the trial of `outcome`, whose clock began with the first transaction.
+    pub fn observe(&self, outcome: &Outcome, trial: &mut Trial) {
+        let first = outcome.seconds.iter().find(|second| second.phase == Phase::Measured);
+        let began = first.map_or(0.0, |first| first.at - first.length).max(0.0);
+        for (wait, share) in &self.waits {
+            let samples = (share * self.wait_samples as f64).round();
+            trial.observe(&format!("wait-{wait}"), samples, Unit::Count);
+        }
+        trial.observe("wait-samples", self.wait_samples as f64, Unit::Count);
+        let mut observe = |name: &str, value: Option<f64>, unit: Unit| {
+            if let Some(value) = value {
+                trial.observe(name, value, unit);
+            }
+        };
+        observe("wal", self.wal.map(|wal| wal as f64), Unit::Bytes);
+        observe("client-cpu", self.used.map(|used| used.own), Unit::Seconds);
+        let length: f64 = self.seconds.iter().map(|second| second.length).sum();
+        let processors = self.used.and_then(|used| used.processors);
+        let all = length * f64::from(machine::cores());
+        observe("machine-busy", processors.map(|used| used.busy * all), Unit::Seconds);
+        observe("machine-waiting", processors.map(|used| used.waiting * all), Unit::Seconds);
+        observe("machine-stolen", processors.map(|used| used.stolen * all), Unit::Seconds);
+        let disk = self.used.and_then(|used| used.disk);
+        observe("disk-busy", disk.map(|used| used.busy * length), Unit::Seconds);
+        observe("disk-reads", disk.map(|used| used.reads as f64), Unit::Count);
+        observe("disk-read", disk.map(|used| used.read as f64), Unit::Bytes);
+        observe("disk-writes", disk.map(|used| used.writes as f64), Unit::Count);
+        observe("disk-written", disk.map(|used| used.written as f64), Unit::Bytes);
+        trial.series.extend(self.series(began));
+        trial.events.extend(self.events(began));
+        trial.events.sort_by(|one, other| one.at.total_cmp(&other.at));
+    }
+
+    /// Second by second, as far as it was seen.
+    fn series(&self, began: f64) -> impl Iterator<Item = Series> {
+        let series = |name: &str, unit: Unit, of: fn(&WatchedSecond) -> Option<f64>| {
+            let mut series = Series::new(name, Unit::Seconds, unit);
+            let point = |second: &WatchedSecond| Some((began + second.at, of(second)?));
+            series.points = self.seconds.iter().filter_map(point).collect();
+            series
+        };
+        let all = [
+            series("wal", Unit::Bytes, |second| second.wal.map(|wal| wal as f64)),
+            series("client-cpu", Unit::Seconds, |second| Some(second.used.own)),
+            series("disk-read", Unit::Bytes, |second| second.used.disk.map(|used| used.read as f64)),
+            series("disk-written", Unit::Bytes, |second| second.used.disk.map(|used| used.written as f64)),
+            series("other-sessions", Unit::Count, |second| second.others.map(|others| others as f64)),
+        ];
+        all.into_iter().filter(|series| !series.points.is_empty())
+    }
+
+    /// What began when.
+    fn events(&self, began: f64) -> Vec<Event> {
+        let event = |spell: &Spell, text: String, mut what: Value| {
+            what["from"] = json!(began + spell.from);
+            what["until"] = json!(spell.until.map(|until| began + until));
+            Event { at: (began + spell.from).max(0.0), text, what }
+        };
+        let checkpoints = self
+            .checkpoints
+            .iter()
+            .map(|spell| event(spell, "a checkpoint".to_owned(), json!({ "event": "checkpoint" })));
+        let maintenance = self.maintenance.iter().flat_map(|maintained| {
+            let Maintained { who, relation, spells } = maintained;
+            spells.iter().map(move |spell| {
+                let what = json!({ "event": "maintenance", "who": who, "relation": relation });
+                event(spell, format!("{who} works on {relation}"), what)
+            })
+        });
+        checkpoints.chain(maintenance).collect()
+    }
+}
+
+impl Measured {
+    fn observe(&self, trial: &mut Trial, prefix: &str) {
+        let Counts { succeeded, failed, skipped, retried, retries, late } = self.counts;
+        for (name, number) in [
+            ("succeeded", succeeded),
+            ("failed-serialization", failed.serialization),
+            ("failed-deadlock", failed.deadlock),
+            ("failed-other", failed.other),
+            ("skipped", skipped),
+            ("retried", retried),
+            ("retries", retries),
+            ("late", late),
+        ] {
+            trial.observe(&format!("{prefix}{name}"), number as f64, Unit::Count);
+        }
+        observe_latencies(trial, &format!("{prefix}latency"), &self.latency);
+        observe_latencies(trial, &format!("{prefix}lag"), &self.lag);
+    }
+}
+
+impl MeasuredScript {
+    fn observe_commands(&self, trial: &mut Trial, prefix: &str) {
+        for (number, command) in (1..).zip(&self.commands) {
+            let MeasuredCommand { latency, failures, retries } = command;
+            let name = |what: &str| format!("{prefix}command-{number}-{what}");
+            trial.observe(&name("failures"), *failures as f64, Unit::Count);
+            trial.observe(&name("retries"), *retries as f64, Unit::Count);
+            observe_latencies(trial, &name("latency"), latency);
+        }
+    }
+}
+
+/// Mean, percentiles and histogram, if there is anything.
+fn observe_latencies(trial: &mut Trial, name: &str, latencies: &Latencies) {
+    let (Some(mean), Some(percentiles)) = (latencies.mean(), latencies.percentiles()) else { return };
+    trial.observe(&format!("{name}-mean"), mean.as_secs_f64(), Unit::Seconds);
+    for (percentile, latency) in percentiles.iter() {
+        trial.observe(&format!("{name}-{}", percentile.name()), latency.as_secs_f64(), Unit::Seconds);
+    }
+    trial.histograms.push(Histogram { name: name.to_owned(), latencies: latencies.clone() });
+}
+
+/// Second by second: how many, and how long they took.
+fn series(seconds: &[KeptSecond]) -> Vec<Series> {
+    let count = |name: &str, of: fn(&Counts) -> u64| {
+        let mut series = Series::new(name, Unit::Seconds, Unit::Count);
+        series.points = seconds.iter().map(|second| (second.at, of(&second.counts) as f64)).collect();
+        series
+    };
+    let counts = [
+        count("succeeded", |counts| counts.succeeded),
+        count("failed", Counts::all_failed),
+        count("skipped", |counts| counts.skipped),
+        count("retries", |counts| counts.retries),
+        count("late", |counts| counts.late),
+    ];
+    // What never happened needs no zeros.
+    let counts = counts
+        .into_iter()
+        .enumerate()
+        .filter(|(index, series)| *index == 0 || series.points.iter().any(|(_, number)| *number > 0.0));
+    let latency = OF_A_SECOND.map(|at| percentiles(seconds, "latency", at, |second| second.latency.as_ref()));
+    let lag = OF_A_SECOND.map(|at| percentiles(seconds, "lag", at, |second| second.lag.as_ref()));
+    let times = latency.into_iter().chain(lag).filter(|series| !series.points.is_empty());
+    counts.map(|(_, series)| series).chain(times).collect()
+}
+
+fn percentiles(
+    seconds: &[KeptSecond],
+    name: &str,
+    percentile: Percentile,
+    of: fn(&KeptSecond) -> Option<&Percentiles>,
+) -> Series {
+    let mut series = Series::new(&format!("{name}-{}", percentile.name()), Unit::Seconds, Unit::Seconds);
+    let point = |second: &KeptSecond| Some((second.at, of(second)?.get(percentile).as_secs_f64()));
+    series.points = seconds.iter().filter_map(point).collect();
+    series
+}
+
+/// When each part of the run began.
+fn phases(seconds: &[KeptSecond]) -> Vec<Event> {
+    let runs = seconds.chunk_by(|one, other| one.phase == other.phase);
+    let begun = runs.filter_map(|run| run.first()).map(|first| Event {
+        at: (first.at - first.length).max(0.0),
+        text: match first.phase {
+            Phase::Ramp => "clients begin one after the other".to_owned(),
+            Phase::Warmup => "all clients are at work; nothing is counted yet".to_owned(),
+            Phase::Measured => "what is counted begins".to_owned(),
+        },
+        what: json!({ "event": "phase", "phase": first.phase.name() }),
+    });
+    begun.collect()
+}

@@ -1,0 +1,82 @@
+//! What can go wrong with a `tps`.
+
+use script::ScriptError;
+use thiserror::Error;
+
+use connect::ConnectError;
+
+/// Why a `tps` was refused or failed before anything was measured.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum TpsError {
+    /// The server could not be reached or asked.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// A script is wrong.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// Things asked for that mean nothing, or do not go together.
+    #[error("{0}")]
+    Request(&'static str),
+    /// A pipeline cannot be sent.
+    #[error(
+        "script \"{script}\" has a pipeline, which the simple query protocol cannot carry: give \
+         --protocol extended or prepared"
+    )]
+    Pipeline {
+        /// The script's name.
+        script: String,
+    },
+    /// pgbench's tables are not there.
+    #[error(
+        "database {database} has no table pgbench_branches in the search path, which the built-in scripts need: \
+         fill it first (pgrig fill --scale 10)"
+    )]
+    NoTables {
+        /// The database.
+        database: String,
+    },
+    /// pgbench's tables are there, and empty.
+    #[error("pgbench_branches is empty: fill pgbench's tables first (pgrig fill --drop --scale 10)")]
+    Empty,
+    /// Too many connections for one process.
+    #[error(
+        "{clients} clients need about {needed} open files, and this process may have {most}: raise the limit \
+         (ulimit -n), or give fewer clients"
+    )]
+    Files {
+        /// Asked for.
+        clients: usize,
+        /// Files and sockets.
+        needed: u64,
+        /// The limit.
+        most: u64,
+    },
+    /// The machine gives no thread, timer or the like.
+    #[error("cannot {what}: {source}")]
+    Machine {
+        /// What was to be done.
+        what: &'static str,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The user wanted it to stop before anything was measured.
+    #[error("interrupted before the first transaction")]
+    Interrupted,
+}
+
+impl TpsError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Connect(error) => error.is_usage(),
+            Self::Script(_)
+            | Self::Request(_)
+            | Self::Pipeline { .. }
+            | Self::NoTables { .. }
+            | Self::Empty
+            | Self::Files { .. } => true,
+            Self::Machine { .. } | Self::Interrupted => false,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What is varied.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Protocol;
+
+/// What a crash may cost, after the article "Speeding Up Integration Tests with PostgreSQL".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing that was committed.
+    Normal,
+    /// fsync, full_page_writes and synchronous_commit are off: a crash of the machine may cost the whole cluster.
+    Dangerous,
+    /// synchronous_commit is off in the clients' sessions: a crash may cost their last transactions.
+    Async,
+    /// The tables are unlogged: a crash empties them.
+    Unlogged,
+}
+
+impl Durability {
+    /// All there are, in the article's order.
+    pub const ALL: [Self; 4] = [Self::Normal, Self::Dangerous, Self::Async, Self::Unlogged];
+
+    /// As the command line spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Dangerous => "dangerous",
+            Self::Async => "async",
+            Self::Unlogged => "unlogged",
+        }
+    }
+
+    /// What it sets.
+    pub fn settings(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Normal | Self::Unlogged => &[],
+            Self::Dangerous => {
+                &[("fsync", "off"), ("full_page_writes", "off"), ("synchronous_commit", "off")]
+            }
+            Self::Async => &[("synchronous_commit", "off")],
+        }
+    }
+}
+
+/// One thing that is varied, and its values: at least one, all different.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// `durability`.
+    Durability(Vec<Durability>),
+    /// `clients`: instead of `-c`.
+    Clients(Vec<usize>),
+    /// `protocol`: instead of `-M`.
+    Protocol(Vec<Protocol>),
+    /// A setting of the server.
+    Setting {
+        /// Its name.
+        name: String,
+        /// Its values.
+        values: Vec<String>,
+    },
+}
+
+impl Axis {
+    /// Reads an axis of settings: `work_mem=4MB,64MB`.
+    fn setting(text: &str) -> Result<Self, String> {
+        let (name, values) =
+            text.split_once('=').ok_or("give NAME=VALUE,VALUE, for example work_mem=4MB,64MB")?;
+        let name = name.trim();
+        let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        if name.is_empty() || !name.chars().all(part) {
+            return Err(format!("{name:?} is no name of a setting"));
+        }
+        let values = list(name, values, |value| Ok::<_, String>(value.to_owned()))?;
+        Ok(Self::Setting { name: name.to_ascii_lowercase(), values })
+    }
+
+    /// Its name: no two axes of a matrix have the same.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Durability(_) => "durability",
+            Self::Clients(_) => "clients",
+            Self::Protocol(_) => "protocol",
+            Self::Setting { name, .. } => name,
+        }
+    }
+
+    /// Its values, as the command line spells them.
+    pub fn values(&self) -> Vec<String> {
+        match self {
+            Self::Durability(values) => values.iter().map(|value| value.name().to_owned()).collect(),
+            Self::Clients(values) => values.iter().map(ToString::to_string).collect(),
+            Self::Protocol(values) => values.iter().map(|value| value.name().to_owned()).collect(),
+            Self::Setting { values, .. } => values.clone(),
+        }
+    }
+
+    /// Names of the server's settings that it changes.
+    pub fn settings(&self) -> Vec<&str> {
+        match self {
+            Self::Durability(values) => {
+                values.iter().flat_map(|durability| durability.settings()).map(|(name, _)| *name).collect()
+            }
+            Self::Clients(_) | Self::Protocol(_) => Vec::new(),
+            Self::Setting { name, .. } => vec![name],
+        }
+    }
+}
+
+impl FromStr for Axis {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, values) = match text.split_once('=') {
+            Some((name, values)) => (name.trim(), Some(values)),
+            None => (text.trim(), None),
+        };
+        let wanted = |example: &str| format!("say which: --matrix {example}");
+        match name {
+            "durability" => Ok(Self::Durability(match values {
+                None => Durability::ALL.to_vec(),
+                Some(values) => list(name, values, durability)?,
+            })),
+            "clients" => {
+                Ok(Self::Clients(list(name, values.ok_or_else(|| wanted("clients=1,2,4"))?, clients)?))
+            }
+            "protocol" => {
+                let values = values.ok_or_else(|| wanted("protocol=simple,prepared"))?;
+                Ok(Self::Protocol(list(name, values, protocol)?))
+            }
+            _ if values.is_some() => Self::setting(text),
+            _ => Err(format!(
+                "{name:?} is no axis: there are durability, clients=1,2,4, protocol=simple,prepared, and any setting \
+                 of the server as NAME=VALUE,VALUE"
+            )),
+        }
+    }
+}
+
+fn list<T: PartialEq, E: fmt::Display>(
+    name: &str,
+    values: &str,
+    read: impl Fn(&str) -> Result<T, E>,
+) -> Result<Vec<T>, String> {
+    let mut list = Vec::new();
+    for text in values.split(',').map(str::trim) {
+        if text.is_empty() {
+            return Err(format!("{name}={values}: there is an empty value"));
+        }
+        let value = read(text).map_err(|error| format!("{name}={values}: {error}"))?;
+        if list.contains(&value) {
+            return Err(format!("{name}={values}: {text} is there twice"));
+        }
+        list.push(value);
+    }
+    Ok(list)
+}
+
+fn durability(text: &str) -> Result<Durability, &'static str> {
+    let found = Durability::ALL.into_iter().find(|durability| durability.name() == text);
+    found.ok_or("there are normal, dangerous, async and unlogged")
+}
+
+fn clients(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|clients| *clients > 0).ok_or("give numbers of connections, from 1 on")
+}
+
+fn protocol(text: &str) -> Result<Protocol, &'static str> {
+    let all = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
+    all.into_iter().find(|protocol| protocol.name() == text).ok_or("there are simple, extended and prepared")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_read() {
+        let read = |text: &str| text.parse::<Axis>().unwrap();
+        assert_eq!(read("durability"), Axis::Durability(Durability::ALL.to_vec()));
+        assert_eq!(
+            read("durability=async, normal"),
+            Axis::Durability(vec![Durability::Async, Durability::Normal])
+        );
+        assert_eq!(read("clients=4,1"), Axis::Clients(vec![4, 1]));
+        assert_eq!(
+            read("protocol=simple,prepared"),
+            Axis::Protocol(vec![Protocol::Simple, Protocol::Prepared])
+        );
+        let values = vec!["4MB".to_owned(), "64MB".to_owned()];
+        assert_eq!(read(" Work_Mem=4MB,64MB"), Axis::Setting { name: "work_mem".to_owned(), values });
+    }
+
+    #[test]
+    fn what_is_none_is_refused() {
+        for (text, told) in [
+            ("clients", "--matrix clients=1,2,4"),
+            ("clients=0", "from 1 on"),
+            ("clients=1,1", "1 is there twice"),
+            ("clients=1,,2", "empty value"),
+            ("durability=safe", "there are normal"),
+            ("work_mem", "NAME=VALUE,VALUE"),
+        ] {
+            let error = text.parse::<Axis>().unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+        for text in ["work_mem", "=1", "work mem=1", "work_mem="] {
+            Axis::setting(text).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Why a matrix was refused, or ended early.
+
+use std::path::PathBuf;
+
+use crate::TpsError;
+use connect::ConnectError;
+use server::fault::Panicked;
+use server::settings::{Record, SettingsError};
+
+/// Why a matrix was refused, or ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum MatrixError {
+    /// Axes that do not go together.
+    #[error("{0}")]
+    Request(String),
+    /// Something a crash may cost, on a server that is not pgrig's own.
+    #[error(
+        "{what} on a server that is not pgrig's own: meanwhile {cost}. Leave it out, use pgrig's own server (no -d, -h, -p, -U), \
+         or accept that with --allow-dangerous-settings"
+    )]
+    Dangerous {
+        /// What was asked for.
+        what: &'static str,
+        /// What a crash may cost, and whom.
+        cost: &'static str,
+    },
+    /// Nothing normal can be measured.
+    #[error("the server runs with {name} = {shown} already, so \"normal\" would not be: {remedy}")]
+    NotNormal {
+        /// The setting.
+        name: String,
+        /// What SHOW says.
+        shown: String,
+        /// How to turn it on.
+        remedy: String,
+    },
+    /// Nothing logged can be measured.
+    #[error(
+        "table {table} is unlogged, so \"normal\" would not be: ALTER TABLE {table} SET LOGGED first, or fill it without \
+         --unlogged"
+    )]
+    Unlogged {
+        /// The table.
+        table: String,
+    },
+    /// Which tables the scripts write is not known.
+    #[error("unlogged: pgrig does not know which tables your own scripts write; name them: --tables a,b")]
+    WhichTables,
+    /// Settings or tables cannot be changed.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// A session does not have what it was given.
+    #[error("{name} is {shown} in a new session, not {wanted}")]
+    NotInForce {
+        /// The setting.
+        name: String,
+        /// What it should be.
+        wanted: String,
+        /// What SHOW says.
+        shown: String,
+    },
+    /// The server does not start again.
+    #[error("the server cannot be restarted{with}: {why}")]
+    Restart {
+        /// ` with shared_buffers=1TB`, or nothing.
+        with: String,
+        /// Why not.
+        why: String,
+    },
+    /// A trial failed.
+    #[error(transparent)]
+    Tps(#[from] TpsError),
+    /// A fault of pgrig's.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The server does not answer.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Clients were lost in a trial.
+    #[error("trial {trial}, {cell}: {why}")]
+    Lost {
+        /// Its number, from 1.
+        trial: usize,
+        /// Its cell.
+        cell: String,
+        /// Why the first client was lost.
+        why: String,
+    },
+    /// The user wanted it to stop.
+    #[error("interrupted in trial {trial} of {trials}")]
+    Interrupted {
+        /// The trial's number, from 1.
+        trial: usize,
+        /// How many were planned.
+        trials: usize,
+    },
+    /// Something is not as it was before.
+    #[error("{}the server is NOT as it was before: {error}. {}", before(ended.as_deref()), left(record, path))]
+    NotPutBack {
+        /// Why not.
+        error: Box<SettingsError>,
+        /// What had ended the matrix already, if anything.
+        ended: Option<Box<MatrixError>>,
+        /// What is changed.
+        record: Box<Record>,
+        /// Its journal.
+        path: PathBuf,
+    },
+}
+
+fn before(ended: Option<&MatrixError>) -> String {
+    ended.map_or(String::new(), |ended| format!("{ended}; and "))
+}
+
+/// What a person can do about changes that are still there.
+pub(super) fn left(record: &Record, path: &std::path::Path) -> String {
+    format!(
+        "The next pgrig tries again (its journal is {}). By hand, as a superuser: {}",
+        path.display(),
+        record.remedy().join(" ")
+    )
+}
+
+impl MatrixError {
+    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Request(_)
+            | Self::Dangerous { .. }
+            | Self::NotNormal { .. }
+            | Self::Unlogged { .. }
+            | Self::WhichTables => true,
+            Self::Settings(error) => error.is_usage(),
+            Self::Tps(error) => error.is_usage(),
+            Self::Connect(error) => error.is_usage(),
+            _ => false,
+        }
+    }
+
+    /// Whether the user ended it (exit status 130).
+    pub fn is_interrupt(&self) -> bool {
+        match self {
+            Self::Interrupted { .. } | Self::Tps(TpsError::Interrupted) => true,
+            Self::NotPutBack { ended, .. } => ended.as_ref().is_some_and(|ended| ended.is_interrupt()),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `--matrix`: durability, clients, protocol and settings crossed, in one run whose trials are interleaved.
+//!
+//! [`Axis`] → [`Cell`]s (their product) → [`rounds`] of trials → [`run`]: the server is made what the cell says, that
+//! is asserted, its state made alike, and [`crate::run`] measures. After the article "Speeding Up Integration Tests with
+//! PostgreSQL" and its follow-up.
+
+mod axis;
+mod cell;
+mod error;
+mod order;
+mod plan;
+mod run;
+
+pub use axis::{Axis, Durability};
+pub use cell::Cell;
+pub use error::MatrixError;
+pub use order::rounds;
+pub use plan::{Ground, Matrix, MatrixPlan};
+pub use run::{MatrixObserver, ReadyTrial, Restarter, Site, run};

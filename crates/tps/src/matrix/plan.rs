@@ -1,0 +1,322 @@
+//! What is run in which order, and whether it can be.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use script::Source;
+use serde_json::{Value, json};
+
+use super::axis::{Axis, Durability};
+use super::cell::Cell;
+use super::error::MatrixError;
+use super::order;
+use crate::{Length, Parsed, Plan, Request};
+use connect::{Connection, Target};
+use server::settings::{Effect, Looked, Restart, ToChange};
+
+/// pgbench's tables, which its built-in scripts read and write.
+const PGBENCH_TABLES: [&str; 4] =
+    ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
+
+/// Seconds: a server that has not run so long has read little yet.
+const YOUNG: f64 = 60.0;
+
+/// What was asked for besides what each trial runs.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// What is varied; each has a name of its own.
+    pub axes: Vec<Axis>,
+    /// Trials of each cell.
+    pub trials: usize,
+    /// `--tables`: what the user's own scripts write.
+    pub tables: Vec<String>,
+    /// `--allow-dangerous-settings`.
+    pub allow_dangerous: bool,
+}
+
+impl Matrix {
+    /// Refuses what cannot work on any server.
+    ///
+    /// # Errors
+    /// What does not go together.
+    pub fn check(&self) -> Result<(), MatrixError> {
+        let refused = |why: String| Err(MatrixError::Request(why));
+        let mut names = HashSet::new();
+        if let Some(axis) = self.axes.iter().find(|axis| !names.insert(axis.name())) {
+            return refused(format!("there are two axes {}: give all its values in one", axis.name()));
+        }
+        let mut settings = HashSet::new();
+        for axis in &self.axes {
+            let own: HashSet<&str> = axis.settings().into_iter().collect();
+            if let Some(name) = own.iter().find(|name| settings.contains(**name)) {
+                return refused(format!("durability sets {name} too: vary one of them"));
+            }
+            settings.extend(own);
+        }
+        let unlogged = Cell::all(&self.axes).iter().any(Cell::is_unlogged);
+        if !self.tables.is_empty() && !unlogged {
+            return refused(
+                "--tables says what durability=unlogged makes unlogged: it is not asked for".to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// The run document's `request.matrix`.
+    pub fn document(&self) -> Value {
+        let axes = self.axes.iter().map(|axis| json!({ "axis": axis.name(), "values": axis.values() }));
+        json!({
+            "axes": axes.collect::<Vec<_>>(),
+            "trials": self.trials,
+            "tables": self.tables,
+            "allow_dangerous_settings": self.allow_dangerous,
+        })
+    }
+
+    fn has(&self, durability: Durability) -> bool {
+        self.durabilities().is_some_and(|values| values.contains(&durability))
+    }
+
+    fn durabilities(&self) -> Option<&[Durability]> {
+        self.axes.iter().find_map(|axis| match axis {
+            Axis::Durability(values) => Some(&values[..]),
+            _ => None,
+        })
+    }
+}
+
+/// What there is to know of the server before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ground {
+    /// Whether it is pgrig's own.
+    pub is_own: bool,
+    /// Whether it can be restarted.
+    pub restart: Restart,
+}
+
+/// A matrix that nothing known stands against.
+#[derive(Clone, Debug)]
+pub struct MatrixPlan {
+    /// What each trial runs, but for what cells vary.
+    pub base: Request,
+    /// All combinations.
+    pub cells: Vec<Cell>,
+    /// The cells' numbers in the order in which they run: rounds of one trial of each.
+    pub rounds: Vec<Vec<usize>>,
+    /// What is varied of the server.
+    pub(super) to_change: ToChange,
+    /// The same, as found.
+    pub looked: Looked,
+    /// Tables that are vacuumed before each trial.
+    pub(super) tables: Vec<Written>,
+    /// What people should know before it starts.
+    pub warnings: Vec<String>,
+}
+
+impl MatrixPlan {
+    /// Looks at the server, and refuses what cannot be done there. Nothing is touched.
+    ///
+    /// # Errors
+    /// If the matrix cannot be run.
+    pub async fn new(
+        target: &Target,
+        connection: &Connection,
+        base: Request,
+        matrix: &Matrix,
+        ground: Ground,
+    ) -> Result<Self, MatrixError> {
+        matrix.check()?;
+        refuse_danger(matrix, ground)?;
+        let cells = Cell::all(&matrix.axes);
+        for cell in &cells {
+            Plan::parse(cell.request(&base))?;
+        }
+        let parsed = Plan::parse(base.clone())?;
+        let named = tables(matrix, &base, &parsed)?;
+        let mut warnings = parsed.plan(connection).await?.warnings;
+        let tables = present(connection, &named).await?;
+        if matrix.durabilities().is_some() {
+            refuse_abnormal(connection, &tables).await?;
+        }
+        let mut settings: Vec<String> = Vec::new();
+        for name in matrix.axes.iter().flat_map(Axis::settings) {
+            if !settings.iter().any(|other| other == name) {
+                settings.push(name.to_owned());
+            }
+        }
+        let unlogged = if matrix.has(Durability::Unlogged) { named } else { Vec::new() };
+        let to_change = ToChange { settings, tables: unlogged, restart: ground.restart };
+        let looked = to_change.look(target).await?;
+        if base.warmup.is_zero() {
+            warnings.extend(cold(connection, &looked).await?);
+        }
+        let rounds = order::rounds(cells.len(), matrix.trials, base.seed);
+        Ok(Self { base, cells, rounds, to_change, looked, tables, warnings })
+    }
+
+    /// The run document's `plan`.
+    pub fn document(&self) -> Value {
+        json!({
+            "cells": self.cells.iter().map(Cell::name).collect::<Vec<_>>(),
+            "rounds": self.rounds,
+            "settings": self.looked.settings.iter().map(|found| json!({
+                "name": found.before.name,
+                "before": found.before.shown,
+                "effect": found.effect.name(),
+            })).collect::<Vec<_>>(),
+            "unlogged_tables": self.looked.tables.iter().map(|found| found.table.qualified()).collect::<Vec<_>>(),
+        })
+    }
+
+    /// What a crash may cost others while it runs, if anything.
+    pub fn danger(&self) -> Option<&'static str> {
+        let reloaded = self.varied(Effect::Reload);
+        let fsync = reloaded.contains(&"fsync") || reloaded.contains(&"full_page_writes");
+        let unlogged = !self.looked.tables.is_empty();
+        fsync.then_some(COST_OF_NO_FSYNC).or(unlogged.then_some(COST_OF_UNLOGGED))
+    }
+
+    /// How many trials there are in all.
+    pub fn trials(&self) -> usize {
+        self.cells.len() * self.rounds.len()
+    }
+
+    /// How long all trials take by the clock, without what comes between them; none if they are counted by
+    /// transactions.
+    pub fn duration(&self) -> Option<Duration> {
+        let Length::Time(time) = self.base.length else { return None };
+        let trial = self.base.ramp + self.base.warmup + time;
+        u32::try_from(self.trials()).ok().and_then(|trials| trial.checked_mul(trials))
+    }
+
+    /// Bytes of the tables that each change to unlogged, or back, writes anew.
+    pub fn rewritten(&self) -> u64 {
+        self.looked.tables.iter().map(|loggable| loggable.bytes).sum()
+    }
+
+    /// What a cell sets, of those settings that are varied so.
+    pub(super) fn settings(&self, cell: &Cell, effect: Effect) -> Vec<(String, String)> {
+        let is_so = |name: &str| {
+            self.looked
+                .settings
+                .iter()
+                .any(|found| found.before.name.eq_ignore_ascii_case(name) && found.effect == effect)
+        };
+        let mut settings = cell.all_settings();
+        settings.retain(|(name, _)| is_so(name));
+        settings
+    }
+
+    /// Names of settings that are varied so.
+    pub fn varied(&self, effect: Effect) -> Vec<&str> {
+        let found = self.looked.settings.iter().filter(|found| found.effect == effect);
+        found.map(|found| found.before.name.as_str()).collect()
+    }
+}
+
+/// What a crash of the server may cost has to be accepted by whoever runs it, unless it is pgrig's own.
+///
+/// synchronous_commit is off in the clients' own sessions only, so that costs nobody else anything.
+fn refuse_danger(matrix: &Matrix, ground: Ground) -> Result<(), MatrixError> {
+    if ground.is_own || matrix.allow_dangerous {
+        return Ok(());
+    }
+    let off = |name: &str| matrix.axes.iter().any(|axis| axis.settings().contains(&name));
+    if off("fsync") || off("full_page_writes") {
+        return Err(MatrixError::Dangerous {
+            what: "fsync and full_page_writes off",
+            cost: COST_OF_NO_FSYNC,
+        });
+    }
+    if matrix.has(Durability::Unlogged) {
+        return Err(MatrixError::Dangerous { what: "unlogged tables", cost: COST_OF_UNLOGGED });
+    }
+    Ok(())
+}
+
+const COST_OF_NO_FSYNC: &str = "a crash of the machine may corrupt EVERY database of that cluster beyond repair, not only \
+                                the one that is measured";
+const COST_OF_UNLOGGED: &str =
+    "a crash of the server empties these tables, and its standbys and backups lack their rows";
+
+/// Tables that the scripts write.
+fn tables(matrix: &Matrix, base: &Request, parsed: &Parsed) -> Result<Vec<String>, MatrixError> {
+    let builtin = if parsed.needs_tables() { &PGBENCH_TABLES[..] } else { &[] };
+    let is_builtin = |source: &Source| Source::builtins().any(|(_, name)| name == source.name());
+    let has_own = !base.sources.iter().all(is_builtin);
+    if has_own && matrix.tables.is_empty() && matrix.has(Durability::Unlogged) {
+        return Err(MatrixError::WhichTables);
+    }
+    let builtin = builtin.iter().map(|name| (*name).to_owned());
+    Ok(builtin.chain(matrix.tables.iter().cloned()).collect())
+}
+
+/// Without this, normal cells would measure something else under that name.
+async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<(), MatrixError> {
+    let query = "SELECT s.name, current_setting(s.name), s.source FROM pg_settings s \
+                 WHERE s.name IN ('fsync', 'full_page_writes', 'synchronous_commit') \
+                   AND current_setting(s.name) = 'off' ORDER BY s.name";
+    let rows = match connection.client.query(query, &[]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    if let Some(row) = rows.first() {
+        let (name, shown): (String, String) = (row.get(0), row.get(1));
+        let remedy = match row.get(2) {
+            "database" => format!("ALTER DATABASE … RESET {name}"),
+            "user" | "database user" | "global" => format!("ALTER ROLE … RESET {name}"),
+            "client" => "leave it out of PGOPTIONS and the connection string".to_owned(),
+            _ => format!(
+                "set {name} = on in the server's configuration (pgrig's own: leave --profile dangerous out, or \
+                 pgrig server stop and start it without)"
+            ),
+        };
+        return Err(MatrixError::NotNormal { name, shown, remedy });
+    }
+    match tables.iter().find(|table| table.is_unlogged) {
+        None => Ok(()),
+        Some(table) => Err(MatrixError::Unlogged { table: table.name.clone() }),
+    }
+}
+
+/// That some trials find the server's cache colder than others.
+async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>, MatrixError> {
+    let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
+    if let Some(found) = restarting {
+        return Ok(Some(format!(
+            "each other value of {} restarts the server, whose cache is cold then: --warmup 10 leaves that out",
+            found.before.name
+        )));
+    }
+    let query = "SELECT extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8";
+    let age: f64 = match connection.client.query_one(query, &[]).await {
+        Ok(row) => row.get(0),
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    Ok((age < YOUNG).then(|| {
+        format!(
+            "the server was started {age:.0} s ago: the first trials find its cache colder than the later ones; \
+             --warmup 10 leaves that out"
+        )
+    }))
+}
+
+/// A table that the scripts write.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    /// As SQL has it.
+    pub(super) name: String,
+    is_unlogged: bool,
+}
+
+/// Those of the tables that are there.
+async fn present(connection: &Connection, names: &[String]) -> Result<Vec<Written>, MatrixError> {
+    let query = "SELECT c.oid::regclass::text, c.relpersistence = 'u' FROM unnest($1::text[]) t (name) \
+                 JOIN pg_class c ON c.oid = to_regclass(t.name)";
+    match connection.client.query(query, &[&names]).await {
+        Ok(rows) => {
+            Ok(rows.iter().map(|row| Written { name: row.get(0), is_unlogged: row.get(1) }).collect())
+        }
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}

@@ -1,0 +1,337 @@
+//! Trial after trial, and everything put back.
+
+use std::cell::Cell as Mutable;
+use std::path::Path;
+use std::pin::pin;
+
+use tokio::sync::watch;
+
+use super::cell::Cell;
+use super::error::MatrixError;
+use super::plan::MatrixPlan;
+use crate::{End, Outcome, Plan, TpsError};
+use connect::{ConnectError, Connection, Target};
+use server::differing_settings;
+use server::fault::caught;
+use server::settings::{Changer, Effect, Place, SYNC_BY_HAND, SettingsError};
+use server::{Session, Sessions};
+
+/// SQLSTATE of a value that a setting cannot have.
+const INVALID_VALUE: &str = "22023";
+
+/// Restarts a server that is pgrig's own.
+pub trait Restarter: Sync {
+    /// Restarts it with these settings besides its own. Blocks. If it does not start with them, it is started
+    /// without.
+    ///
+    /// # Errors
+    /// Why it does not start.
+    fn restart(&self, settings: &[(String, String)]) -> Result<(), String>;
+}
+
+/// Where a matrix runs.
+pub struct Site<'a> {
+    /// The server.
+    pub target: &'a Target,
+    /// The same for the journal.
+    pub place: Place,
+    /// Where journals are.
+    pub journals: &'a Path,
+    /// If the server can be restarted.
+    pub restarter: Option<&'a dyn Restarter>,
+}
+
+/// Told of what lies between trials.
+pub trait MatrixObserver: Sync {
+    /// The server is made ready for this trial (from 1).
+    fn preparing(&self, number: usize, cell: &Cell);
+    /// Settings and tables become what they were before.
+    fn putting_back(&self);
+    /// What people should know, and does not stop anything.
+    fn warn(&self, text: &str);
+}
+
+/// A trial whose server is ready.
+pub struct ReadyTrial<'a> {
+    /// From 1 on.
+    pub number: usize,
+    /// Its cell.
+    pub cell: &'a Cell,
+    /// The server as its clients reach it.
+    pub target: &'a Target,
+    /// What they do; its tables are prepared.
+    pub plan: &'a Plan,
+    stopped: watch::Receiver<bool>,
+}
+
+impl ReadyTrial<'_> {
+    /// Resolves when the user wants to stop.
+    pub fn interrupted(&self) -> impl Future<Output = ()> + use<> {
+        let mut stopped = self.stopped.clone();
+        async move {
+            // The sender outlives all trials.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        }
+    }
+}
+
+/// Makes the server ready for trial after trial, and has `measure` carry each out, with [`crate::run`].
+/// `interrupt` resolves when the user wants to stop. However it ends, settings and tables are put back.
+///
+/// # Errors
+/// If a trial fails or is interrupted, or something could not be put back.
+pub async fn run(
+    site: &Site<'_>,
+    plan: &MatrixPlan,
+    observer: &dyn MatrixObserver,
+    interrupt: impl Future<Output = ()>,
+    measure: impl AsyncFnMut(ReadyTrial<'_>) -> Result<Outcome, TpsError>,
+) -> Result<(), MatrixError> {
+    let (stop, stopped) = watch::channel(false);
+    let mut bench = Bench::begin(site, plan, observer, stopped).await?;
+    let result = {
+        let mut work = pin!(caught(bench.trials(measure)));
+        tokio::select! {
+            result = &mut work => result,
+            () = interrupt => {
+                // It hears that wherever it is.
+                let _ = stop.send(true);
+                work.await
+            }
+        }
+    };
+    bench.finish(result).await
+}
+
+/// A server on which trials run.
+struct Bench<'a> {
+    site: &'a Site<'a>,
+    plan: &'a MatrixPlan,
+    observer: &'a dyn MatrixObserver,
+    stopped: watch::Receiver<bool>,
+    /// If anything is changed that has to be put back.
+    changer: Option<Changer>,
+    /// With which the server was started last, besides its own.
+    started_with: Vec<(String, String)>,
+    may_checkpoint: Mutable<bool>,
+}
+
+impl<'a> Bench<'a> {
+    async fn begin(
+        site: &'a Site<'a>,
+        plan: &'a MatrixPlan,
+        observer: &'a dyn MatrixObserver,
+        stopped: watch::Receiver<bool>,
+    ) -> Result<Self, MatrixError> {
+        let is_journalled = !plan.looked.tables.is_empty() || !plan.varied(Effect::Reload).is_empty();
+        let changer = if is_journalled {
+            Some(Changer::begin(site.target, site.place.clone(), site.journals, &plan.to_change).await?)
+        } else {
+            None
+        };
+        Ok(Self {
+            site,
+            plan,
+            observer,
+            stopped,
+            changer,
+            started_with: Vec::new(),
+            may_checkpoint: Mutable::new(true),
+        })
+    }
+
+    async fn trials(
+        &mut self,
+        mut measure: impl AsyncFnMut(ReadyTrial<'_>) -> Result<Outcome, TpsError>,
+    ) -> Result<(), MatrixError> {
+        let plan = self.plan;
+        let trials = plan.trials();
+        self.unless_stopped(1, async |bench| bench.try_values().await).await?;
+        for (number, cell) in plan.rounds.iter().flatten().map(|cell| &plan.cells[*cell]).enumerate() {
+            let number = number + 1;
+            self.observer.preparing(number, cell);
+            let (target, ready) =
+                self.unless_stopped(number, async |bench| bench.prepare(cell).await).await?;
+            let stopped = self.stopped.clone();
+            let trial = ReadyTrial { number, cell, target: &target, plan: &ready, stopped };
+            let outcome = measure(trial).await?;
+            match outcome.end {
+                End::Complete => {}
+                End::Interrupted => return Err(MatrixError::Interrupted { trial: number, trials }),
+                End::Lost => {
+                    let why = outcome.lost.first().map_or("clients were lost", |lost| &lost.why).to_owned();
+                    return Err(MatrixError::Lost { trial: number, cell: cell.name(), why });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what can be left in the middle: what the server then still does is ended before all is put back.
+    async fn unless_stopped<T>(
+        &mut self,
+        trial: usize,
+        work: impl AsyncFnOnce(&mut Self) -> Result<T, MatrixError>,
+    ) -> Result<T, MatrixError> {
+        let mut stopped = self.stopped.clone();
+        let trials = self.plan.trials();
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => Err(MatrixError::Interrupted { trial, trials }),
+            done = work(self) => done,
+        }
+    }
+
+    /// Has the server judge all values before anything is measured.
+    async fn try_values(&self) -> Result<(), MatrixError> {
+        if let Some(changer) = &self.changer {
+            changer.try_values(&self.values(Effect::Reload)).await?;
+        }
+        for (name, value) in self.values(Effect::Session) {
+            match self.site.target.clone().with_setting(&name, &value).connect().await {
+                Ok(connection) => connection.close().await,
+                Err(error) if error.sqlstate() == Some(INVALID_VALUE) => {
+                    return Err(SettingsError::Value { name, value, error: error.into() }.into());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// All values of settings that are varied so.
+    fn values(&self, effect: Effect) -> Vec<(String, String)> {
+        let mut values = Vec::new();
+        for setting in self.plan.cells.iter().flat_map(|cell| self.plan.settings(cell, effect)) {
+            if !values.contains(&setting) {
+                values.push(setting);
+            }
+        }
+        values
+    }
+
+    /// The server as the cell's clients reach it.
+    fn client_target(&self, cell: &Cell) -> Target {
+        let settings = self.plan.settings(cell, Effect::Session);
+        settings
+            .iter()
+            .fold(self.site.target.clone(), |target, (name, value)| target.with_setting(name, value))
+    }
+
+    /// Makes the server what the cell says, asserts that, and makes its state alike before each trial.
+    async fn prepare(&mut self, cell: &Cell) -> Result<(Target, Plan), MatrixError> {
+        self.restart_for(cell).await?;
+        if let Some(changer) = &self.changer {
+            changer.set(&self.plan.settings(cell, Effect::Reload)).await?;
+            changer.set_unlogged(cell.is_unlogged()).await?;
+        }
+        let target = self.client_target(cell);
+        let connection = target.connect().await?;
+        self.assert_in_force(cell, &connection).await?;
+        let ready = Plan::new(&connection, cell.request(&self.plan.base)).await?;
+        for failure in ready.prepare(&connection).await? {
+            self.observer.warn(&failure);
+        }
+        connection.close().await;
+        self.settle().await?;
+        Ok((target, ready))
+    }
+
+    /// Restarts the server if the cell needs it started otherwise.
+    async fn restart_for(&mut self, cell: &Cell) -> Result<(), MatrixError> {
+        let settings = self.plan.settings(cell, Effect::Restart);
+        let Some(restarter) = self.site.restarter.filter(|_| settings != self.started_with) else {
+            return Ok(());
+        };
+        let result = tokio::task::block_in_place(|| restarter.restart(&settings));
+        if let Some(changer) = &mut self.changer {
+            changer.reconnect().await?;
+        }
+        if let Err(why) = result {
+            let with: Vec<String> = settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            return Err(MatrixError::Restart { with: format!(" with {}", with.join(" ")), why });
+        }
+        self.started_with = settings;
+        Ok(())
+    }
+
+    /// SHOW, in a session as the clients have it. Those that are changed for all of the server were shown already.
+    async fn assert_in_force(&self, cell: &Cell, connection: &Connection) -> Result<(), MatrixError> {
+        let explain = async |error| MatrixError::from(connection.explain(error).await);
+        let started = self.plan.settings(cell, Effect::Restart);
+        let differing = match differing_settings(&connection.client, &started).await {
+            Ok(differing) => differing,
+            Err(error) => return Err(explain(error).await),
+        };
+        if let Some((name, wanted, shown)) = differing.into_iter().next() {
+            return Err(MatrixError::NotInForce { name, wanted, shown });
+        }
+        for (name, wanted) in self.plan.settings(cell, Effect::Session) {
+            let query = "SELECT current_setting(name), source FROM pg_settings WHERE name = lower($1)";
+            let row = match connection.client.query_one(query, &[&name]).await {
+                Ok(row) => row,
+                Err(error) => return Err(explain(error).await),
+            };
+            if row.get::<_, &str>(1) != "client" {
+                return Err(MatrixError::NotInForce { name, wanted, shown: row.get(0) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Vacuums what the trial before has touched, and has it written out.
+    async fn settle(&self) -> Result<(), MatrixError> {
+        let named = match &self.changer {
+            Some(changer) => changer.target().clone(),
+            None => self.site.target.clone(),
+        };
+        let session = Sessions::new(&named).open().await?;
+        if self.plan.base.vacuum {
+            for table in &self.plan.tables {
+                session.run(&format!("VACUUM {}", table.name)).await?;
+            }
+        }
+        self.checkpoint(&session).await?;
+        session.connection.close().await;
+        Ok(())
+    }
+
+    async fn checkpoint(&self, session: &Session) -> Result<(), MatrixError> {
+        if !self.may_checkpoint.get() {
+            return Ok(());
+        }
+        match session.run("CHECKPOINT").await {
+            Ok(()) => Ok(()),
+            Err(ConnectError::Query { .. }) => {
+                self.may_checkpoint.set(false);
+                self.observer.warn(
+                    "this role may not CHECKPOINT (from PostgreSQL 15 on: GRANT pg_checkpoint), so trials begin with \
+                     what others have left to be written",
+                );
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts everything back.
+    async fn finish(self, result: Result<(), MatrixError>) -> Result<(), MatrixError> {
+        let Some(changer) = self.changer else { return result };
+        self.observer.putting_back();
+        let (record, path) = (Box::new(changer.record().clone()), changer.journal_path().to_owned());
+        match changer.finish().await {
+            Ok(done) => {
+                if done.wants_sync {
+                    self.observer.warn(SYNC_BY_HAND);
+                }
+                result
+            }
+            Err(error) => Err(MatrixError::NotPutBack {
+                error: error.into(),
+                ended: result.err().map(Box::new),
+                record,
+                path,
+            }),
+        }
+    }
+}

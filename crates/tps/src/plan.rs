@@ -1,0 +1,157 @@
+//! What will be run: scripts parsed, the scale known, the tables made ready.
+
+use script::{Scripts, Source};
+
+use super::error::TpsError;
+use super::request::{Protocol, Request};
+use connect::Connection;
+
+/// A run that nothing known stands against.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What was asked for.
+    pub request: Request,
+    /// The scripts, parsed.
+    pub scripts: Scripts,
+    /// The variable `scale`.
+    pub scale: i64,
+    /// What people should know before it starts.
+    pub warnings: Vec<String>,
+}
+
+/// A request whose scripts are parsed: all that can be known without a server.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    request: Request,
+    scripts: Scripts,
+}
+
+impl Plan {
+    /// [`Plan::parse`] and [`Parsed::plan`] in one.
+    ///
+    /// # Errors
+    /// As those.
+    pub async fn new(connection: &Connection, request: Request) -> Result<Self, TpsError> {
+        Self::parse(request)?.plan(connection).await
+    }
+
+    /// Checks the request and parses its scripts, before any server is started or asked.
+    ///
+    /// # Errors
+    /// If the request cannot work, or a script is wrong.
+    pub fn parse(request: Request) -> Result<Parsed, TpsError> {
+        request.check()?;
+        let scripts = Scripts::parse(&request.sources)?;
+        if scripts.total_weight() == 0 {
+            return Err(TpsError::Request(
+                "no script can be chosen: all have weight 0; give one a weight (-f FILE@1)",
+            ));
+        }
+        let piped = scripts.iter().find(|script| script.has_pipeline());
+        if let (Some(script), Protocol::Simple) = (piped, request.protocol) {
+            return Err(TpsError::Pipeline { script: script.name().to_owned() });
+        }
+        Ok(Parsed { request, scripts })
+    }
+
+    /// What pgbench does before it measures, unless the request has no vacuum: vacuums the small tables, and
+    /// empties the history. What fails is told, and does not stop the run, as in pgbench.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub async fn prepare(&self, connection: &Connection) -> Result<Vec<String>, TpsError> {
+        let mut failures = Vec::new();
+        if !self.request.vacuum {
+            return Ok(failures);
+        }
+        for (table, statement) in PREPARATION {
+            if !exists(connection, table).await? {
+                continue;
+            }
+            if let Err(error) = connection.client.batch_execute(statement).await {
+                match connection.explain(error).await {
+                    error @ connect::ConnectError::Query { .. } => {
+                        failures.push(format!("{statement}: {error}"));
+                    }
+                    lost => return Err(lost.into()),
+                }
+            }
+        }
+        Ok(failures)
+    }
+}
+
+/// Tables, and what makes them ready.
+const PREPARATION: [(&str, &str); 3] = [
+    ("pgbench_branches", "VACUUM \"pgbench_branches\""),
+    ("pgbench_tellers", "VACUUM \"pgbench_tellers\""),
+    ("pgbench_history", "TRUNCATE \"pgbench_history\""),
+];
+
+impl Parsed {
+    /// Whether a built-in script is among them, which needs pgbench's tables.
+    pub fn needs_tables(&self) -> bool {
+        let is_builtin = |source: &Source| Source::builtins().any(|(_, name)| name == source.name());
+        self.request.sources.iter().any(is_builtin)
+    }
+
+    /// The scripts.
+    pub fn scripts(&self) -> &Scripts {
+        &self.scripts
+    }
+
+    /// Asks the server for the scale, where built-in scripts need it. Nothing is changed.
+    ///
+    /// # Errors
+    /// If pgbench's tables are needed and not there, or the server cannot be asked.
+    pub async fn plan(self, connection: &Connection) -> Result<Plan, TpsError> {
+        let asked = self.request.scale;
+        let mut warnings = Vec::new();
+        let scale = if self.needs_tables() {
+            let found = branches(connection).await?;
+            if let Some(asked) = asked.filter(|asked| *asked != found) {
+                warnings.push(format!(
+                    "--scale {asked} is not what is there: pgbench_branches has {found} rows, and the built-in \
+                     scripts go by those"
+                ));
+            }
+            found
+        } else {
+            asked.unwrap_or(1)
+        };
+        let Self { request, scripts } = self;
+        Ok(Plan { request, scripts, scale, warnings })
+    }
+}
+
+/// The scale that pgbench's tables were filled with.
+async fn branches(connection: &Connection) -> Result<i64, TpsError> {
+    if !exists(connection, "pgbench_branches").await? {
+        let database = value(connection, "SELECT current_database()::text", &[]).await?;
+        return Err(TpsError::NoTables { database });
+    }
+    match value(connection, "SELECT count(*) FROM \"pgbench_branches\"", &[]).await? {
+        0 => Err(TpsError::Empty),
+        count => Ok(count),
+    }
+}
+
+/// Whether there is such a table in the search path.
+async fn exists(connection: &Connection, table: &str) -> Result<bool, TpsError> {
+    value(connection, "SELECT to_regclass(quote_ident($1)) IS NOT NULL", &[&table]).await
+}
+
+/// The one value of a query's one row.
+async fn value<T>(
+    connection: &Connection,
+    query: &str,
+    parameters: &[&(dyn tokio_postgres::types::ToSql + Sync)],
+) -> Result<T, TpsError>
+where
+    T: tokio_postgres::types::FromSqlOwned,
+{
+    match connection.client.query_one(query, parameters).await {
+        Ok(row) => Ok(row.get(0)),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}

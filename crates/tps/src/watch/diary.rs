@@ -1,0 +1,210 @@
+//! Looks at server and machine in turn, and keeps what was seen.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+use tokio::time::sleep_until;
+
+use super::host::{Counters, Host};
+use super::notes::{self, Unseen};
+use super::server::{Blind, Look, Server};
+use super::spell::{Checkpoints, Maintenances};
+use super::{Part, Watched, WatchedSecond};
+use connect::ConnectError;
+
+/// How far looks at server and machine are apart.
+const SECOND: Duration = Duration::from_secs(1);
+/// How far looks at the run's sessions are apart, milliseconds: 100 in the mean, and irregular, so that they do
+/// not keep step with what they look at.
+const WAITS: std::ops::Range<u64> = 50..150;
+
+/// What was seen so far. Its times are seconds since it was begun.
+pub(super) struct Diary {
+    server: Option<Server>,
+    host: Host,
+    jobs: usize,
+    clock: Instant,
+    unseen: Unseen,
+    /// What is compared with at the next look.
+    last: Option<Seen>,
+    /// The first look of the measured part.
+    first: Option<Seen>,
+    checkpoints: Checkpoints,
+    maintenances: Maintenances,
+    waits: HashMap<String, u64>,
+    seconds: Vec<WatchedSecond>,
+}
+
+/// All that one look saw.
+#[derive(Clone, Debug)]
+struct Seen {
+    at: f64,
+    counters: Counters,
+    look: Option<Look>,
+}
+
+impl Diary {
+    pub(super) async fn new(server: Result<Server, ConnectError>, jobs: usize) -> Self {
+        let directory = match &server {
+            Ok(server) => server.data_directory().await,
+            Err(_) => None,
+        };
+        let unseen = match &server {
+            Ok(server) => Unseen { others: !server.sees_all(), why: None },
+            Err(error) => Unseen { others: false, why: Some(error.to_string()) },
+        };
+        Self {
+            server: server.ok(),
+            host: Host::new(directory.as_deref()),
+            jobs,
+            clock: Instant::now(),
+            unseen,
+            last: None,
+            first: None,
+            checkpoints: Checkpoints::default(),
+            maintenances: Maintenances::default(),
+            waits: HashMap::new(),
+            seconds: Vec::new(),
+        }
+    }
+
+    /// Looks until the run is over, or nobody waits for it any more.
+    pub(super) async fn keep(mut self, mut parts: watch::Receiver<Part>) -> Watched {
+        let mut next_look = Instant::now();
+        let mut next_waits = next_look;
+        loop {
+            let part = *parts.borrow_and_update();
+            match part {
+                Part::Measured if self.first.is_none() => {
+                    self.look().await;
+                    self.first.clone_from(&self.last);
+                    self.seconds.clear();
+                    next_look = Instant::now() + SECOND;
+                    next_waits = Instant::now();
+                }
+                Part::Over => break,
+                Part::Before | Part::Measured => {}
+            }
+            let next = if self.first.is_some() { next_look.min(next_waits) } else { next_look };
+            tokio::select! {
+                changed = parts.changed() => if changed.is_err() {
+                    self.first = None;
+                    break;
+                },
+                () = sleep_until(next.into()) => {
+                    if next == next_look {
+                        self.look().await;
+                        next_look = (next_look + SECOND).max(Instant::now());
+                    } else {
+                        self.look_at_waits().await;
+                        next_waits = Instant::now() + Duration::from_millis(fastrand::u64(WAITS));
+                    }
+                }
+            }
+        }
+        self.close().await
+    }
+
+    /// Looks at server and machine.
+    async fn look(&mut self) {
+        let look = match &self.server {
+            Some(server) => {
+                let look = server.look().await;
+                self.seen(look)
+            }
+            None => None,
+        };
+        let now = Seen { at: self.clock.elapsed().as_secs_f64(), counters: self.host.now(), look };
+        if let Some(look) = &now.look {
+            self.checkpoints.look(now.at, look);
+            self.maintenances.look(now.at, look);
+        }
+        if let Some(last) = self.last.replace(now.clone()) {
+            self.seconds.push(now.since(&last));
+        }
+    }
+
+    async fn look_at_waits(&mut self) {
+        let Some(server) = &self.server else { return };
+        let waits = server.waits().await;
+        for (event, sessions) in self.seen(waits).unwrap_or_default() {
+            *self.waits.entry(event).or_default() += sessions;
+        }
+    }
+
+    /// What an answer says. If there is none, the first reason is kept.
+    fn seen<T>(&mut self, answer: Result<T, Blind>) -> Option<T> {
+        match answer {
+            Ok(answer) => return Some(answer),
+            Err(Blind::Once(why)) => self.unseen.why.get_or_insert(why),
+            Err(Blind::Forever(why)) => {
+                self.server = None;
+                self.unseen.why.get_or_insert(why)
+            }
+        };
+        None
+    }
+
+    /// Looks a last time, ends the session, and sums up.
+    async fn close(mut self) -> Watched {
+        let measured = self.first.take();
+        if let Some(first) = &measured {
+            self.look().await;
+            self.look_back(first).await;
+        }
+        if let Some(server) = self.server.take() {
+            server.close().await;
+        }
+        match (measured, self.last.take()) {
+            (Some(first), Some(ended)) => self.sum_up(&first, &ended),
+            _ => Watched::default(),
+        }
+    }
+
+    /// Asks which tables were looked after so shortly that no look met it.
+    async fn look_back(&mut self, first: &Seen) {
+        let Some(server) = &self.server else { return };
+        let maintained = server.maintained(self.clock.elapsed().as_secs_f64() - first.at).await;
+        let now = self.clock.elapsed().as_secs_f64();
+        for (maintenance, ago) in self.seen(maintained).unwrap_or_default() {
+            self.maintenances.finished(&maintenance, now - ago);
+        }
+    }
+
+    fn sum_up(self, first: &Seen, ended: &Seen) -> Watched {
+        let whole = ended.since(first);
+        let samples: u64 = self.waits.values().sum();
+        let share = |(event, sessions): (String, u64)| (event, sessions as f64 / samples as f64);
+        let mut waits: Vec<(String, f64)> = self.waits.into_iter().map(share).collect();
+        waits.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        let seconds =
+            self.seconds.into_iter().map(|second| WatchedSecond { at: second.at - first.at, ..second });
+        let mut watched = Watched {
+            notes: Vec::new(),
+            waits,
+            wait_samples: samples,
+            checkpoints: self.checkpoints.measured(first.at, ended.at),
+            maintenance: self.maintenances.measured(first.at, ended.at),
+            wal: whole.wal,
+            used: Some(whole.used),
+            seconds: seconds.collect(),
+        };
+        watched.notes = notes::of(&watched, whole.length, self.jobs, self.host.disk(), &self.unseen);
+        watched
+    }
+}
+
+impl Seen {
+    fn since(&self, earlier: &Self) -> WatchedSecond {
+        let length = self.at - earlier.at;
+        let wal = |seen: &Self| seen.look.as_ref().and_then(|look| look.wal);
+        WatchedSecond {
+            at: self.at,
+            length,
+            wal: wal(self).zip(wal(earlier)).map(|(now, then)| now.saturating_sub(then)),
+            others: self.look.as_ref().and_then(|look| look.others),
+            used: self.counters.since(&earlier.counters, length),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What else happened while transactions were measured: on the server, and on this machine.
+//!
+//! ```text
+//!  looks, one a second ──▶ checkpoints, vacuums, other sessions, WAL ─┐
+//!  looks, ten a second ──▶ what the run's sessions wait for ──────────┼──▶ Watched: figures, notes
+//!  /proc, getrusage ─────▶ processors, disk, pgrig's own CPU ─────────┘
+//! ```
+//!
+//! A session of its own looks. It never fails a run: what cannot be seen is left out, and a note says so.
+
+mod diary;
+mod host;
+mod notes;
+mod server;
+mod spell;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use self::diary::Diary;
+pub use self::host::{DiskUsed, ProcessorsUsed, Used};
+use self::server::Server;
+pub use self::spell::{Maintained, Spell};
+use connect::Target;
+
+/// Who is watched.
+#[derive(Clone, Debug)]
+pub struct Watching {
+    /// application_name of the run's own sessions: no other's may be the same.
+    pub clients: String,
+    /// pgrig's threads that the clients share.
+    pub jobs: usize,
+}
+
+/// A watch that goes on until it is finished or dropped.
+#[derive(Debug)]
+pub struct Watch {
+    part: watch::Sender<Part>,
+    task: JoinHandle<Watched>,
+}
+
+/// How far the run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Ramp or warm-up.
+    Before,
+    /// What counts.
+    Measured,
+    /// That has ended, if it ever began.
+    Over,
+}
+
+/// What was found in the measured part. Times are seconds since that began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Watched {
+    /// What disturbed or limits the result, as sentences for people without a full stop.
+    pub notes: Vec<String>,
+    /// What the run's sessions waited for, `Client:ClientRead` as pg_stat_activity has it or `running on CPU`,
+    /// with the share of all looks at sessions (0 to 1); the largest first.
+    pub waits: Vec<(String, f64)>,
+    /// How many looks at sessions these shares are made of.
+    pub wait_samples: u64,
+    /// Checkpoints.
+    pub checkpoints: Vec<Spell>,
+    /// Vacuums and the like.
+    pub maintenance: Vec<Maintained>,
+    /// Bytes of WAL that the server wrote, whoever for.
+    pub wal: Option<u64>,
+    /// What was used of this machine.
+    pub used: Option<Used>,
+    /// The same second by second.
+    pub seconds: Vec<WatchedSecond>,
+}
+
+/// About a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WatchedSecond {
+    /// Its end.
+    pub at: f64,
+    /// How long it was, seconds.
+    pub length: f64,
+    /// Bytes of WAL written in it.
+    pub wal: Option<u64>,
+    /// Sessions at work at its end that are not the run's; none where they may not be seen.
+    pub others: Option<u64>,
+    /// What was used of this machine.
+    pub used: Used,
+}
+
+impl Watch {
+    /// Begins to look. What it finds counts from [`Self::measured`] on.
+    ///
+    /// It takes one connection: where a run uses all that there are, start it after the clients connected.
+    pub async fn start(target: &Target, watching: Watching) -> Self {
+        let (part, parts) = watch::channel(Part::Before);
+        let server = Server::open(target, &watching.clients).await;
+        let diary = Diary::new(server, watching.jobs).await;
+        Self { part, task: tokio::spawn(diary.keep(parts)) }
+    }
+
+    /// From now on it counts. From any thread, at once.
+    pub fn measured(&self) {
+        self.part.send_replace(Part::Measured);
+    }
+
+    /// From now on it does not count any more.
+    pub fn over(&self) {
+        self.part.send_replace(Part::Over);
+    }
+
+    /// What was found until [`Self::over`], or until now. Nothing if nothing was measured.
+    pub async fn finish(self) -> Watched {
+        self.over();
+        self.task.await.unwrap_or_default()
+    }
+}

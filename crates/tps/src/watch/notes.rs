@@ -1,0 +1,169 @@
+//! What was seen, as sentences.
+
+use super::spell::Spell;
+use super::{Used, Watched};
+use server::machine;
+
+/// Above this share a processor or disk counts as the limit.
+const FULL: f64 = 0.9;
+/// Above this share of their time pgrig's threads do.
+const CLIENT_FULL: f64 = 0.8;
+/// Above this share of the processors, what the host of a virtual machine took is told.
+const STOLEN: f64 = 0.05;
+/// More times of the same thing than this are summed up.
+const MANY: usize = 3;
+
+/// What could not be seen.
+#[derive(Debug, Default)]
+pub(super) struct Unseen {
+    /// Others' sessions, and the server's own processes: the role may not see them.
+    pub(super) others: bool,
+    /// Why a look found nothing.
+    pub(super) why: Option<String>,
+}
+
+/// All sentences on what was measured in `length` seconds by so many jobs.
+pub(super) fn of(
+    watched: &Watched,
+    length: f64,
+    jobs: usize,
+    disk: Option<&str>,
+    unseen: &Unseen,
+) -> Vec<String> {
+    let mut notes = happened("a checkpoint ran", "checkpoints ran", &watched.checkpoints, length);
+    for maintained in &watched.maintenance {
+        let what = format!("{} worked on {}", maintained.who, maintained.relation);
+        notes.extend(happened(&what, &what, &maintained.spells, length));
+    }
+    notes.extend(others(watched));
+    notes.extend(watched.used.iter().flat_map(|used| limits(used, length, jobs, disk)));
+    if unseen.others {
+        notes.push(
+            "what other sessions and autovacuum did is not known: this role is no member of pg_read_all_stats \
+             (or pg_monitor)"
+                .to_owned(),
+        );
+    }
+    notes.extend(unseen.why.iter().map(|why| format!("not all could be watched: {why}")));
+    notes
+}
+
+/// `a checkpoint ran from 12 s to 39 s`, or how often it did.
+fn happened(once: &str, often: &str, spells: &[Spell], length: f64) -> Vec<String> {
+    if spells.len() <= MANY {
+        return spells.iter().map(|spell| format!("{once} {}", spell.words(length))).collect();
+    }
+    let seconds: f64 = spells.iter().map(|spell| spell.seconds(length)).sum();
+    let altogether = format!("for {seconds:.0} of {length:.0} s altogether");
+    let times = spells.len();
+    vec![if once == often {
+        format!("{once} {times} times, {altogether}")
+    } else {
+        format!("{times} {often}, {altogether}")
+    }]
+}
+
+/// Who else was at work.
+fn others(watched: &Watched) -> Option<String> {
+    let counts: Vec<u64> = watched.seconds.iter().filter_map(|second| second.others).collect();
+    let most = counts.iter().copied().max().filter(|most| *most > 0)?;
+    let busy = counts.iter().filter(|count| **count > 0).count();
+    let sessions = match most {
+        1 => "another session was".to_owned(),
+        _ => format!("up to {most} other sessions were"),
+    };
+    Some(format!("{sessions} at work too, in {busy} of {} looks", counts.len()))
+}
+
+/// What was at its limit on this machine.
+fn limits(used: &Used, length: f64, jobs: usize, disk: Option<&str>) -> Vec<String> {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let cores = f64::from(machine::cores());
+    let threads = used.own / length / (jobs as f64).min(cores);
+    let mut notes = Vec::new();
+    if threads > CLIENT_FULL {
+        let remedy = if (jobs as f64) < cores { ": more jobs (-j) may get more" } else { "" };
+        notes.push(format!(
+            "the client was the bottleneck: pgrig's own threads were busy {} of the time{remedy}",
+            percent(threads)
+        ));
+    }
+    if let Some(processors) = used.processors {
+        if processors.busy > FULL {
+            notes.push(format!(
+                "this machine's processors were busy {} of the time, {} of it with pgrig itself",
+                percent(processors.busy),
+                percent(used.own / length / cores / processors.busy)
+            ));
+        }
+        if processors.stolen > STOLEN {
+            notes.push(format!(
+                "other virtual machines took {} of this one's processors",
+                percent(processors.stolen)
+            ));
+        }
+    }
+    let busy = used.disk.map(|disk| disk.busy).filter(|busy| *busy > FULL);
+    notes.extend(disk.zip(busy).map(|(name, busy)| {
+        format!("the data directory's disk ({name}) was busy {} of the time", percent(busy))
+    }));
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::watch::{DiskUsed, ProcessorsUsed, WatchedSecond};
+
+    #[test]
+    fn many_of_the_same_are_summed_up() {
+        let spells = |count: u32| -> Vec<Spell> {
+            let spell = |at: f64| Spell { from: at, until: Some(at + 2.5) };
+            (1..=count).map(|number| spell(f64::from(number) * 10.0)).collect()
+        };
+        let told = |count| happened("a checkpoint ran", "checkpoints ran", &spells(count), 60.0);
+        assert_eq!(told(0), [""; 0]);
+        assert_eq!(told(1), ["a checkpoint ran from 10 s to 12 s"]);
+        assert_eq!(told(3).len(), 3);
+        assert_eq!(told(4), ["4 checkpoints ran, for 10 of 60 s altogether"]);
+        let vacuum = "autovacuum worked on t";
+        let told = happened(vacuum, vacuum, &spells(5), 60.0);
+        assert_eq!(told, ["autovacuum worked on t 5 times, for 12 of 60 s altogether"]);
+    }
+
+    #[test]
+    fn other_sessions_are_counted() {
+        let told = |counts: &[Option<u64>]| {
+            let second = |others: &Option<u64>| WatchedSecond {
+                at: 1.0,
+                length: 1.0,
+                wal: None,
+                others: *others,
+                used: Used::default(),
+            };
+            others(&Watched { seconds: counts.iter().map(second).collect(), ..Watched::default() })
+        };
+        assert_eq!(told(&[None, None]), None);
+        assert_eq!(told(&[Some(0), Some(0)]), None);
+        assert_eq!(told(&[Some(0), Some(1)]).unwrap(), "another session was at work too, in 1 of 2 looks");
+        let three = told(&[Some(2), Some(3), None, Some(0)]).unwrap();
+        assert_eq!(three, "up to 3 other sessions were at work too, in 2 of 3 looks");
+    }
+
+    #[test]
+    fn limits_of_the_machine_are_told() {
+        let disk = DiskUsed { reads: 1, read: 1, writes: 1, written: 1, busy: 0.95 };
+        let processors = ProcessorsUsed { busy: 0.5, waiting: 0.1, stolen: 0.12 };
+        let used = Used { own: 9.0, processors: Some(processors), disk: Some(disk) };
+        let notes = limits(&used, 10.0, 1, Some("sda")).join("\n");
+        for part in [
+            "the client was the bottleneck: pgrig's own threads were busy 90 %",
+            "took 12 %",
+            "(sda) was busy 95 %",
+        ] {
+            assert!(notes.contains(part), "{notes}");
+        }
+        let idle = Used { own: 1.0, processors: None, disk: None };
+        assert_eq!(limits(&idle, 10.0, 1, None), [""; 0]);
+    }
+}

@@ -1,0 +1,156 @@
+//! The session that looks at the server.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_postgres::{Error, Statement};
+
+use connect::{ConnectError, Connection, Target};
+use server::ServerInfo;
+use server::machine;
+
+/// How this session is called in pg_stat_activity.
+const APPLICATION_NAME: &str = "pgrig watch";
+/// A look that takes longer is given up by the server …
+const SET_UP: &str = "SET statement_timeout = '2s'; SET lock_timeout = '100ms'";
+/// … and, should the server be gone without a word, by pgrig.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A session with the statements it repeats.
+pub(super) struct Server {
+    connection: Connection,
+    clients: String,
+    sees_all: bool,
+    state: Statement,
+    maintenance: Statement,
+    waits: Statement,
+}
+
+/// What one look found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Look {
+    /// Where the last finished checkpoint is in the WAL: another one, another place.
+    pub(super) last_checkpoint: String,
+    /// Seconds since it began; none on a standby.
+    pub(super) last_checkpoint_ago: Option<f64>,
+    /// Whether the checkpointer is at work; false where that may not be seen.
+    pub(super) checkpointing: bool,
+    /// Where the WAL ends, bytes; none on a standby.
+    pub(super) wal: Option<u64>,
+    /// Sessions at work that are not the run's; none where they may not be seen.
+    pub(super) others: Option<u64>,
+    /// Tables that are being vacuumed or analyzed, as far as they may be seen.
+    pub(super) maintenance: Vec<Maintenance>,
+}
+
+/// Somebody looks after a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Maintenance {
+    /// `autovacuum`, `VACUUM` or `ANALYZE`.
+    pub(super) who: String,
+    /// As a query names it.
+    pub(super) relation: String,
+}
+
+/// Why a look found nothing.
+#[derive(Debug)]
+pub(super) enum Blind {
+    /// This time; the next may.
+    Once(String),
+    /// The session is gone.
+    Forever(String),
+}
+
+impl Server {
+    /// Opens the session. `clients` is the application_name of the run's own.
+    pub(super) async fn open(target: &Target, clients: &str) -> Result<Self, ConnectError> {
+        let connection = target.clone().with_application_name(APPLICATION_NAME).connect().await?;
+        match Self::prepare(&connection).await {
+            Ok((sees_all, [state, maintenance, waits])) => {
+                Ok(Self { connection, clients: clients.to_owned(), sees_all, state, maintenance, waits })
+            }
+            Err(error) => Err(connection.explain(error).await),
+        }
+    }
+
+    async fn prepare(connection: &Connection) -> Result<(bool, [Statement; 3]), Error> {
+        let client = &connection.client;
+        client.batch_execute(SET_UP).await?;
+        let sees_all = client.query_one(include_str!("../sql/watch_rights.sql"), &[]).await?.get(0);
+        let statements = [
+            client.prepare(include_str!("../sql/watch_server.sql")).await?,
+            client.prepare(include_str!("../sql/watch_maintenance.sql")).await?,
+            client.prepare(include_str!("../sql/watch_waits.sql")).await?,
+        ];
+        Ok((sees_all, statements))
+    }
+
+    /// Whether this role may see what others' sessions do.
+    pub(super) fn sees_all(&self) -> bool {
+        self.sees_all
+    }
+
+    /// The data directory, if it is on this machine and proved to be this server's.
+    pub(super) async fn data_directory(&self) -> Option<PathBuf> {
+        machine::is_local(&self.connection).filter(|local| *local)?;
+        let server = ServerInfo::ask(&self.connection.client).await.ok()?;
+        machine::data_directory(&self.connection, &server).await
+    }
+
+    /// What the server is at.
+    pub(super) async fn look(&self) -> Result<Look, Blind> {
+        // Both are sent at once.
+        let client = &self.connection.client;
+        let state = async { client.query_one(&self.state, &[&self.clients]).await };
+        let maintenance = async { client.query(&self.maintenance, &[]).await };
+        let (row, maintenance) = self.told(futures_util::future::try_join(state, maintenance)).await?;
+        let number = |number: i64| u64::try_from(number).unwrap_or_default();
+        Ok(Look {
+            last_checkpoint: row.get("last_checkpoint"),
+            last_checkpoint_ago: row.get("last_checkpoint_ago"),
+            checkpointing: row.get("checkpointing"),
+            wal: row.get::<_, Option<i64>>("wal").map(number),
+            others: self.sees_all.then(|| number(row.get("others"))),
+            maintenance: maintenance.iter().map(Maintenance::from).collect(),
+        })
+    }
+
+    /// What the run's sessions wait for, with how many of them do.
+    pub(super) async fn waits(&self) -> Result<Vec<(String, u64)>, Blind> {
+        let rows = self.told(self.connection.client.query(&self.waits, &[&self.clients])).await?;
+        let sessions =
+            |row: &tokio_postgres::Row| u64::try_from(row.get::<_, i64>("sessions")).unwrap_or_default();
+        Ok(rows.iter().map(|row| (row.get("event"), sessions(row))).collect())
+    }
+
+    /// What was vacuumed or analyzed in the last seconds, and how many seconds ago it was finished.
+    pub(super) async fn maintained(&self, seconds: f64) -> Result<Vec<(Maintenance, f64)>, Blind> {
+        let query = include_str!("../sql/watch_maintained.sql");
+        let rows = self.told(self.connection.client.query(query, &[&seconds])).await?;
+        Ok(rows.iter().map(|row| (Maintenance::from(row), row.get("ago"))).collect())
+    }
+
+    /// Ends the session.
+    pub(super) async fn close(self) {
+        self.connection.close().await;
+    }
+
+    async fn told<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Blind> {
+        match tokio::time::timeout(PATIENCE, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                let error = self.connection.explain(error).await;
+                let blind =
+                    if matches!(error, ConnectError::Query { .. }) { Blind::Once } else { Blind::Forever };
+                Err(blind(error.to_string()))
+            }
+            Err(_) => Err(Blind::Forever(format!("no answer for {} s", PATIENCE.as_secs()))),
+        }
+    }
+}
+
+impl From<&tokio_postgres::Row> for Maintenance {
+    fn from(row: &tokio_postgres::Row) -> Self {
+        Self { who: row.get("who"), relation: row.get("relation") }
+    }
+}

@@ -1,0 +1,131 @@
+//! Messages of the server ("54.7 Message Formats"). They borrow what was received; rows and columns are read
+//! when they are asked for.
+
+use connect::ServerError;
+
+/// What a session's user has to know of.
+#[derive(Debug)]
+pub enum Message<'w> {
+    /// Rows with these columns follow, maybe none.
+    RowDescription(Columns<'w>),
+    /// A row.
+    DataRow(Row<'w>),
+    /// A statement is done; its tag, as in `UPDATE 1`.
+    CommandComplete(&'w [u8]),
+    /// A statement was empty, and is done.
+    EmptyQuery,
+    /// A statement failed. Whatever else was sent up to the next Sync, or in the same Query, is passed over.
+    Error(Box<ServerError>),
+    /// All is done up to the Query or Sync that this answers.
+    ReadyForQuery(TransactionStatus),
+    /// A Parse succeeded.
+    ParseComplete,
+    /// A Bind succeeded.
+    BindComplete,
+    /// What was described has no rows.
+    NoData,
+    /// Execute's limit was reached.
+    PortalSuspended,
+    /// The statement is a COPY: the server waits for data or sends them. A sender of statements cannot go on
+    /// from here.
+    Copy,
+}
+
+/// Whether the session is in a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TransactionStatus {
+    /// It is not.
+    Idle,
+    /// It is.
+    InTransaction,
+    /// It is, and only the transaction's end will be accepted.
+    Failed,
+}
+
+/// A result's columns.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'w>(&'w [u8]);
+
+/// A result's row.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'w>(&'w [u8]);
+
+/// Of a column's description, what follows its name.
+const AFTER_NAME: usize = 18;
+
+impl<'w> Message<'w> {
+    /// Any kind but errors, and what is passed over.
+    #[inline]
+    pub(super) fn parse(kind: u8, body: &'w [u8]) -> Result<Self, String> {
+        Ok(match kind {
+            b'D' => Self::DataRow(Row(counted(kind, body)?)),
+            b'C' => Self::CommandComplete(body.strip_suffix(&[0]).unwrap_or(body)),
+            b'Z' => Self::ReadyForQuery(TransactionStatus::parse(body)?),
+            b'2' => Self::BindComplete,
+            b'T' => Self::RowDescription(Columns(counted(kind, body)?)),
+            b'1' => Self::ParseComplete,
+            b'n' => Self::NoData,
+            b'I' => Self::EmptyQuery,
+            b's' => Self::PortalSuspended,
+            b'G' | b'H' | b'W' => Self::Copy,
+            kind => {
+                return Err(format!("the server sent an unexpected message of kind {:?}", char::from(kind)));
+            }
+        })
+    }
+}
+
+/// What follows the number of columns: they fill the message, so it tells nothing.
+fn counted(kind: u8, body: &[u8]) -> Result<&[u8], String> {
+    body.get(2..).ok_or_else(|| format!("the server's message of kind {:?} is too short", char::from(kind)))
+}
+
+impl TransactionStatus {
+    fn parse(body: &[u8]) -> Result<Self, String> {
+        match body {
+            b"I" => Ok(Self::Idle),
+            b"T" => Ok(Self::InTransaction),
+            b"E" => Ok(Self::Failed),
+            other => {
+                Err(format!("the server is ready, but in a state of {:?}", other.escape_ascii().to_string()))
+            }
+        }
+    }
+}
+
+impl<'w> Columns<'w> {
+    /// Their names in order, in UTF-8.
+    pub fn names(self) -> impl Iterator<Item = &'w [u8]> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let end = rest.iter().position(|byte| *byte == 0)?;
+            let name = &rest[..end];
+            rest = rest.get(end + 1 + AFTER_NAME..)?;
+            Some(name)
+        })
+    }
+}
+
+impl<'w> Row<'w> {
+    /// Its values in order, as text in UTF-8; none for NULL.
+    pub fn values(self) -> impl Iterator<Item = Option<&'w [u8]>> {
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first_chunk()?;
+            // A NULL's length is -1.
+            let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+                rest = behind;
+                return Some(None);
+            };
+            let (value, behind) = behind.split_at_checked(length)?;
+            rest = behind;
+            Some(Some(value))
+        })
+    }
+}
+
+/// A notice by which the server ends the session: 57P02, crash_shutdown.
+pub(super) fn farewell(notice: &[u8]) -> Option<Box<ServerError>> {
+    let ends = notice.split(|byte| *byte == 0).any(|field| field == b"C57P02");
+    ends.then(|| Box::new(ServerError::parse(notice)))
+}

@@ -1,0 +1,276 @@
+//! A session's protocol, spoken without a runtime and without waiting: messages are composed in one buffer
+//! and read out of another, and both are used again. A statement costs one system call to send, one to
+//! receive, and no allocation.
+//!
+//! ```text
+//! query, parse, bind, …  ─▶ [outgoing] ─send()──▶ server
+//!                 next() ◀─ [incoming] ◀─receive()─ server
+//! ```
+//!
+//! ("54. Frontend/Backend Protocol" in PostgreSQL's documentation; "54.7 Message Formats".)
+
+mod incoming;
+mod message;
+mod outgoing;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use connect::{
+    CLOSED_WITHOUT_A_WORD, Canceller, ConnectError, RawConnection, ServerError, Stream, Transport,
+};
+use incoming::Incoming;
+pub use message::{Columns, Message, Row, TransactionStatus};
+use outgoing::Outgoing;
+
+/// A session. Compose messages, [`send`](Self::send) them, and whenever its socket is readable
+/// [`receive`](Self::receive) and take what has come with [`next`](Self::next). Dropping it ends the session.
+///
+/// Errors are [`ConnectError::Lost`] with the server's last words, or [`ConnectError::Protocol`]; neither
+/// leaves anything to do but to drop it. A statement's error is a [`Message`].
+pub struct Wire {
+    stream: Stream,
+    outgoing: Outgoing,
+    incoming: Incoming,
+    canceller: Canceller,
+    transport: Transport,
+    at: String,
+    /// When another backend crashed, the server takes leave with a mere warning.
+    farewell: Option<Box<ServerError>>,
+}
+
+impl Wire {
+    /// Goes on with a session that is ready for its first query.
+    pub fn new(connection: RawConnection) -> Self {
+        let RawConnection { stream, canceller, transport, at } = connection;
+        let (outgoing, incoming) = (Outgoing::default(), Incoming::default());
+        Self { stream, outgoing, incoming, canceller, transport, at, farewell: None }
+    }
+
+    /// Composes a Query: one or several statements without parameters, which `write` appends.
+    pub fn query(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
+        self.outgoing.query(write);
+    }
+
+    /// Composes a Parse; the statement named "" lasts until the next one of that name.
+    pub fn parse(&mut self, statement: &str, sql: &str) {
+        self.outgoing.parse(statement, sql);
+    }
+
+    /// Composes a Bind of a statement to the unnamed portal. For each parameter `write` appends the text that
+    /// is its value, or returns false: NULL. Results come as text.
+    ///
+    /// # Panics
+    ///
+    /// There are more than the protocol's 65535 parameters.
+    pub fn bind<P>(
+        &mut self,
+        statement: &str,
+        parameters: &[P],
+        write: impl FnMut(&P, &mut Vec<u8>) -> bool,
+    ) {
+        self.outgoing.bind(statement, parameters, write);
+    }
+
+    /// Composes a Describe of the unnamed portal: a [`Message::RowDescription`] or [`Message::NoData`] comes.
+    pub fn describe(&mut self) {
+        self.outgoing.describe();
+    }
+
+    /// Composes an Execute of the unnamed portal, for all its rows.
+    pub fn execute(&mut self) {
+        self.outgoing.execute();
+    }
+
+    /// Composes a Sync: after an error the server goes on here, and [`Message::ReadyForQuery`] comes.
+    pub fn sync(&mut self) {
+        self.outgoing.sync();
+    }
+
+    /// Composes a Flush: the server sends what it has done so far.
+    pub fn flush(&mut self) {
+        self.outgoing.flush();
+    }
+
+    /// Sends what was composed, as far as the socket takes it; what it does not take goes out as the server
+    /// reads on, in [`Self::receive`].
+    ///
+    /// # Errors
+    ///
+    /// The connection is lost.
+    #[inline]
+    pub fn send(&mut self) -> Result<(), ConnectError> {
+        while self.has_unsent() {
+            let sent = match self.outgoing.unsent() {
+                [] => self.stream.flush().map(|()| 0),
+                bytes => self.stream.write(bytes),
+            };
+            match sent {
+                Ok(count) => self.outgoing.sent(count),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return Ok(()),
+                    ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => return Err(self.last_words()),
+                    _ => return Err(self.lost(&error)),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the server has not been sent all that was composed.
+    pub fn has_unsent(&self) -> bool {
+        !self.outgoing.unsent().is_empty() || self.stream.has_unsent()
+    }
+
+    /// Receives what has come, without waiting, and sends what could not be sent before. Take all messages
+    /// with [`Self::next`] afterwards. False if nothing more can have come meanwhile; who is told of each
+    /// arrival only once (an edge-triggered epoll) has to go on otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The connection is lost.
+    #[inline]
+    pub fn receive(&mut self) -> Result<bool, ConnectError> {
+        if self.has_unsent() {
+            self.send()?;
+        }
+        let room = self.incoming.space().len();
+        let count = self.read()?;
+        Ok(count == room || (count > 0 && self.stream.is_encrypted()))
+    }
+
+    /// How many bytes have come.
+    #[inline]
+    fn read(&mut self) -> Result<usize, ConnectError> {
+        let mut total = 0;
+        loop {
+            match self.stream.read(self.incoming.space()) {
+                Ok(0) => return Err(self.closed()),
+                Ok(count) => {
+                    total += count;
+                    self.incoming.filled(count);
+                    if self.stream.is_drained() {
+                        return Ok(total);
+                    }
+                }
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return Ok(total),
+                    _ => return Err(self.lost(&error)),
+                },
+            }
+        }
+    }
+
+    /// Why the server takes nothing any more: what it sent before it hung up is still to be read.
+    fn last_words(&mut self) -> ConnectError {
+        loop {
+            let end = match self.read() {
+                Ok(0) => Some(self.closed()),
+                Ok(_) => None,
+                Err(end) => Some(end),
+            };
+            match (self.pass_over(), end) {
+                (Err(words), _) => return words,
+                (Ok(()), Some(end)) => return end,
+                (Ok(()), None) => {}
+            }
+        }
+    }
+
+    /// Takes all messages and forgets them.
+    fn pass_over(&mut self) -> Result<(), ConnectError> {
+        while self.next()?.is_some() {}
+        Ok(())
+    }
+
+    /// The next message, if it has come completely. Notices and the like are passed over.
+    ///
+    /// # Errors
+    ///
+    /// The server ends the session (an error of severity FATAL or PANIC), or what it says is not understood.
+    // Not an iterator's: a message borrows the wire.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Message<'_>>, ConnectError> {
+        loop {
+            let (kind, body) = match self.incoming.frame() {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return Ok(None),
+                Err(why) => return Err(self.misunderstood(why)),
+            };
+            match kind {
+                b'N' => {
+                    if let Some(farewell) = message::farewell(self.incoming.bytes(body)) {
+                        self.farewell = Some(farewell);
+                    }
+                }
+                // ParameterStatus, NotificationResponse, ParameterDescription, CopyData, CopyDone.
+                b'S' | b'A' | b't' | b'd' | b'c' => {}
+                b'E' => {
+                    let error = Box::new(ServerError::parse(self.incoming.bytes(body)));
+                    return match error.severity.as_str() {
+                        "ERROR" => Ok(Some(Message::Error(error))),
+                        _ => Err(self.ended_by(error)),
+                    };
+                }
+                kind => {
+                    return match Message::parse(kind, self.incoming.bytes(body)) {
+                        Ok(message) => Ok(Some(message)),
+                        Err(why) => Err(self.misunderstood(why)),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Cancels what the session runs.
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// How the bytes travel.
+    pub fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    fn ended_by(&self, error: Box<ServerError>) -> ConnectError {
+        ConnectError::Lost { at: self.at.clone(), why: error.to_string(), error: Some(error) }
+    }
+
+    fn closed(&mut self) -> ConnectError {
+        match self.farewell.take() {
+            Some(farewell) => self.ended_by(farewell),
+            None => {
+                ConnectError::Lost { at: self.at.clone(), error: None, why: CLOSED_WITHOUT_A_WORD.to_owned() }
+            }
+        }
+    }
+
+    fn lost(&self, error: &io::Error) -> ConnectError {
+        ConnectError::Lost { at: self.at.clone(), error: None, why: error.to_string() }
+    }
+
+    fn misunderstood(&self, why: String) -> ConnectError {
+        ConnectError::Protocol { at: self.at.clone(), why }
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl Drop for Wire {
+    /// Says Terminate, if that can be said without waiting and not in the middle of something else.
+    fn drop(&mut self) {
+        if !self.has_unsent() {
+            self.outgoing.terminate();
+            // A server that cannot be told finds the socket closed.
+            let _ = self.send();
+            self.stream.bid_farewell();
+        }
+    }
+}
