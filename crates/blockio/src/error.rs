@@ -1,5 +1,6 @@
 //! What can go wrong with a `blockio`.
 
+use failure::{Class, Classified};
 use measure::human::bytes;
 use thiserror::Error;
 
@@ -119,6 +120,32 @@ pub enum BlockioError {
     Baseline(String),
 }
 
+impl Classified for BlockioError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Connect(error) => error.class(),
+            Self::Unfit(error) => error.class(),
+            Self::Size { .. }
+            | Self::Combination(_)
+            | Self::Clients { .. }
+            | Self::Usage { .. }
+            | Self::Taken { .. }
+            | Self::LeftByAnother { .. }
+            | Self::Baseline(_) => Class::Request,
+            Self::Disk { .. }
+            | Self::InHand { .. }
+            | Self::Step { .. }
+            | Self::Explain { .. }
+            | Self::Panicked(_) => Class::Machine,
+            Self::Interrupted { .. } => Class::Interrupted,
+        }
+    }
+
+    fn is_explained_by_log(&self) -> bool {
+        matches!(self, Self::Step { .. })
+    }
+}
+
 /// Bytes on the volumes at the peak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Needed {
@@ -134,22 +161,6 @@ impl Needed {
     /// All of them.
     pub fn total(&self) -> u64 {
         self.tables + self.sorting + self.wal
-    }
-}
-
-impl BlockioError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Connect(error) => error.is_usage(),
-            Self::Unfit(error) => error.is_usage(),
-            Self::InHand { .. }
-            | Self::Step { .. }
-            | Self::Explain { .. }
-            | Self::Panicked(_)
-            | Self::Interrupted { .. } => false,
-            _ => true,
-        }
     }
 }
 

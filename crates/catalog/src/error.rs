@@ -1,5 +1,6 @@
 //! What can be wrong with a table that is to be filled.
 
+use failure::{Class, Classified};
 use thiserror::Error;
 
 use connect::described;
@@ -398,10 +399,43 @@ pub enum CatalogError {
     },
 }
 
-impl CatalogError {
-    /// Whether the request was wrong (exit status 2) rather than the server (1).
-    pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Server(_))
+impl Classified for CatalogError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Name { .. }
+            | Self::NoTable { .. }
+            | Self::NotATable { .. }
+            | Self::NoColumns { .. }
+            | Self::RowSecurity { .. }
+            | Self::InsertPrivilege { .. }
+            | Self::ColumnPrivilege { .. }
+            | Self::ForeignPartition { .. }
+            | Self::NoPartitions { .. }
+            | Self::NoColumn { .. }
+            | Self::GivenTwice { .. }
+            | Self::Spec { .. }
+            | Self::GeneratedColumn { .. }
+            | Self::UnsupportedType { .. }
+            | Self::Unsuited { .. }
+            | Self::Contradiction { .. }
+            | Self::Key { .. }
+            | Self::TooManyRows { .. }
+            | Self::RowsPresent { .. }
+            | Self::NothingToReference { .. }
+            | Self::NoKeyLeft { .. }
+            | Self::ReferencePrivilege { .. }
+            | Self::HalfGiven { .. }
+            | Self::Period { .. }
+            | Self::SelfReference { .. }
+            | Self::Check { .. }
+            | Self::NoPartition { .. }
+            | Self::Repeated { .. }
+            | Self::Taken { .. }
+            | Self::Dangling { .. }
+            | Self::NotNull { .. }
+            | Self::Refused { .. } => Class::Request,
+            Self::Server(_) => Class::Machine,
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 
 mod catalog_support;
 
-use catalog_support::{assert_says, on_each_release};
 use catalog::{Scope, TableInfo, Wish, describe};
+use catalog_support::{assert_says, on_each_release};
 
 #[test]
 fn every_type() {

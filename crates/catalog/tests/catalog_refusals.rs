@@ -2,8 +2,8 @@
 
 mod catalog_support;
 
-use catalog_support::{assert_says, given, on_each_release};
 use catalog::{Described, Scope, TableInfo, Wish, describe, verify};
+use catalog_support::{assert_says, given, on_each_release};
 
 #[test]
 fn what_is_no_table() {

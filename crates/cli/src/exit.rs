@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use blockio::BlockioError;
 use connect::ConnectError;
 use dump::DumpError;
+use failure::Classified;
 use fill::FillError;
 use micro::MicroError;
 use server::SurveyError;
@@ -117,27 +118,27 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(TpsError::Interrupted) = error.downcast_ref() {
         return INTERRUPTED;
     }
-    if error.downcast_ref().is_some_and(MatrixError::is_interrupt)
-        || error.downcast_ref().is_some_and(BenchError::is_interrupt)
+    if error.downcast_ref().is_some_and(Classified::is_interrupt)
+        || error.downcast_ref().is_some_and(Classified::is_interrupt)
     {
         return INTERRUPTED;
     }
     let wrong = error.is::<Usage>()
-        || error.downcast_ref::<FillError>().is_some_and(FillError::is_usage)
-        || error.downcast_ref::<SurveyError>().is_some_and(SurveyError::is_usage)
-        || error.downcast_ref::<BlockioError>().is_some_and(BlockioError::is_usage)
-        || error.downcast_ref::<MicroError>().is_some_and(MicroError::is_usage)
-        || error.downcast_ref::<TpsError>().is_some_and(TpsError::is_usage)
-        || error.downcast_ref::<MatrixError>().is_some_and(MatrixError::is_usage)
-        || error.downcast_ref::<UnlogError>().is_some_and(UnlogError::is_usage)
-        || error.downcast_ref::<BenchError>().is_some_and(BenchError::is_usage)
-        || error.downcast_ref::<DumpError>().is_some_and(DumpError::is_usage)
-        || error.downcast_ref::<SourceError>().is_some_and(SourceError::is_usage)
+        || error.downcast_ref::<FillError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<SurveyError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<BlockioError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<MicroError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<TpsError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<MatrixError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<UnlogError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<BenchError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<DumpError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<SourceError>().is_some_and(Classified::is_usage)
         || error.downcast_ref::<SinkError>().is_some_and(|error| matches!(error, SinkError::Terminal))
-        || error.downcast_ref::<ConnectError>().is_some_and(ConnectError::is_usage)
-        || error.downcast_ref::<LendError>().is_some_and(LendError::is_usage)
-        || error.downcast_ref::<CallError>().is_some_and(CallError::is_usage)
-        || error.downcast_ref::<pgserver::Error>().is_some_and(pgserver::Error::is_request);
+        || error.downcast_ref::<ConnectError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<LendError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<CallError>().is_some_and(Classified::is_usage)
+        || error.downcast_ref::<pgserver::Error>().is_some_and(Classified::is_usage);
     if wrong { WRONG_REQUEST } else { FAILED }
 }
 

@@ -1,5 +1,6 @@
 //! Everything that can go wrong on the way to a server, worded for the person who typed the command.
 
+use failure::{Class, Classified};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -258,24 +259,43 @@ pub enum ConnectError {
     },
 }
 
-impl ConnectError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        matches!(
-            self,
+impl Classified for ConnectError {
+    fn class(&self) -> Class {
+        match self {
             Self::Syntax { .. }
-                | Self::UnknownKeyword { .. }
-                | Self::InvalidValue { .. }
-                | Self::Unsupported { .. }
-                | Self::Mismatch(_)
-                | Self::UnknownService { .. }
-                | Self::ServiceFile { .. }
-                | Self::CertificateFile { .. }
-                | Self::NoUser
-                | Self::Nul
-        )
+            | Self::UnknownKeyword { .. }
+            | Self::InvalidValue { .. }
+            | Self::Unsupported { .. }
+            | Self::Mismatch(_)
+            | Self::UnknownService { .. }
+            | Self::ServiceFile { .. }
+            | Self::CertificateFile { .. }
+            | Self::NoUser
+            | Self::Nul => Class::Request,
+            Self::NoSystemRoots(_)
+            | Self::NoSocket { .. }
+            | Self::Resolve { .. }
+            | Self::Refused { .. }
+            | Self::Unreachable { .. }
+            | Self::Timeout { .. }
+            | Self::NotPostgres { .. }
+            | Self::ClosedEarly { .. }
+            | Self::TlsNotOffered { .. }
+            | Self::Certificate { .. }
+            | Self::Tls { .. }
+            | Self::PasswordMissing { .. }
+            | Self::Authentication { .. }
+            | Self::Rejected { .. }
+            | Self::SessionAttributes { .. }
+            | Self::AllFailed(_)
+            | Self::Query { .. }
+            | Self::Lost { .. }
+            | Self::Protocol { .. } => Class::Machine,
+        }
     }
+}
 
+impl ConnectError {
     /// With the statement that the server refused.
     pub fn of_statement(mut self, sql: &str) -> Self {
         if let Self::Query { error, .. } = &mut self {

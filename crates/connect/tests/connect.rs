@@ -4,9 +4,9 @@ mod connect_support;
 
 use std::time::{Duration, Instant};
 
+use connect::{ConnectError, Transport};
 use connect_support::certificates::private_file;
 use connect_support::{assert_says, connect, impostor, refused, run, server, target};
-use connect::{ConnectError, Transport};
 
 #[test]
 fn unix_socket() {

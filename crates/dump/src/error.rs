@@ -1,5 +1,6 @@
 //! Why a dump cannot be read or changed.
 
+use failure::{Class, Classified};
 use std::{fmt, io};
 
 use crate::token::Within;
@@ -72,10 +73,19 @@ pub enum DumpError {
     },
 }
 
-impl DumpError {
-    /// Whether another request, rather than another dump, is the remedy.
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Name(_) | Self::NoSuchTable(_) | Self::TooLate { .. })
+impl Classified for DumpError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Name(_) | Self::NoSuchTable(_) | Self::TooLate { .. } => Class::Request,
+            Self::Read(_)
+            | Self::Write(_)
+            | Self::EndsWithin { .. }
+            | Self::TooLong { .. }
+            | Self::MetaWithinStatement { .. }
+            | Self::DataOfCommand { .. }
+            | Self::AfterCopy { .. }
+            | Self::Changed => Class::Machine,
+        }
     }
 }
 

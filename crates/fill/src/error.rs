@@ -1,5 +1,6 @@
 //! What can go wrong with a fill.
 
+use failure::{Class, Classified};
 use measure::human::bytes;
 use rowgen::SpecError;
 use thiserror::Error;
@@ -251,6 +252,52 @@ pub enum FillError {
     },
 }
 
+impl Classified for FillError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Connect(error) => error.class(),
+            Self::Unfit(error) => error.class(),
+            Self::Table(error) => error.class(),
+            Self::Limits(error) => error.class(),
+            Self::Rehearsal(error)
+                if matches!(error, ConnectError::Query { .. }) && Shortage::of(error).is_none() =>
+            {
+                Class::Request
+            }
+            Self::Rehearsal(_) => Class::Machine,
+            Self::Size { .. }
+            | Self::Scale { .. }
+            | Self::Rows { .. }
+            | Self::Streams { .. }
+            | Self::Combination(_)
+            | Self::NotDirect(_)
+            | Self::Unfinished { .. }
+            | Self::NoTables { .. }
+            | Self::HasRows { .. }
+            | Self::OwnTableHasRows { .. }
+            | Self::Tablespace { .. }
+            | Self::LedgerPrivilege { .. }
+            | Self::TablesExist { .. }
+            | Self::NotATable { .. }
+            | Self::Column(_)
+            | Self::Ddl { .. }
+            | Self::KeysTooFew { .. }
+            | Self::Probe(_)
+            | Self::Pages(_) => Class::Request,
+            Self::NotAsLeft { .. }
+            | Self::NotWhole { .. }
+            | Self::InHand { .. }
+            | Self::Disk { .. }
+            | Self::Step { .. } => Class::Machine,
+            Self::Interrupted { .. } => Class::Interrupted,
+        }
+    }
+
+    fn is_explained_by_log(&self) -> bool {
+        matches!(self, Self::Step { .. })
+    }
+}
+
 /// Why a step failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -306,26 +353,5 @@ impl From<NotDirect> for Cause {
 impl From<CatalogError> for FillError {
     fn from(error: CatalogError) -> Self {
         Self::Table(Box::new(error))
-    }
-}
-
-impl FillError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Connect(error) => error.is_usage(),
-            Self::Rehearsal(error) => {
-                matches!(error, ConnectError::Query { .. }) && Shortage::of(error).is_none()
-            }
-            Self::Unfit(error) => error.is_usage(),
-            Self::Limits(error) => error.is_usage(),
-            Self::Table(error) => error.is_usage(),
-            Self::Step { .. }
-            | Self::Interrupted { .. }
-            | Self::InHand { .. }
-            | Self::NotAsLeft { .. }
-            | Self::NotWhole { .. } => false,
-            _ => true,
-        }
     }
 }

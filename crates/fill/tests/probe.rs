@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use connect::{Connection, Target};
+use fill::{Compression, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, turning_point};
 use page::Geometry;
 use pgserver::{Home, Instance, Major, Running, Spec};
 use tempfile::TempDir;
-use connect::{Connection, Target};
-use fill::{Compression, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, turning_point};
 
 /// Room for all executions that a point may have.
 const PLENTY: Duration = Duration::from_mins(1);

@@ -1,5 +1,6 @@
 //! What can go wrong with a `micro`.
 
+use failure::{Class, Classified};
 use thiserror::Error;
 
 use connect::ConnectError;
@@ -104,20 +105,24 @@ pub enum MicroError {
     },
 }
 
-impl MicroError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
+impl Classified for MicroError {
+    fn class(&self) -> Class {
         match self {
-            Self::Connect(error) => error.is_usage(),
-            Self::Unfit(error) => error.is_usage(),
-            Self::Sample { .. }
-            | Self::Explain { .. }
-            | Self::InHand { .. }
-            | Self::Panicked(_)
-            | Self::Interrupted { .. } => false,
+            Self::Connect(error) => error.class(),
+            Self::Unfit(error) => error.class(),
             // The user's own SQL: wrong, unless the connection is.
-            Self::Script { source, .. } => matches!(source, ConnectError::Query { .. }),
-            _ => true,
+            Self::Script { source: ConnectError::Query { .. }, .. } => Class::Request,
+            Self::Script { .. } => Class::Machine,
+            Self::Request(_)
+            | Self::Suite { .. }
+            | Self::Candidate { .. }
+            | Self::Refused { .. }
+            | Self::Taken { .. }
+            | Self::Save(_) => Class::Request,
+            Self::Sample { .. } | Self::Explain { .. } | Self::InHand { .. } | Self::Panicked(_) => {
+                Class::Machine
+            }
+            Self::Interrupted { .. } => Class::Interrupted,
         }
     }
 }

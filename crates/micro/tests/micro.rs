@@ -6,11 +6,11 @@ mod micro_support;
 use std::future::pending;
 use std::time::Duration;
 
-use micro_support::{Server, expressions, on_each_release, request, statements};
 use micro::{
     Body, Finding, Kind, MicroError, Observer, Outcome, Outlook, Plan, Request, Role, Round, Suite, explain,
     run, shipped,
 };
+use micro_support::{Server, expressions, on_each_release, request, statements};
 
 /// Keeps everything.
 #[derive(Default)]

@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::fmt::Write;
 use std::path::Path;
 
+use connect::Target;
 use page::{Attribute, BtreeBuilder, BtreeKey, Geometry, TupleId, tuple_length};
 use pgserver::{Home, Instance, Major, Running, Spec};
-use connect::Target;
 
 const BLOCK: usize = 8192;
 /// LSN and checksum, at a page's begin: they are the server's and the writer's own matter.

@@ -1,3 +1,4 @@
+use failure::{Class, Classified};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -236,24 +237,36 @@ pub enum Error {
     },
 }
 
-impl Error {
-    /// Whether the request was wrong (exit status 2), as opposed to the server or the machine (1).
-    pub fn is_request(&self) -> bool {
-        matches!(
-            self,
+impl Classified for Error {
+    fn class(&self) -> Class {
+        match self {
             Self::UnknownMajor(_)
-                | Self::InvalidName(_)
-                | Self::InvalidSetting { .. }
-                | Self::ReservedSetting { .. }
-                | Self::UnknownProfile(_)
-                | Self::NotAnInstallation { .. }
-                | Self::VersionConflict { .. }
-                | Self::WrongVersion { .. }
-                | Self::InUse { .. }
-                | Self::RunsDifferently { .. }
-                | Self::NotRunning { .. }
-                | Self::NotCreated { .. }
-        )
+            | Self::InvalidName(_)
+            | Self::InvalidSetting { .. }
+            | Self::ReservedSetting { .. }
+            | Self::UnknownProfile(_)
+            | Self::NotAnInstallation { .. }
+            | Self::VersionConflict { .. }
+            | Self::WrongVersion { .. }
+            | Self::InUse { .. }
+            | Self::RunsDifferently { .. }
+            | Self::NotRunning { .. }
+            | Self::NotCreated { .. } => Class::Request,
+            Self::Home(_)
+            | Self::NoAccount
+            | Self::AccountCannot { .. }
+            | Self::Fetch { .. }
+            | Self::Locked { .. }
+            | Self::Initdb { .. }
+            | Self::Start { .. }
+            | Self::Died { .. }
+            | Self::Stop { .. }
+            | Self::SocketDirectory { .. }
+            | Self::Record { .. }
+            | Self::NoExec { .. }
+            | Self::Run { .. }
+            | Self::Io { .. } => Class::Machine,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Why a server or a schema is not fit for a verb that makes tables.
 
 use connect::ConnectError;
+use failure::{Class, Classified};
 use thiserror::Error;
 
 /// Why a server or a schema was refused.
@@ -70,18 +71,17 @@ pub enum SurveyError {
     },
 }
 
-impl SurveyError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
+impl Classified for SurveyError {
+    fn class(&self) -> Class {
         match self {
-            Self::Connect(error) => error.is_usage(),
-            Self::InRecovery | Self::ReadOnly => false,
+            Self::Connect(error) => error.class(),
             Self::DataDirectory { .. }
             | Self::TooOld { .. }
             | Self::SchemaName { .. }
             | Self::NoSchema
             | Self::SchemaPrivilege { .. }
-            | Self::CreateSchemaPrivilege { .. } => true,
+            | Self::CreateSchemaPrivilege { .. } => Class::Request,
+            Self::InRecovery | Self::ReadOnly => Class::Machine,
         }
     }
 }

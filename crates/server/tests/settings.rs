@@ -4,13 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
+use connect::{Connection, Target};
 use pgserver::{Home, Instance, Major, Running, Spec};
 use serde_json::Value;
+use server::settings::{Changer, Effect, Found, Journal, Place, Restart, SettingsError, ToChange, put_back};
 use tempfile::TempDir;
-use connect::{Connection, Target};
-use server::settings::{
-    Changer, Effect, Found, Journal, Place, Restart, SettingsError, ToChange, put_back,
-};
 
 const NO_RESTART: Restart = Restart::Impossible("it is not pgrig's");
 

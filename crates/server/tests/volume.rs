@@ -11,12 +11,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use pgserver::{Home, Instance, Major, Profile, Running, Spec};
 use connect::{Connection, Target};
 use fill::limits::{
     Admission, ChunkSpace, Event, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight, SpaceLimit,
     SpaceRule, StopReason, WalFacts, WalUse, What,
 };
+use pgserver::{Home, Instance, Major, Profile, Running, Spec};
 use server::volume::{Volume, Volumes};
 
 const MB: u64 = 1_000_000;

@@ -1,5 +1,6 @@
 //! Copies of a template database, in each way that the server has.
 
+use failure::{Class, Classified};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -128,15 +129,14 @@ pub enum CloneError {
     Connect(#[from] ConnectError),
 }
 
-impl CloneError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
+impl Classified for CloneError {
+    fn class(&self) -> Class {
         match self {
+            Self::Connect(error) => error.class(),
             Self::NoRight { .. } | Self::NoTemplate { .. } | Self::Exists { .. } | Self::Missing { .. } => {
-                true
+                Class::Request
             }
-            Self::InUse { .. } | Self::CannotClone(_) => false,
-            Self::Connect(error) => error.is_usage(),
+            Self::InUse { .. } | Self::CannotClone(_) => Class::Machine,
         }
     }
 }

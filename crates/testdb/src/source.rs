@@ -1,5 +1,6 @@
 //! Where SQL comes from: a file, plain or compressed, or an archive that pg_restore reads.
 
+use failure::{Class, Classified};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -95,13 +96,13 @@ pub enum SourceError {
     ReadOnce,
 }
 
-impl SourceError {
-    /// Whether another request is the remedy.
-    pub fn is_usage(&self) -> bool {
+impl Classified for SourceError {
+    fn class(&self) -> Class {
         match self {
-            Self::Io { error, .. } => error.kind() == io::ErrorKind::NotFound,
-            Self::NotSql { .. } | Self::ReadOnce => true,
-            Self::Archive { .. } => false,
+            Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => Class::Request,
+            Self::Io { .. } => Class::Machine,
+            Self::NotSql { .. } | Self::ReadOnce => Class::Request,
+            Self::Archive { .. } => Class::Machine,
         }
     }
 }

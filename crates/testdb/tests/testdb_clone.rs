@@ -1,9 +1,9 @@
 //! `testdb::clone` on real servers.
 
-use pgserver::{Home, Instance, Major, Running, Spec};
-use tempfile::TempDir;
 use connect::{Connection, Target};
+use pgserver::{Home, Instance, Major, Running, Spec};
 use server::Session;
+use tempfile::TempDir;
 use testdb::clone::{CloneError, Strategy, clone, drop_database, fastest};
 
 const ODD: &str = "a \"copy\" of; Straße";

@@ -5,10 +5,10 @@ mod testdb_live_support;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use testdb_live_support::{Database, assert_same, but_persistence, client, have_clients, on_each_release};
 use testdb::unlog::{
     Direction, ObjectKind, Observer, Step, UnlogError, UnlogPlan, UnlogRequest, Unlogged, apply, plan,
 };
+use testdb_live_support::{Database, assert_same, but_persistence, client, have_clients, on_each_release};
 
 fn unlogged() -> UnlogRequest {
     UnlogRequest::whole_database(Direction::Unlogged)

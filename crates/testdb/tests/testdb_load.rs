@@ -5,11 +5,11 @@ mod testdb_live_support;
 use std::io::Write;
 
 use tempfile::NamedTempFile;
+use testdb::load::{LoadError, Loaded, load};
+use testdb::source::Source;
 use testdb_live_support::{
     Database, RICH, Server, assert_same, client, have_clients, on_each_release, server,
 };
-use testdb::load::{LoadError, Loaded, load};
-use testdb::source::Source;
 
 fn file(text: &[u8]) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();

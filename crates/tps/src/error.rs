@@ -1,5 +1,6 @@
 //! What can go wrong with a `tps`.
 
+use failure::{Class, Classified};
 use script::ScriptError;
 use thiserror::Error;
 
@@ -65,18 +66,18 @@ pub enum TpsError {
     Interrupted,
 }
 
-impl TpsError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
+impl Classified for TpsError {
+    fn class(&self) -> Class {
         match self {
-            Self::Connect(error) => error.is_usage(),
+            Self::Connect(error) => error.class(),
             Self::Script(_)
             | Self::Request(_)
             | Self::Pipeline { .. }
             | Self::NoTables { .. }
             | Self::Empty
-            | Self::Files { .. } => true,
-            Self::Machine { .. } | Self::Interrupted => false,
+            | Self::Files { .. } => Class::Request,
+            Self::Machine { .. } => Class::Machine,
+            Self::Interrupted => Class::Interrupted,
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use connect::{Connection, Target};
 use pgserver::{Home, Instance, Major, Running, Spec};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
-use connect::{Connection, Target};
 use tps::watch::{Watch, Watched, Watching};
 
 const DEADLINE: Duration = Duration::from_mins(1);

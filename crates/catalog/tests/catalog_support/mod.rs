@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
+use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
+use connect::{Connection, Target};
 use futures_util::SinkExt;
 use pgserver::{Home, Instance, Major, Running, Spec};
 use rowgen::{ColumnSpec, Constants, Encoder, Format};
 use tempfile::TempDir;
 use tokio_postgres::Client;
-use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
-use connect::{Connection, Target};
 
 /// The oldest and the newest release that pgrig works with.
 pub(crate) const RELEASES: [&str; 2] = ["13", "18"];

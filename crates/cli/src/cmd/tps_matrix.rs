@@ -1,5 +1,6 @@
 //! `pgrig tps --matrix`: matrix → plan → trials → run document and tables.
 
+use failure::Classified;
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use serde_json::json;

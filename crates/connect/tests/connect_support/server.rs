@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use connect::Target;
 use pgserver::{Home, Instance, Major, Running, Spec};
 use tempfile::TempDir;
-use connect::Target;
 
 use super::certificates::{Authority, Identity, private_file};
 use super::run;

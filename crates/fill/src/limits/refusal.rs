@@ -1,5 +1,6 @@
 //! Limits that cannot be kept, and fills that ran out of space when they should not.
 
+use failure::{Class, Classified};
 use measure::human::bytes;
 use serde::Serialize;
 use thiserror::Error;
@@ -44,10 +45,12 @@ pub enum LimitsError {
     Unreadable(#[from] std::io::Error),
 }
 
-impl LimitsError {
-    /// Whether the request was wrong (exit status 2) rather than the machine (1).
-    pub fn is_usage(&self) -> bool {
-        !matches!(self, Self::Unreadable(_))
+impl Classified for LimitsError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Unseen { .. } | Self::NoRoom { .. } => Class::Request,
+            Self::Unreadable(_) => Class::Machine,
+        }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::future::Future;
 use std::time::Duration;
 
-use pgserver::{Home, Instance, Running, Spec};
-use tempfile::TempDir;
 use connect::{Connection, Target};
 use micro::{Body, Candidate, Request};
+use pgserver::{Home, Instance, Running, Spec};
+use tempfile::TempDir;
 
 /// A server of a test's own.
 pub(crate) struct Server {

@@ -4,10 +4,10 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use pgserver::{Home, Instance, Major, Running, Spec};
-use tempfile::TempDir;
 use connect::{Connection, Target};
+use pgserver::{Home, Instance, Major, Running, Spec};
 use server::quote::identifier;
+use tempfile::TempDir;
 
 use super::{BLOCK, Database, Table, Way, is_new};
 

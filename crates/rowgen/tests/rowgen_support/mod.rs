@@ -4,13 +4,13 @@
 #![allow(dead_code)]
 
 use bytes::Bytes;
+use connect::{Connection, Target};
 use futures_util::SinkExt;
 use pgserver::{Home, Instance, Major, Running, Spec};
 use rowgen::{Column, Constants, Encoder, Format, Kind, Precision, Table, Values};
+use server::quote::identifier;
 use tempfile::TempDir;
 use tokio_postgres::types::FromSqlOwned;
-use connect::{Connection, Target};
-use server::quote::identifier;
 
 pub(crate) struct Server {
     pub(crate) connection: Connection,

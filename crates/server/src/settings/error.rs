@@ -1,5 +1,6 @@
 //! Why settings or tables cannot be changed, or were not put back.
 
+use failure::{Class, Classified};
 use std::path::PathBuf;
 
 use connect::ConnectError;
@@ -131,6 +132,29 @@ pub enum SettingsError {
     Connect(#[from] ConnectError),
 }
 
+impl Classified for SettingsError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Connect(error) => error.class(),
+            Self::Unknown { .. }
+            | Self::Fixed { .. }
+            | Self::Restart { .. }
+            | Self::List { .. }
+            | Self::Overridden { .. }
+            | Self::NotAllowed { .. }
+            | Self::Value { .. }
+            | Self::Table { .. } => Class::Request,
+            Self::InHand { .. }
+            | Self::AlterSystem { .. }
+            | Self::NotInForce { .. }
+            | Self::NotReloaded { .. }
+            | Self::OtherServer
+            | Self::Sessions { .. }
+            | Self::Journal { .. } => Class::Machine,
+        }
+    }
+}
+
 fn whose(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
@@ -146,22 +170,6 @@ impl SettingsError {
         match error {
             ConnectError::Query { .. } => Self::AlterSystem { name: name.to_owned(), error: error.into() },
             error => error.into(),
-        }
-    }
-
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Unknown { .. }
-            | Self::Fixed { .. }
-            | Self::Restart { .. }
-            | Self::List { .. }
-            | Self::Overridden { .. }
-            | Self::NotAllowed { .. }
-            | Self::Value { .. }
-            | Self::Table { .. } => true,
-            Self::Connect(error) => error.is_usage(),
-            _ => false,
         }
     }
 }

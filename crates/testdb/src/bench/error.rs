@@ -1,5 +1,6 @@
 //! Why a bench was refused, or ended early.
 
+use failure::{Class, Classified};
 use std::io;
 use std::path::PathBuf;
 
@@ -120,33 +121,32 @@ pub enum BenchError {
     InterruptedEarly,
 }
 
-fn by_hand(record: Option<&Record>) -> String {
-    record.map_or(String::new(), |record| format!(", or by hand: {}", record.remedy().join(" ")))
+impl Classified for BenchError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Clone(error) => error.class(),
+            Self::Source(error) => error.class(),
+            // As of `testdb new`: a statement that fails is the script's.
+            Self::Load { error: LoadError::Statement { .. }, .. } => Class::Request,
+            Self::Load { error, .. } => error.class(),
+            Self::Unlog(error) => error.class(),
+            Self::Settings(error) => error.class(),
+            Self::Tps(error) => error.class(),
+            Self::Connect(error) => error.class(),
+            Self::NotPutBack { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
+            Self::NotPutBack { .. } => Class::Machine,
+            Self::Missing { .. } | Self::NoTables { .. } | Self::ReadOnce => Class::Request,
+            Self::NormalFailed { .. }
+            | Self::NotActive { .. }
+            | Self::NoneUnlogged { .. }
+            | Self::Log { .. }
+            | Self::Command(_)
+            | Self::Panicked(_) => Class::Machine,
+            Self::Interrupted | Self::InterruptedEarly => Class::Interrupted,
+        }
+    }
 }
 
-impl BenchError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Missing { .. } | Self::ReadOnce | Self::NoTables { .. } => true,
-            Self::Clone(error) => error.is_usage(),
-            Self::Source(error) => error.is_usage(),
-            // As of `testdb new`: a statement that fails is the script's.
-            Self::Load { error, .. } => error.is_usage() || matches!(error, LoadError::Statement { .. }),
-            Self::Unlog(error) => error.is_usage(),
-            Self::Settings(error) => error.is_usage(),
-            Self::Tps(error) => error.is_usage(),
-            Self::Connect(error) => error.is_usage(),
-            _ => false,
-        }
-    }
-
-    /// Whether the user ended it.
-    pub fn is_interrupt(&self) -> bool {
-        match self {
-            Self::Interrupted | Self::InterruptedEarly => true,
-            Self::NotPutBack { ended, .. } => ended.as_ref().is_some_and(|ended| ended.is_interrupt()),
-            _ => false,
-        }
-    }
+fn by_hand(record: Option<&Record>) -> String {
+    record.map_or(String::new(), |record| format!(", or by hand: {}", record.remedy().join(" ")))
 }

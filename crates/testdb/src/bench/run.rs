@@ -1,5 +1,6 @@
 //! Trial after trial, and everything put back.
 
+use failure::Classified;
 use std::future::pending;
 use std::pin::pin;
 

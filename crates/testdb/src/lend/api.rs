@@ -1,5 +1,6 @@
 //! What goes over the socket, in JSON: requests, loans, refusals. Client and keeper share these types.
 
+use failure::{Class, Classified};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -300,10 +301,14 @@ impl Refusal {
         );
         Self::new(409, error, "only what is lent can be kept or renewed: pgrig testdb list")
     }
+}
 
-    /// Whether the request was wrong, rather than the server or the machine at fault.
-    pub fn is_usage(&self) -> bool {
-        (400..500).contains(&self.status)
+impl Classified for Refusal {
+    fn class(&self) -> Class {
+        match self.status {
+            400..500 => Class::Request,
+            _ => Class::Machine,
+        }
     }
 }
 

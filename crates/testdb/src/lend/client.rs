@@ -1,5 +1,6 @@
 //! The keeper's clients: one connection to its own socket.
 
+use failure::{Class, Classified};
 use std::io;
 use std::path::Path;
 
@@ -36,10 +37,12 @@ pub enum CallError {
     Answer(String),
 }
 
-impl CallError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.is_usage())
+impl Classified for CallError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Refused(refusal) => refusal.class(),
+            Self::Gone(_) | Self::Answer(_) => Class::Machine,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why there is no keeper.
 
+use failure::{Class, Classified};
 use std::io;
 
 use super::super::clone::CloneError;
@@ -59,14 +60,13 @@ pub enum LendError {
     Listen(#[from] io::Error),
 }
 
-impl LendError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
+impl Classified for LendError {
+    fn class(&self) -> Class {
         match self {
-            Self::Connect(error) => error.is_usage(),
-            Self::Clone(error) => error.is_usage(),
-            Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => true,
-            Self::Lingering { .. } | Self::ServerGone(_) | Self::Listen(_) => false,
+            Self::Connect(error) => error.class(),
+            Self::Clone(error) => error.class(),
+            Self::Standby | Self::TooOld(_) | Self::NoRight(_) | Self::Taken { .. } => Class::Request,
+            Self::Lingering { .. } | Self::ServerGone(_) | Self::Listen(_) => Class::Machine,
         }
     }
 }

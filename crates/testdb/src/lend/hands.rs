@@ -1,5 +1,6 @@
 //! What the keeper does to the server: it makes, copies, marks and drops databases.
 
+use failure::Classified;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::pin::pin;

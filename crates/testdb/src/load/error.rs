@@ -1,5 +1,6 @@
 //! Why a script was not run to its end.
 
+use failure::{Class, Classified};
 use std::io;
 
 use dump::DumpError;
@@ -54,6 +55,18 @@ pub enum LoadError {
     Connect(#[from] ConnectError),
 }
 
+impl Classified for LoadError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Source(error) => error.class(),
+            Self::Dump(error) => error.class(),
+            Self::Connect(error) => error.class(),
+            Self::Command { .. } | Self::NotUtf8 { .. } | Self::InTransaction => Class::Request,
+            Self::Statement { .. } | Self::Thread(_) => Class::Machine,
+        }
+    }
+}
+
 impl LoadError {
     pub(super) fn statement(text: &Text, error: ConnectError) -> Self {
         let server = match &error {
@@ -65,17 +78,6 @@ impl LoadError {
             remedy: server.map_or("", |error| remedy(error, &text.excerpt())),
             statement: text.excerpt(),
             error: Box::new(error),
-        }
-    }
-
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Command { .. } | Self::NotUtf8 { .. } | Self::InTransaction => true,
-            Self::Connect(error) => error.is_usage(),
-            Self::Source(error) => error.is_usage(),
-            Self::Dump(error) => error.is_usage(),
-            Self::Statement { .. } | Self::Thread(_) => false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Why tables were not made unlogged, or logged again.
 
 use connect::ConnectError;
+use failure::{Class, Classified};
 use server::quote::identifier;
 
 /// So many tables are named one by one.
@@ -129,6 +130,27 @@ pub enum UnlogError {
     Connect(#[from] ConnectError),
 }
 
+impl Classified for UnlogError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Connect(error) => error.class(),
+            Self::NoSchema { .. }
+            | Self::NoTable { .. }
+            | Self::ReadOnly { .. }
+            | Self::NotOwner { .. }
+            | Self::Published { .. }
+            | Self::Outside { .. }
+            | Self::DisabledTriggers { .. } => Class::Request,
+            Self::Locked { .. }
+            | Self::TooManyLocks { .. }
+            | Self::Statement { .. }
+            | Self::Silent
+            | Self::InDoubt { .. } => Class::Machine,
+            Self::Interrupted => Class::Interrupted,
+        }
+    }
+}
+
 fn not_owner(object: &str, owner: &str) -> String {
     format!("{object} belongs to role {owner}: connect as that one or as a superuser")
 }
@@ -185,21 +207,6 @@ impl UnlogError {
             Self::TooManyLocks { error } => Some(format!("{TOO_MANY_LOCKS} ({error})")),
             Self::Statement { .. } => Some(self.to_string()),
             _ => None,
-        }
-    }
-
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::NoSchema { .. }
-            | Self::NoTable { .. }
-            | Self::ReadOnly { .. }
-            | Self::NotOwner { .. }
-            | Self::Published { .. }
-            | Self::Outside { .. }
-            | Self::DisabledTriggers { .. } => true,
-            Self::Connect(error) => error.is_usage(),
-            _ => false,
         }
     }
 }

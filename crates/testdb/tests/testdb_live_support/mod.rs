@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use connect::{Connection, Target};
 use pgserver::{Home, Instance, Running, Spec};
 use tempfile::TempDir;
-use connect::{Connection, Target};
 
 /// A schema with everything that a change of persistence could trip over.
 pub(crate) const RICH: &str = include_str!("rich.sql");

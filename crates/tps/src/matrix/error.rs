@@ -1,5 +1,6 @@
 //! Why a matrix was refused, or ended early.
 
+use failure::{Class, Classified};
 use std::path::PathBuf;
 
 use crate::TpsError;
@@ -108,6 +109,27 @@ pub enum MatrixError {
     },
 }
 
+impl Classified for MatrixError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Settings(error) => error.class(),
+            Self::Tps(error) => error.class(),
+            Self::Connect(error) => error.class(),
+            Self::NotPutBack { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
+            Self::NotPutBack { .. } => Class::Machine,
+            Self::Request(_)
+            | Self::Dangerous { .. }
+            | Self::NotNormal { .. }
+            | Self::Unlogged { .. }
+            | Self::WhichTables => Class::Request,
+            Self::NotInForce { .. } | Self::Restart { .. } | Self::Panicked(_) | Self::Lost { .. } => {
+                Class::Machine
+            }
+            Self::Interrupted { .. } => Class::Interrupted,
+        }
+    }
+}
+
 fn before(ended: Option<&MatrixError>) -> String {
     ended.map_or(String::new(), |ended| format!("{ended}; and "))
 }
@@ -119,30 +141,4 @@ pub(super) fn left(record: &Record, path: &std::path::Path) -> String {
         path.display(),
         record.remedy().join(" ")
     )
-}
-
-impl MatrixError {
-    /// Whether the request was wrong (exit status 2) rather than the server or the machine (1).
-    pub fn is_usage(&self) -> bool {
-        match self {
-            Self::Request(_)
-            | Self::Dangerous { .. }
-            | Self::NotNormal { .. }
-            | Self::Unlogged { .. }
-            | Self::WhichTables => true,
-            Self::Settings(error) => error.is_usage(),
-            Self::Tps(error) => error.is_usage(),
-            Self::Connect(error) => error.is_usage(),
-            _ => false,
-        }
-    }
-
-    /// Whether the user ended it (exit status 130).
-    pub fn is_interrupt(&self) -> bool {
-        match self {
-            Self::Interrupted { .. } | Self::Tps(TpsError::Interrupted) => true,
-            Self::NotPutBack { ended, .. } => ended.as_ref().is_some_and(|ended| ended.is_interrupt()),
-            _ => false,
-        }
-    }
 }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use connect::{Connection, Target};
 use pgserver::{Home, Instance, Major, Running, Spec};
 use script::Source;
 use tempfile::TempDir;
-use connect::{Connection, Target};
 use tps::{Connecting, Length, Observer, Outcome, Plan, Protocol, Request, Second, TpsError, run};
 
 /// The oldest release and the newest.

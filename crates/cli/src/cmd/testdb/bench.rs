@@ -1,5 +1,6 @@
 //! `pgrig testdb bench`: request → trials → run document, table, and what to use.
 
+use failure::Classified;
 use std::time::Instant;
 
 use measure::{Environment, FORMAT_VERSION, Note, Run, Status};
