@@ -118,8 +118,8 @@ fn code(error: &anyhow::Error) -> u8 {
     if let Some(TpsError::Interrupted) = error.downcast_ref() {
         return INTERRUPTED;
     }
-    if error.downcast_ref().is_some_and(Classified::is_interrupt)
-        || error.downcast_ref().is_some_and(Classified::is_interrupt)
+    if error.downcast_ref::<MatrixError>().is_some_and(Classified::is_interrupt)
+        || error.downcast_ref::<BenchError>().is_some_and(Classified::is_interrupt)
     {
         return INTERRUPTED;
     }
