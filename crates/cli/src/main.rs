@@ -1,27 +1,13 @@
 //! The command line: arguments in, a verb run, an exit status out.
 
-mod args;
+mod app;
 mod cmd;
-mod duration;
-mod exit;
-mod fault;
-mod input;
-mod interrupt;
-mod mark;
-mod printer;
-mod progress;
-mod recovery;
-mod runs;
-mod saved;
-mod size;
-mod table;
-mod target;
-mod terminal;
 
 use std::process::ExitCode;
 
-use crate::args::Verb;
-use crate::printer::Printer;
+use crate::app::args::Verb;
+use crate::app::printer::Printer;
+use crate::app::{args, exit, fault, interrupt, recovery};
 
 fn main() -> ExitCode {
     fault::guarded(run)

@@ -1,21 +1,14 @@
 //! `pgrig testdb`.
 
+pub(crate) mod args;
 mod bench;
-mod bench_memory;
-mod bench_results;
-mod bench_text;
 mod lend;
 mod unlog;
-mod unlog_dump;
-mod unlog_dump_progress;
-mod unlog_live;
-mod unlog_live_progress;
-mod unlog_live_text;
 
 pub(crate) use lend::fail_in_eval;
 
-use crate::args::{TestdbAction, TestdbArgs};
-use crate::printer::Printer;
+use crate::app::args::{TestdbAction, TestdbArgs};
+use crate::app::printer::Printer;
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> anyhow::Result<()> {

@@ -11,11 +11,11 @@ use pgserver::{Instance, TELL_AFTER};
 use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
-use super::place::Place;
-use crate::args::{KeeperArgs, ServerChoice};
-use crate::exit::Usage;
-use crate::printer::Printer;
-use crate::target::spec;
+use crate::app::args::{KeeperArgs, ServerChoice};
+use crate::app::exit::Usage;
+use crate::app::printer::Printer;
+use crate::app::target::spec;
+use crate::cmd::testdb::lend::place::Place;
 
 /// Between two looks whether the keeper is there.
 const EVERY: Duration = Duration::from_millis(3);
@@ -24,10 +24,10 @@ const TELL_SILENCE: Duration = Duration::from_secs(30);
 /// So many keepers in a row may go before they have done what is asked.
 const KEEPERS: u32 = 10;
 /// What `-d` says goes to the keeper by this variable: an argument, with a password in it maybe, all could read.
-pub(super) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
+pub(crate) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 
 /// Calls the keeper of one server.
-pub(super) struct Caller<'a> {
+pub(crate) struct Caller<'a> {
     place: Place,
     keeper: Option<&'a KeeperArgs>,
     idle: Duration,
@@ -37,7 +37,7 @@ pub(super) struct Caller<'a> {
 
 impl<'a> Caller<'a> {
     /// `idle` is for how long a keeper stays that has to be started.
-    pub(super) fn new(
+    pub(crate) fn new(
         server: &ServerChoice,
         keeper: Option<&'a KeeperArgs>,
         idle: Duration,
@@ -53,7 +53,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Asks the keeper; another one, if it goes meanwhile, but not for ever.
-    pub(super) fn call<T>(
+    pub(crate) fn call<T>(
         &self,
         ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
     ) -> anyhow::Result<T> {

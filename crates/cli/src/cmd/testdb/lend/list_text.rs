@@ -4,8 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use measure::human::bytes;
 use testdb::lend::{List, Listed, ListedOwner, ListedState};
 
-use crate::printer::Printer;
-use crate::table::{align_right, new_table};
+use crate::app::printer::Printer;
+use crate::app::table::{align_right, new_table};
 
 const COLUMNS: [&str; 7] = ["name", "state", "source", "owner", "age", "size", "expires in"];
 /// From this one on they are lengths of something.
@@ -14,7 +14,7 @@ const LENGTHS: usize = 4;
 const COMMAND: usize = 40;
 
 /// Prints the databases and what SHOW says.
-pub(super) fn print(list: &List, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn print(list: &List, printer: &Printer) -> anyhow::Result<()> {
     if list.databases.is_empty() {
         printer.result("no databases of pgrig testdb that this role owns")?;
     } else {
@@ -37,7 +37,7 @@ pub(super) fn print(list: &List, printer: &Printer) -> anyhow::Result<()> {
 }
 
 /// What SHOW says, on one line.
-pub(super) fn settings(settings: &[(String, String)]) -> String {
+pub(crate) fn settings(settings: &[(String, String)]) -> String {
     let shown: Vec<String> = settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     format!("server: {}", shown.join(", "))
 }

@@ -1,5 +1,6 @@
 //! `pgrig testdb new`, `list`, `keep`, `drop` and `serve`.
 
+pub(crate) mod args;
 mod call;
 mod list_text;
 mod place;
@@ -11,9 +12,9 @@ use std::time::Duration;
 use anyhow::Context;
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
-use crate::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
-use crate::exit::Usage;
-use crate::printer::Printer;
+use crate::app::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
+use crate::app::exit::Usage;
+use crate::app::printer::Printer;
 use call::Caller;
 
 pub(crate) use serve::run as serve;

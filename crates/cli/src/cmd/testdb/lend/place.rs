@@ -10,22 +10,22 @@ use pgserver::{Home, Instance, LockFile};
 use server::process::host;
 use testdb::lend::KeeperId;
 
-use crate::args::{EmbeddedArgs, ServerChoice};
-use crate::target::{Meant, meant, options};
+use crate::app::args::{EmbeddedArgs, ServerChoice};
+use crate::app::target::{Meant, meant, options};
 
 /// `PGRIG_HOME/testdb/<keeper>/`: the keeper's own socket, its log, and the lock that it holds as long as it runs.
-pub(super) struct Place {
-    pub(super) keeper: KeeperId,
-    pub(super) home: Home,
+pub(crate) struct Place {
+    pub(crate) keeper: KeeperId,
+    pub(crate) home: Home,
     /// The server; pgrig's own by its name, in whatever way it was named.
-    pub(super) server: ServerChoice,
+    pub(crate) server: ServerChoice,
     directory: PathBuf,
 }
 
 impl Place {
     /// Of the keeper of this server. A server that is named in another way has another keeper; they do not touch what
     /// the other one has.
-    pub(super) fn of(choice: &ServerChoice) -> anyhow::Result<Self> {
+    pub(crate) fn of(choice: &ServerChoice) -> anyhow::Result<Self> {
         let home = Home::locate()?;
         let mut server = choice.clone();
         let mut named = None;
@@ -48,21 +48,21 @@ impl Place {
     }
 
     /// Makes the directory, for its owner alone.
-    pub(super) fn prepare(&self) -> anyhow::Result<()> {
+    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
         made.with_context(|| format!("cannot make {}", self.directory.display()))
     }
 
-    pub(super) fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.directory.join("socket")
     }
 
-    pub(super) fn log(&self) -> PathBuf {
+    pub(crate) fn log(&self) -> PathBuf {
         self.directory.join("log")
     }
 
     /// The lock's file.
-    pub(super) fn lock(&self) -> anyhow::Result<LockFile> {
+    pub(crate) fn lock(&self) -> anyhow::Result<LockFile> {
         let path = self.directory.join("lock");
         LockFile::open(&path).with_context(|| format!("cannot open {}", path.display()))
     }

@@ -15,14 +15,14 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
-use super::call::DBNAME_VARIABLE;
-use super::place::Place;
-use super::{EMPTIED, absolute, list_text};
-use crate::args::{ServeArgs, ServerChoice};
-use crate::exit::{Unhappy, Usage};
-use crate::interrupt::{self, interrupted_telling};
-use crate::printer::Printer;
-use crate::target::{self, Chosen};
+use crate::app::args::{ServeArgs, ServerChoice};
+use crate::app::exit::{Unhappy, Usage};
+use crate::app::interrupt::{self, interrupted_telling};
+use crate::app::printer::Printer;
+use crate::app::target::{self, Chosen};
+use crate::cmd::testdb::lend::call::DBNAME_VARIABLE;
+use crate::cmd::testdb::lend::place::Place;
+use crate::cmd::testdb::lend::{EMPTIED, absolute, list_text};
 
 /// Between two looks whether another keeper has ended.
 const EVERY: Duration = Duration::from_millis(10);

@@ -1,0 +1,356 @@
+//! The command line's shape. Help texts are these doc comments.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, Parser, Subcommand};
+use pgserver::{Major, Profile};
+
+pub(crate) use crate::cmd::ab::args::AbArgs;
+pub(crate) use crate::cmd::blockio::args::BlockioArgs;
+pub(crate) use crate::cmd::compare::args::{CompareArgs, JudgeArgs};
+pub(crate) use crate::cmd::fill::args::{FillArgs, LEVELS};
+pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
+pub(crate) use crate::cmd::size::args::SizeArgs;
+pub(crate) use crate::cmd::testdb::args::{
+    BenchArgs, Compress, DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,
+    TestdbAction, TestdbArgs, UnlogArgs,
+};
+pub(crate) use crate::cmd::tps::args::TpsArgs;
+
+/// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.
+///
+/// With no server named, pgrig uses a PostgreSQL of its own (see `pgrig server --help`). A server
+/// is named with -d, -h, -p, -U or the PG* environment, as for psql.
+#[derive(Debug, Parser)]
+#[command(
+    name = "pgrig",
+    bin_name = "pgrig",
+    version,
+    disable_help_flag = true,
+    propagate_version = true,
+    after_help = "Environment:\n  \
+        PGRIG_HOME   where pgrig keeps PostgreSQL, its data, logs and run documents\n               \
+        [default: ~/.local/share/pgrig, for root /var/lib/pgrig]\n  \
+        PGRIG_FETCH  never: do not download PostgreSQL (then give --pg-bin)\n  \
+        PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE name a server, as the options do\n\n\
+        Exit status:\n  \
+        0 done, 1 the server or the machine failed, 2 the request was wrong,\n  \
+        3 a threshold was missed, 130 interrupted"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+
+    /// Print only results and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+
+    /// Print help (-h is the server's host)
+    #[arg(long, global = true, action = clap::ArgAction::Help)]
+    help: Option<bool>,
+}
+
+/// Reads the command line; a level of `fill` stands for its flags.
+pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let cli = Cli::try_parse_from(arguments).map_err(|error| remedied(arguments, error))?;
+    match &cli.verb {
+        Verb::Fill(fill) => match fill.level {
+            Some(level) => Cli::try_parse_from(crate::cmd::fill::args::with_level(arguments, level)),
+            None => Ok(cli),
+        },
+        _ => Ok(cli),
+    }
+}
+
+/// Whether a shell evaluates what is printed: `testdb new`, unless it is told otherwise.
+pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
+    let arguments: Vec<_> = arguments.iter().skip(1).map(|argument| argument.to_string_lossy()).collect();
+    let words = arguments.iter().filter(|argument| !argument.starts_with('-')).take(2);
+    words.eq(["testdb", "new"].iter()) && !arguments.iter().any(|argument| argument.starts_with("--format"))
+}
+
+/// With what to use instead, if it is an option of pgbench's that `tps` does not have.
+fn remedied(arguments: &[OsString], error: clap::Error) -> clap::Error {
+    let verb = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
+        _ => return error,
+    };
+    match crate::cmd::tps::args::instead_of(unknown).filter(|_| verb.is_some_and(|verb| verb == "tps")) {
+        Some(instead) => {
+            let text = format!("pgrig tps has no {unknown}: {instead}\n");
+            clap::Error::raw(ErrorKind::UnknownArgument, text)
+        }
+        None => error,
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Fill a server with test data of an exact size, or to the brim
+    Fill(Box<FillArgs>),
+    /// Rows, scale and bytes from one another, without a server
+    Size(SizeArgs),
+    /// How fast storage is through the database, with SQL alone
+    Blockio(Box<BlockioArgs>),
+    /// Which of some SQL expressions is cheaper, and by how many ns per row
+    Micro(Box<MicroArgs>),
+    /// Transactions per second and latency of pgbench scripts
+    Tps(Box<TpsArgs>),
+    Testdb(TestdbArgs),
+    Compare(CompareArgs),
+    Ab(AbArgs),
+    Server(ServerArgs),
+}
+
+impl Verb {
+    /// Whether it is a process of its own behind another pgrig, whose signals are not meant for it.
+    pub(crate) fn is_background(&self) -> bool {
+        matches!(self, Self::Testdb(testdb) if testdb.is_background())
+    }
+
+    /// Whether standard output is for JSON alone.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        match self {
+            Self::Fill(fill) => fill.save.is_to_stdout(),
+            Self::Blockio(blockio) => blockio.save.is_to_stdout(),
+            Self::Micro(micro) => micro.save.is_to_stdout(),
+            Self::Tps(tps) => tps.save.is_to_stdout(),
+            Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
+            Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
+            Self::Size(size) => size.json,
+            Self::Testdb(testdb) => testdb.json_to_stdout(),
+            Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
+        }
+    }
+
+    /// Where the run document goes, if it measures.
+    pub(crate) fn save(&self) -> Option<&SaveArgs> {
+        match self {
+            Self::Fill(fill) => Some(&fill.save),
+            Self::Blockio(blockio) => Some(&blockio.save),
+            Self::Micro(micro) => Some(&micro.save),
+            Self::Tps(tps) => Some(&tps.save),
+            Self::Testdb(testdb) => testdb.save(),
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+        }
+    }
+
+    /// Whether it only shows a plan.
+    pub(crate) fn explains(&self) -> bool {
+        match self {
+            Self::Fill(fill) => fill.explain,
+            Self::Blockio(blockio) => blockio.explain,
+            Self::Micro(micro) => micro.explain,
+            Self::Tps(tps) => tps.explain || tps.shown().is_some(),
+            _ => false,
+        }
+    }
+
+    /// The server that it works on, if it does.
+    pub(crate) fn server(&self) -> Option<ServerChoice> {
+        match self {
+            Self::Fill(fill) => Some(fill.server.clone()),
+            Self::Blockio(blockio) => Some(blockio.server.clone()),
+            Self::Micro(micro) => Some(micro.server.clone()),
+            Self::Tps(tps) => Some(tps.server()),
+            Self::Testdb(testdb) => testdb.server(),
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+        }
+    }
+}
+
+/// How a measuring verb saves its run.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SaveArgs {
+    /// Write the run document to FILE too; - writes it to standard output, and results for people to standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+
+    /// Name for this run and others of its kind, by which `pgrig compare` finds them
+    #[arg(long, value_name = "NAME", value_parser = label)]
+    pub(crate) label: Option<String>,
+}
+
+impl SaveArgs {
+    /// Whether standard output is for the run document alone.
+    pub(crate) fn is_to_stdout(&self) -> bool {
+        self.json.as_deref() == Some("-")
+    }
+}
+
+/// Characters that stand for others where runs are looked for.
+const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
+
+pub(crate) fn label(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
+        return Err("give a name without *, ?, [, ] and control characters".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Which server to use.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerChoice {
+    /// Database name, URI (postgresql://…) or keyword string (host=… dbname=…)
+    #[arg(short, long = "dbname", value_name = "DBNAME")]
+    pub(crate) dbname: Option<String>,
+
+    /// Host name, or directory of a Unix socket
+    #[arg(short = 'h', long)]
+    pub(crate) host: Option<String>,
+
+    /// Port
+    #[arg(short, long)]
+    pub(crate) port: Option<String>,
+
+    /// Role to connect as; a password comes from PGPASSWORD or ~/.pgpass
+    #[arg(short = 'U', long = "username", value_name = "USERNAME")]
+    pub(crate) username: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) embedded: EmbeddedArgs,
+}
+
+impl ServerChoice {
+    /// Whether a server is named by any of them, somebody else's or pgrig's own.
+    pub(crate) fn any(&self) -> bool {
+        let Self { dbname, host, port, username, embedded } = self;
+        dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
+    }
+}
+
+/// The PostgreSQL of pgrig's own.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "pgrig's own PostgreSQL")]
+pub(crate) struct EmbeddedArgs {
+    /// Use pgrig's own PostgreSQL, of this name, whatever the environment says [default: default]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instance: Option<String>,
+
+    /// Its major version, 13 to 18, fetched when first used [default: 18]
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) pg_version: Option<Major>,
+
+    /// Use an installed PostgreSQL instead: the directory with initdb and postgres
+    #[arg(long, value_name = "DIR", conflicts_with = "pg_version")]
+    pub(crate) pg_bin: Option<PathBuf>,
+
+    /// Its settings: stock (PostgreSQL's own), bulk (durable, set up for loading), dangerous (no
+    /// fsync: a crash may destroy everything in it) [default: bulk]
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) profile: Option<Profile>,
+
+    /// A setting on top of the profile's; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub(crate) set: Vec<(String, String)>,
+}
+
+impl EmbeddedArgs {
+    /// Whether any of them was given: then the embedded server is meant.
+    pub(crate) fn any(&self) -> bool {
+        self.instance.is_some() || self.asks_for_more_than_a_name()
+    }
+
+    /// Whether anything is asked of the server that a running one may not be.
+    pub(crate) fn asks_for_more_than_a_name(&self) -> bool {
+        let Self { instance: _, pg_version, pg_bin, profile, set } = self;
+        pg_version.is_some() || pg_bin.is_some() || profile.is_some() || !set.is_empty()
+    }
+}
+
+/// Trials of anything: a year has fewer seconds than the most of them take.
+pub(crate) const MOST_TRIALS: u64 = 10_000;
+/// PostgreSQL's MAX_BACKENDS (src/include/postmaster/postmaster.h, procnumber.h).
+pub(crate) const MOST_CONNECTIONS: i64 = (1 << 18) - 1;
+/// Each is a table that the server keeps in memory while it plans.
+pub(crate) const MOST_PARTITIONS: u64 = 10_000;
+/// Connections that load, or threads that write.
+pub(crate) const MOST_STREAMS: u64 = 1000;
+
+/// 1 to `most`.
+pub(crate) fn up_to<T: TryFrom<u64> + Clone + Send + Sync>(most: u64) -> RangedU64ValueParser<T> {
+    RangedU64ValueParser::new().range(1..=most)
+}
+
+/// Connections: no server has more than the most.
+pub(crate) fn connections() -> RangedI64ValueParser<u32> {
+    RangedI64ValueParser::new().range(1..=MOST_CONNECTIONS)
+}
+
+/// A share of something, given in percent: `5%`.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let percent: Option<f64> = text.trim_end_matches('%').trim().parse().ok();
+    match percent {
+        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("give a percentage above 0 and below 100, for example 5%".to_owned()),
+    }
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().into(), value.trim().into())),
+        _ => Err("give NAME=VALUE, for example work_mem=64MB".to_owned()),
+    }
+}
+
+/// The PostgreSQL of pgrig's own: start, stop, look at it.
+///
+/// Verbs that are given no server start it, use it, and stop it again; what they load stays. Start
+/// it here to keep it running, or to reach it with other programs. It lives under PGRIG_HOME
+/// (default: ~/.local/share/pgrig, for root /var/lib/pgrig), runs without root's rights, and is
+/// reached through a Unix socket.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig server start\n  \
+    psql \"$(pgrig server url)\"\n  \
+    pgrig server start --instance old --pg-version 13 --profile stock\n  \
+    pgrig server destroy --instance old")]
+pub(crate) struct ServerArgs {
+    #[command(subcommand)]
+    pub(crate) action: ServerAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ServerAction {
+    /// Start it and leave it running
+    ///
+    /// The instance remembers profile and settings for later starts; a new --set replaces all earlier
+    /// ones. bulk sets wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory
+    /// and a large max_wal_size. As root the server runs as postgres or nobody.
+    Start {
+        #[command(flatten)]
+        embedded: EmbeddedArgs,
+        /// Listen on 127.0.0.1 too, on a free port; `server url` then holds the password
+        #[arg(long)]
+        tcp: bool,
+    },
+    /// Stop it
+    Stop(InstanceName),
+    /// What it is doing; without --instance, every one there is
+    Status {
+        /// Only this one
+        #[arg(long, value_name = "NAME")]
+        instance: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Its connection URI, for psql and others
+    Url(InstanceName),
+    /// Its log
+    Logs(InstanceName),
+    /// Stop it and delete it with all its data
+    Destroy(InstanceName),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstanceName {
+    /// Which one
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub(crate) instance: String,
+}

@@ -1,0 +1,16 @@
+//! What all verbs share: arguments, the choice of the server, interruption, output, saved runs, exit status.
+
+pub(crate) mod args;
+pub(crate) mod duration;
+pub(crate) mod exit;
+pub(crate) mod fault;
+pub(crate) mod input;
+pub(crate) mod interrupt;
+pub(crate) mod printer;
+pub(crate) mod recovery;
+pub(crate) mod runs;
+pub(crate) mod saved;
+pub(crate) mod size;
+pub(crate) mod table;
+pub(crate) mod target;
+pub(crate) mod terminal;

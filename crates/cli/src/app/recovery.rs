@@ -1,0 +1,357 @@
+//! Restores the settings and tables that an earlier pgrig left changed on a server.
+
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use connect::{ConnectError, ConnectOptions, Target, resolve};
+use pgserver::{Home, Instance, Lifetime, Spec, State, TELL_AFTER};
+use server::settings::{
+    Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
+    identify, put_back,
+};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::app::args::ServerChoice;
+use crate::app::exit::Unhappy;
+use crate::app::interrupt;
+use crate::app::printer::Printer;
+use crate::app::target::{Meant, meant, options};
+
+/// A server that does not answer must not keep a verb that has nothing to do with it.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Between two looks whether another pgrig is done.
+const EVERY: Duration = Duration::from_millis(50);
+
+/// Where journals are.
+pub(crate) fn journals(home: &Home) -> PathBuf {
+    home.root().join("journal")
+}
+
+/// Before any verb: restores what can be reached, by the way that the journal tells, or else as the verb reaches its
+/// server: a password may stand there. For the rest, the user learns what to do.
+pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
+    // Whoever needs a home says that there is none.
+    let Ok(home) = Home::locate() else { return };
+    let all = match Journal::all(&journals(&home)) {
+        Ok(all) => all,
+        Err(error) => return printer.warn(error),
+    };
+    for found in all {
+        match found {
+            Found::Live(_) | Found::InHand { .. } => {}
+            // When pgrig's own server is started, that is known.
+            Found::Elsewhere(journal) if matches!(journal.record.place, Place::Own(_)) => {}
+            Found::Elsewhere(journal) => printer.danger(elsewhere(&journal.record, &journal.path)),
+            Found::Unreadable(error) => printer.danger(error),
+            Found::Dead(journal) => {
+                let restored = match &journal.record.place {
+                    Place::Own(name) => match shared(&home, name) {
+                        Some(target) => restore(&target, &journal, Duration::MAX, printer),
+                        // When it is started.
+                        None => continue,
+                    },
+                    Place::Named(recipe) => restore_named(recipe, &journal, choice, printer),
+                };
+                match restored {
+                    Ok(done) => tell(&journal.record, &done, printer),
+                    Err(error) => printer.danger(left(&journal, &error)),
+                }
+            }
+        }
+    }
+}
+
+/// After pgrig's own server was started, and before anybody works on it. `is_exclusive`: it was started for this
+/// process alone, so that no other process can be at work on it.
+///
+/// # Errors
+/// If something cannot be restored.
+pub(crate) fn put_back_own(
+    home: &Home,
+    instance: &str,
+    target: &Target,
+    is_exclusive: bool,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let own = Place::Own(instance.to_owned());
+    each_of(
+        home,
+        |record| record.place == own,
+        printer,
+        |found| match found {
+            Found::Elsewhere(journal) if is_exclusive => match journal.claim()? {
+                Some(Found::Dead(journal)) => restore_own(target, &journal, printer),
+                _ => Ok(()),
+            },
+            Found::Elsewhere(journal) => anyhow::bail!(elsewhere(&journal.record, &journal.path)),
+            Found::Dead(journal) => restore_own(target, &journal, printer),
+            _ => Ok(()),
+        },
+    )
+}
+
+fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> anyhow::Result<()> {
+    match restore(target, journal, Duration::MAX, printer) {
+        Ok(done) => tell(&journal.record, &done, printer),
+        // That instance was destroyed, and this is a new one of its name.
+        Err(Left::Settings(SettingsError::OtherServer)) => journal.close()?,
+        Err(error) => anyhow::bail!(left(journal, &error)),
+    }
+    Ok(())
+}
+
+/// Before anything is measured on a server that was named: what was changed there must be restored.
+///
+/// # Errors
+/// If something is not: [`sweep`] has said why.
+pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) -> anyhow::Result<()> {
+    let all = Journal::all(&journals(home)).unwrap_or_default();
+    if all.iter().all(|found| record_of(found).is_none()) {
+        return Ok(());
+    }
+    drop(all);
+    // If it cannot be reached, the verb says so.
+    let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
+    let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
+    each_of(home, is_same, printer, |found| match found {
+        Found::Elsewhere(journal) => anyhow::bail!(elsewhere(&journal.record, &journal.path)),
+        Found::Dead(journal) => anyhow::bail!(
+            "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
+            journal.path().display()
+        ),
+        _ => Ok(()),
+    })
+}
+
+/// Has `act` look at each journal of one server, once nobody else restores what it lists.
+fn each_of(
+    home: &Home,
+    concerns: impl Fn(&Record) -> bool,
+    printer: &Printer,
+    act: impl Fn(Found) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let begin = Instant::now();
+    let (mut told, mut is_first) = (false, true);
+    loop {
+        let mut is_in_hand = false;
+        for found in Journal::all(&journals(home))? {
+            match &found {
+                found if !record_of(found).is_some_and(&concerns) => {}
+                Found::Live(record) if is_first => printer.warn(format!(
+                    "pgrig process {} is changing settings of this server: what is measured meanwhile tells nothing",
+                    record.pid
+                )),
+                Found::Live(_) => {}
+                Found::InHand { pid, .. } => {
+                    is_in_hand = true;
+                    if begin.elapsed() > TELL_AFTER && !told {
+                        told = true;
+                        let who = pid.map_or("another pgrig".to_owned(), |pid| format!("pgrig process {pid}"));
+                        printer.say(format!("waiting: {who} is restoring settings and tables of this server"));
+                    }
+                }
+                _ => act(found)?,
+            }
+        }
+        if !is_in_hand {
+            return Ok(());
+        }
+        is_first = false;
+        std::thread::sleep(EVERY);
+    }
+}
+
+fn record_of(found: &Found) -> Option<&Record> {
+    match found {
+        Found::Live(record) | Found::InHand { record, .. } => Some(record),
+        Found::Elsewhere(journal) => Some(&journal.record),
+        Found::Dead(journal) => Some(&journal.record),
+        Found::Unreadable(_) => None,
+    }
+}
+
+/// Whether the target is the server that the record is about: by its system identifier, or if a role may not ask for
+/// that, by its address.
+fn is_server_of(record: &Record, target: &Target, identifier: Option<&str>) -> bool {
+    match (identifier, record.system_identifier.as_deref(), &record.place) {
+        (Some(found), Some(wanted), _) => found == wanted,
+        (_, _, Place::Named(recipe)) => resolved(recipe).is_ok_and(|other| {
+            (other.host_list(), other.port_list()) == (target.host_list(), target.port_list())
+        }),
+        (_, _, Place::Own(_)) => false,
+    }
+}
+
+/// Why something is still changed.
+#[derive(Debug, thiserror::Error)]
+enum Left {
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error("the server did not do it within {} s", PATIENCE.as_secs())]
+    Late,
+    #[error(transparent)]
+    Stopped(#[from] Unhappy),
+    #[error("{0}")]
+    Machine(#[from] std::io::Error),
+}
+
+impl Left {
+    fn is_about_password(&self) -> bool {
+        let Self::Settings(SettingsError::Connect(error)) = self else { return false };
+        // invalid_password
+        matches!(error, ConnectError::PasswordMissing { .. }) || error.sqlstate() == Some("28P01")
+    }
+}
+
+/// The instance's server, if it runs on its own. One that ran for a killed pgrig ends by itself.
+fn shared(home: &Home, name: &str) -> Option<Target> {
+    let spec = Spec { name: name.to_owned(), ..Spec::default() };
+    let instance = Instance::open(home, spec).ok()?;
+    match instance.status().ok()?.state {
+        State::Running(server) if server.lifetime == Lifetime::Detached && server.ready => {
+            let at = instance.connection().ok()?;
+            Some(Target::embedded(&at.socket_dir, at.port, at.user, at.database))
+        }
+        _ => None,
+    }
+}
+
+/// A server that was named when the journal was written.
+fn resolved(recipe: &str) -> Result<Target, ConnectError> {
+    let options = ConnectOptions { dbname: Some(recipe.to_owned()), ..ConnectOptions::default() };
+    resolve(&options, &|name: &str| std::env::var(name).ok())
+}
+
+/// By the way that the journal tells; else as the verb reaches its server, if that is the same.
+fn restore_named(
+    recipe: &str,
+    journal: &Journal,
+    choice: Option<&ServerChoice>,
+    printer: &Printer,
+) -> Result<PutBack, Left> {
+    let at = resolved(recipe).map_err(SettingsError::from)?;
+    let error = match restore(&at, journal, PATIENCE, printer) {
+        Err(error) => error,
+        done => return done,
+    };
+    // Tables are in that database.
+    match given(choice).map(|given| given.with_database(at.dbname())) {
+        Some(given) if is_reached(&given, &journal.record, printer) => {
+            restore(&given, journal, Duration::MAX, printer)
+        }
+        _ => Err(error),
+    }
+}
+
+/// The server that the verb names.
+fn given(choice: Option<&ServerChoice>) -> Option<Target> {
+    let choice = choice.filter(|choice| matches!(meant(choice), Ok(Meant::Named)))?;
+    resolve(&options(choice), &|name: &str| std::env::var(name).ok()).ok()
+}
+
+fn is_reached(target: &Target, record: &Record, printer: &Printer) -> bool {
+    match runtime().map(|runtime| runtime.block_on(identifier(target, printer))) {
+        Ok(Ok(identifier)) => is_server_of(record, target, identifier.as_deref()),
+        _ => false,
+    }
+}
+
+/// Of the server, once it is ready.
+async fn identifier(target: &Target, printer: &Printer) -> Result<Option<String>, ConnectError> {
+    target.connect_when_ready(&|text| printer.say(text)).await?.close().await;
+    identify(target).await
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
+}
+
+fn restore(
+    target: &Target,
+    journal: &Journal,
+    patience: Duration,
+    printer: &Printer,
+) -> Result<PutBack, Left> {
+    let work = async {
+        let ready = target.connect_when_ready(&|text| printer.say(text)).await;
+        ready.map_err(SettingsError::from)?.close().await;
+        put_back(target, journal).await
+    };
+    interrupt::block_on(runtime()?, printer, async {
+        let mut work = pin!(tokio::time::timeout(patience, work));
+        let done = if let Ok(done) = tokio::time::timeout(TELL_AFTER, &mut work).await {
+            done
+        } else {
+            let (pid, place) = (journal.record.pid, place(&journal.record));
+            printer.say(format!("restoring {place}, which pgrig process {pid} has changed"));
+            work.await
+        };
+        match done {
+            Ok(done) => Ok(done?),
+            Err(_) => Err(Left::Late),
+        }
+    })
+}
+
+fn tell(record: &Record, done: &PutBack, printer: &Printer) {
+    let mut parts: Vec<String> =
+        done.settings.iter().map(|(name, shown)| format!("{name} = {shown}")).collect();
+    parts.extend(done.tables.iter().map(|table| format!("{} logged", table.qualified())));
+    let ended = ended(record);
+    printer.warn(if parts.is_empty() {
+        format!("{ended}; there was nothing left to restore")
+    } else {
+        format!("{ended}; restored now: {}", parts.join(", "))
+    });
+    if done.wants_sync {
+        printer.danger(if done.was_without_fsync { SYNC_BY_HAND } else { SYNC_BY_HAND_PERHAPS });
+    }
+    if !done.emptied.is_empty() {
+        let names: Vec<String> = done.emptied.iter().map(Table::qualified).collect();
+        printer.warn(format!(
+            "the server crashed while these tables were unlogged, so they are empty now: {}",
+            names.join(", ")
+        ));
+    }
+}
+
+/// `pgrig process 12 ended without restoring the server host=…`, and why, if it came to write that down.
+fn ended(record: &Record) -> String {
+    let why = record.gave_up.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+    format!("pgrig process {} ended without restoring {}{why}", record.pid, place(record))
+}
+
+fn left(journal: &Journal, error: &Left) -> String {
+    let again = if error.is_about_password() {
+        "Give the password to restore it: PGPASSWORD=… pgrig server status"
+    } else {
+        "Any pgrig command tries again, for example: pgrig server status"
+    };
+    format!(
+        "{}, and it is NOT restored: {error}. {again}. {}",
+        ended(&journal.record),
+        by_hand(&journal.record, journal.path())
+    )
+}
+
+fn elsewhere(record: &Record, path: &Path) -> String {
+    format!(
+        "pgrig process {} in another container or on another machine has changed {}, and may still be at work. If it \
+         has ended: {}",
+        record.pid,
+        place(record),
+        by_hand(record, path)
+    )
+}
+
+fn by_hand(record: &Record, path: &Path) -> String {
+    format!("By hand, as a superuser: {} Then delete {}", record.remedy().join(" "), path.display())
+}
+
+fn place(record: &Record) -> String {
+    match &record.place {
+        Place::Own(instance) => format!("pgrig's own server (instance {instance})"),
+        Place::Named(recipe) => format!("the server {recipe}"),
+    }
+}

@@ -1,0 +1,80 @@
+//! Run documents as files: `PGRIG_HOME/runs/<id>.json`, and wherever --json says.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use measure::Run;
+
+use crate::app::exit::Usage;
+use crate::app::printer::Printer;
+
+/// Where one run is saved; each time whole, so that a reader never sees half a document.
+pub(crate) struct RunFile {
+    path: PathBuf,
+    copy: Option<Copy>,
+}
+
+/// Where --json wants the document.
+enum Copy {
+    Stdout,
+    /// Opened before the work begins, so that a wrong name is found out in time.
+    File(File, String),
+}
+
+/// A run's id and when it began, for a verb that starts now.
+pub(crate) fn identify(verb: &str) -> (String, String) {
+    let now = Timestamp::now();
+    // Two runs may begin in the same second, even in the same process.
+    let unique = format!("{:x}{:08x}", std::process::id(), now.subsec_nanosecond());
+    (format!("{}-{verb}-{unique}", now.strftime("%Y%m%dT%H%M%SZ")), now.to_string())
+}
+
+impl RunFile {
+    /// For the run `id`; `copy` is --json's argument.
+    pub(crate) fn new(home: &Path, id: &str, copy: Option<&str>) -> anyhow::Result<Self> {
+        let directory = home.join("runs");
+        fs::create_dir_all(&directory)
+            .with_context(|| format!("cannot create {} for run documents", directory.display()))?;
+        let copy = match copy {
+            None => None,
+            Some("-") => Some(Copy::Stdout),
+            Some(name) => {
+                let file = File::create(name)
+                    .map_err(|error| Usage(format!("cannot write --json {name}: {error}")))?;
+                Some(Copy::File(file, name.to_owned()))
+            }
+        };
+        Ok(Self { path: directory.join(format!("{id}.json")), copy })
+    }
+
+    /// Saves the run as it is so far.
+    pub(crate) fn save(&self, run: &Run) -> anyhow::Result<()> {
+        write(&self.path, &run.document()?)
+    }
+
+    /// Saves the run for the last time, and hands it to whoever asked for JSON.
+    pub(crate) fn finish(&mut self, run: &Run) -> anyhow::Result<()> {
+        self.save(run)?;
+        match &mut self.copy {
+            None => Ok(()),
+            Some(Copy::Stdout) => Ok(Printer::json(run.document()?.trim_end())?),
+            Some(Copy::File(file, name)) => file
+                .write_all(run.document()?.as_bytes())
+                .with_context(|| format!("cannot write --json {name}")),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    let whole = || format!("cannot save the run document as {}", path.display());
+    let partial = path.with_extension("json.partial");
+    fs::write(&partial, text).with_context(whole)?;
+    fs::rename(&partial, path).with_context(whole)
+}

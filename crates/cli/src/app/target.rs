@@ -1,0 +1,284 @@
+//! Which server a verb works on: the one that was named, or the embedded one.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use anyhow::Context;
+use connect::{ConnectOptions, Connection, Target, recipe, resolve};
+use pgserver::{Home, Instance, Running, Spec};
+use server::DataDirectory;
+use server::differing_settings;
+use server::settings::{Place, Restart};
+use tps::matrix::{Ground, Restarter};
+
+use crate::app::args::{EmbeddedArgs, ServerChoice};
+use crate::app::exit::Usage;
+use crate::app::printer::Printer;
+use crate::app::recovery;
+
+/// The server that a verb works on. An embedded one that was started for it stops with it.
+pub(crate) struct Chosen {
+    pub(crate) target: Target,
+    kind: Kind,
+}
+
+/// Whose server it is.
+enum Kind {
+    Embedded(Box<Embedded>),
+    /// Somebody else's, and how to get there again.
+    Named {
+        recipe: String,
+    },
+}
+
+/// pgrig's own server, running.
+struct Embedded {
+    instance: Instance,
+    /// A restart replaces it.
+    running: Mutex<Running>,
+}
+
+/// Finds the server, and starts the embedded one if that is meant.
+pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> anyhow::Result<Chosen> {
+    if meant(choice)? == Meant::Named {
+        let target = resolve(&options(choice), &env)?;
+        return Ok(Chosen { target, kind: Kind::Named { recipe: recipe(&options(choice), &env)? } });
+    }
+    let instance = Instance::open(home, spec(&choice.embedded))?;
+    let running = instance.attach_or_start(&|event| printer.say(event))?;
+    announce(&running, home, printer);
+    let at = running.connection();
+    let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
+    recovery::put_back_own(home, instance.name(), &target, !running.leaves_running(), printer)?;
+    Ok(Chosen { target, kind: Kind::Embedded(Box::new(Embedded { instance, running: Mutex::new(running) })) })
+}
+
+/// Whose server is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// pgrig's own.
+    Own,
+    /// One that an option or the environment names.
+    Named,
+}
+
+/// Decides it.
+///
+/// # Errors
+/// If both are asked for.
+pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
+    let named = options(choice).names_a_server(&|_| None);
+    if named && choice.embedded.any() {
+        return Err(Usage(
+            "-d, -h, -p and -U name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
+             pgrig's own: give one or the other"
+                .to_owned(),
+        ));
+    }
+    let named = named || !choice.embedded.any() && options(choice).names_a_server(&env);
+    Ok(if named { Meant::Named } else { Meant::Own })
+}
+
+/// The connection options among the arguments.
+pub(crate) fn options(choice: &ServerChoice) -> ConnectOptions {
+    ConnectOptions {
+        dbname: choice.dbname.clone(),
+        host: choice.host.clone(),
+        port: choice.port.clone(),
+        user: choice.username.clone(),
+    }
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// What the arguments ask of an instance.
+pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
+    let default = Spec::default();
+    Spec {
+        name: embedded.instance.clone().unwrap_or(default.name),
+        version: embedded.pg_version,
+        pg_bin: embedded.pg_bin.clone(),
+        profile: embedded.profile,
+        set: embedded.set.clone(),
+        tcp: None,
+    }
+}
+
+/// Says which server this is, where it lives, and if a crash may cost data.
+pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
+    printer.say(format!(
+        "pgrig's own PostgreSQL {}, profile {}, in {}",
+        running.version(),
+        running.profile(),
+        running.data_dir().display(),
+    ));
+    if let Some(moved) = home.relocated() {
+        printer.say(format!(
+            "(not under {}: the server's account cannot reach that; it is in {})",
+            home.root().display(),
+            moved.display(),
+        ));
+    }
+    let off: Vec<&str> = DURABILITY.into_iter().filter(|name| is_off(running.settings(), name)).collect();
+    if !off.is_empty() {
+        printer.danger(format!(
+            "DANGEROUS: off are {}. A crash of the machine may destroy everything in this instance.",
+            off.join(", ")
+        ));
+    }
+}
+
+/// What keeps data through a crash.
+const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
+
+/// Whether the setting is off; the last of several counts. Spellings as PostgreSQL's parse_bool.
+fn is_off(settings: &[(String, String)], name: &str) -> bool {
+    let last = settings.iter().rev().find(|(set, _)| set.eq_ignore_ascii_case(name));
+    last.is_some_and(|(_, value)| {
+        let value = value.to_ascii_lowercase();
+        ["off", "false", "no", "0", "of", "f", "fa", "fal", "fals", "n"].contains(&value.as_str())
+    })
+}
+
+impl Chosen {
+    /// Connects, and makes sure that an embedded server runs with the settings it was given.
+    pub(crate) async fn connect(&self, printer: &Printer) -> anyhow::Result<Connection> {
+        let connection = self.connect_or_restart(printer).await?;
+        for warning in self.target.warnings().iter().chain(connection.warnings()) {
+            printer.warn(warning);
+        }
+        if let Kind::Embedded(embedded) = &self.kind {
+            let settings = embedded.running().settings().to_vec();
+            assert_settings(&connection, &settings).await?;
+        }
+        Ok(connection)
+    }
+
+    /// Waits for a server that is not ready yet. One of pgrig's own that died is started again.
+    async fn connect_or_restart(&self, printer: &Printer) -> anyhow::Result<Connection> {
+        let error = match self.target.connect_when_ready(&|text| printer.say(text)).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => error,
+        };
+        match &self.kind {
+            Kind::Embedded(embedded) if !embedded.running().is_alive() => {
+                printer.say(format!("the server has died ({error}): starting it again"));
+                let started = embedded.instance.attach_or_start(&|event| printer.say(event))?;
+                *embedded.running() = started;
+                Ok(self.target.connect_when_ready(&|text| printer.say(text)).await?)
+            }
+            _ => Err(error.into()),
+        }
+    }
+
+    /// Makes sure that nothing is left changed on a server that somebody named; pgrig's own is restored when it is
+    /// chosen.
+    ///
+    /// # Errors
+    /// If something is.
+    pub(crate) fn check_restored(&self, home: &Home, printer: &Printer) -> anyhow::Result<()> {
+        match &self.kind {
+            Kind::Embedded(_) => Ok(()),
+            Kind::Named { .. } => recovery::check_restored(home, &self.target, printer),
+        }
+    }
+
+    /// The data directory; `named` is where somebody says it is.
+    ///
+    /// # Errors
+    /// If that is said of pgrig's own server.
+    pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
+        match (&self.kind, named) {
+            (Kind::Embedded(_), Some(_)) => Err(Usage(
+                "pgrig knows where its own server's data directory is: leave out --data-directory".to_owned(),
+            )),
+            (Kind::Embedded(embedded), None) => Ok(DataDirectory::Own(embedded.running().data_dir())),
+            (Kind::Named { .. }, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
+            (Kind::Named { .. }, None) => Ok(DataDirectory::Asked),
+        }
+    }
+
+    /// The embedded instance's name, if it was started for this verb and stops with it.
+    pub(crate) fn stopped_instance(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Embedded(own) if !own.running().leaves_running() => Some(own.instance.name()),
+            _ => None,
+        }
+    }
+
+    /// The server, for a journal of what is changed there.
+    pub(crate) fn place(&self) -> Place {
+        match &self.kind {
+            Kind::Embedded(embedded) => Place::Own(embedded.instance.name().to_owned()),
+            Kind::Named { recipe } => Place::Named(recipe.clone()),
+        }
+    }
+
+    /// Whose server it is, and whether it may be restarted.
+    pub(crate) fn ground(&self) -> Ground {
+        match &self.kind {
+            Kind::Named { .. } => {
+                Ground { is_own: false, restart: Restart::Impossible("pgrig restarts only its own server") }
+            }
+            Kind::Embedded(embedded) if embedded.running().leaves_running() => Ground {
+                is_own: true,
+                restart: Restart::Impossible(
+                    "this one runs for others too: stop it (pgrig server stop), and it is started for this alone",
+                ),
+            },
+            Kind::Embedded(_) => Ground { is_own: true, restart: Restart::Possible },
+        }
+    }
+
+    /// Leaves the server as it was found.
+    pub(crate) fn release(self, printer: &Printer) -> anyhow::Result<()> {
+        match self.kind {
+            Kind::Embedded(embedded) => {
+                let running = embedded.running.into_inner().unwrap_or_else(PoisonError::into_inner);
+                Ok(running.stop_telling(&|event| printer.say(event))?)
+            }
+            Kind::Named { .. } => Ok(()),
+        }
+    }
+
+    /// The embedded server's log, for hints.
+    pub(crate) fn log(&self) -> Option<PathBuf> {
+        match &self.kind {
+            Kind::Embedded(embedded) => Some(embedded.running().log_path()),
+            Kind::Named { .. } => None,
+        }
+    }
+}
+
+impl Embedded {
+    fn running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Restarter for Chosen {
+    fn restart(&self, settings: &[(String, String)]) -> Result<(), String> {
+        match &self.kind {
+            Kind::Embedded(embedded) => {
+                let restarted = embedded.instance.restart(&mut embedded.running(), settings, &|_| ());
+                restarted.map_err(|error| error.to_string())
+            }
+            Kind::Named { .. } => Err("it is not pgrig's own".to_owned()),
+        }
+    }
+}
+
+/// SHOW must agree with what the server was started with, or results would be labelled wrongly.
+pub(crate) async fn assert_settings(
+    connection: &Connection,
+    settings: &[(String, String)],
+) -> anyhow::Result<()> {
+    let differing = differing_settings(&connection.client, settings).await.context("cannot read settings")?;
+    let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
+    anyhow::bail!(
+        "{name} is {active}, not {expected} as this instance was started with (ALTER SYSTEM, or ALTER ROLE \
+         or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
+    )
+}

@@ -1,0 +1,156 @@
+//! `pgrig ab` as people read it.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use indicatif::HumanDuration;
+use measure::compare::{Comparison, Difference, Looks, Sides};
+use measure::{Figure, Run, judged_figures};
+
+use crate::app::args::{AbArgs, JudgeArgs};
+use crate::cmd::ab::Arm;
+use crate::cmd::compare::text::{conclusion, figure_value, figures, footer};
+
+/// More differences are counted, not shown.
+const MOST_DIFFERENCES: usize = 12;
+/// Longer values are cut.
+const MOST_CHARACTERS: usize = 48;
+
+/// The plan: commands, rounds and looks.
+pub(crate) fn plan(arms: &[Arm], arguments: &AbArgs, looks: &Looks) -> String {
+    let mut text = "plan\n".to_owned();
+    for arm in arms {
+        let _ = writeln!(text, "  {}        {}", arm.letter, arm.shown);
+    }
+    let warm_up = if arguments.no_warm_up { "" } else { " after one that warms up" };
+    let _ = write!(text, "  rounds   {} in balanced random order{warm_up}", arguments.rounds);
+    let early: Vec<String> =
+        looks.all().iter().rev().skip(1).rev().map(|look| look.round.to_string()).collect();
+    if !early.is_empty() {
+        let _ =
+            write!(text, "\n  looks    after round {}: stops if all judged figures differ", early.join(", "));
+    }
+    text + "\n"
+}
+
+/// `round 3 of 10, 2 min left`.
+pub(crate) fn title(number: usize, rounds: usize, left: f64) -> String {
+    let width = rounds.to_string().len();
+    if number == rounds {
+        format!("round {number:width$} of {rounds}")
+    } else {
+        format!("round {number:width$} of {rounds}, {} left", HumanDuration(Duration::from_secs_f64(left)))
+    }
+}
+
+/// The first judged figure of each arm.
+pub(crate) fn round(title: &str, runs: &[Run], arguments: &AbArgs) -> String {
+    let first = |run: &Run| judged_figures(run, &arguments.judge.figures).into_iter().next();
+    let shown = |figure: &Figure, value: f64| figure_value(figure.unit, value);
+    let name = first(&runs[0]).map_or_else(String::new, |(figure, _)| {
+        let judged = judged_figures(&runs[0], &arguments.judge.figures);
+        let is_alone = judged.iter().all(|(other, _)| other.config == figure.config);
+        if is_alone { figure.name } else { figure.full_name() }
+    });
+    let values: Vec<String> = runs
+        .iter()
+        .zip('a'..='z')
+        .filter_map(|(run, letter)| {
+            first(run).map(|(figure, value)| format!("{letter} {}", shown(&figure, value)))
+        })
+        .collect();
+    format!("{title:<32} {name} {}", values.join("   "))
+}
+
+/// One command beside the first.
+pub(crate) fn result(
+    baseline: &Arm,
+    candidate: &Arm,
+    sides: &Sides,
+    comparison: &Comparison,
+    judge: &JudgeArgs,
+) -> String {
+    let rounds = sides.baseline().len();
+    let mut text = format!("\nbaseline   {}\ncandidate  {}\n\n", baseline.shown, candidate.shown);
+    text += &figures(comparison);
+    text += &differences(comparison);
+    let _ = write!(
+        text,
+        "\n\n{}\n{}\n{}",
+        if rounds == 1 { "1 paired round".to_owned() } else { format!("{rounds} paired rounds") },
+        footer(comparison, judge),
+        conclusion(sides, comparison)
+    );
+    text
+}
+
+/// Differences between the commands. Those of plans and from round to round are left to --json.
+fn differences(comparison: &Comparison) -> String {
+    let is_told = |difference: &&Difference| {
+        !difference.what.starts_with("plan.") && !difference.what.contains(" within the ")
+    };
+    let told: Vec<&Difference> = comparison.differences.iter().filter(is_told).collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    let lines = told.iter().take(MOST_DIFFERENCES).map(|difference| {
+        let Difference { what, baseline, candidate, .. } = difference;
+        format!("\n  {what}: {} → {}", short(baseline), short(candidate))
+    });
+    let more = match told.len().saturating_sub(MOST_DIFFERENCES) {
+        0 => String::new(),
+        more => format!("\n  and {more} more, which --json has"),
+    };
+    format!("\n\nthe commands differ in{}{more}", lines.collect::<String>())
+}
+
+fn short(text: &str) -> String {
+    if text.chars().count() <= MOST_CHARACTERS {
+        return text.replace('\n', " ");
+    }
+    let kept: String = text.chars().take(MOST_CHARACTERS - 1).collect();
+    format!("{}…", kept.replace('\n', " "))
+}
+
+/// A look, or all rounds, that cannot reach a verdict.
+pub(crate) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize) -> String {
+    let figures = if figures == 1 { "1 figure".to_owned() } else { format!("{figures} figures") };
+    if round == rounds {
+        let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
+        format!("{rounds} cannot reach a verdict on {figures}: that takes at least {needed}")
+    } else {
+        format!(
+            "the look after round {round} cannot stop: with {figures} that takes at least {needed} rounds"
+        )
+    }
+}
+
+/// The rounds that were saved before an error or an interruption.
+pub(crate) fn saved(complete: usize, rounds: usize, labels: &[&str]) -> String {
+    format!("{complete} of {rounds} rounds are complete; their runs have the labels {}", labels.join(", "))
+}
+
+/// Notes of the runs, each kind once: notes that differ in numbers alone are of a kind.
+pub(crate) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
+    let count = runs.iter().map(Vec::len).sum::<usize>();
+    let kind =
+        |text: &str| text.chars().filter(|c| !c.is_ascii_digit() && !".,".contains(*c)).collect::<String>();
+    let mut kinds: Vec<(String, &str, usize)> = Vec::new();
+    for note in runs.iter().flatten().flat_map(|run| &run.notes) {
+        let kind = kind(&note.text);
+        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, _, times)) => *times += 1,
+            None => kinds.push((kind, &note.text, 1)),
+        }
+    }
+    let told = kinds.iter().map(|(_, text, times)| format!("note in {times} of {count} runs: {text}"));
+    told.collect()
+}
+
+/// How to compare the same runs again.
+pub(crate) fn again(labels: &[&str]) -> String {
+    let commands = labels[1..]
+        .iter()
+        .map(|label| format!("the same runs again: pgrig compare --paired --anyway {} {label}", labels[0]));
+    commands.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,104 @@
+//! `pgrig compare`'s arguments.
+
+use clap::{Args, ValueEnum};
+use measure::Verdict;
+use measure::compare::Options;
+
+/// Verdicts between saved runs: improved, regressed, no change or inconclusive
+///
+/// The run is the unit: each side needs several runs, since trials of one run share the state of the machine. A RUN is
+/// a file, the id of a saved run, or a label (--label of the measuring verbs) with * and ? for any characters. Few
+/// figures are judged, together: tps and p95 of tps, seconds of fill, the total, create, scan-first and cluster of
+/// blockio, multiples of the first candidate of micro, the total of testdb bench. All others are shown.
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "pgrig compare [OPTIONS] BASELINE CANDIDATE\n       \
+        pgrig compare [OPTIONS] --baseline <RUN>... --candidate <RUN>...",
+    after_help = "Needs no server. Runs compare if request, server version, settings, machine and transport are\n\
+        the same; pgrig names each difference. A machine that becomes slower looks like a change:\n\
+        pgrig ab runs both sides in turn.\n\n\
+        Examples:\n  \
+        pgrig tps -T 30 --label before          five times, then change something\n  \
+        pgrig tps -T 30 --label after           five times\n  \
+        pgrig compare before after --fail-on regressed\n  \
+        pgrig compare --baseline 'before*' --candidate after1.json --candidate after2.json\n"
+)]
+pub(crate) struct CompareArgs {
+    /// The runs to compare with: a file, an id, or a label
+    #[arg(value_name = "BASELINE", required_unless_present = "baselines", conflicts_with = "baselines")]
+    pub(crate) baseline: Option<String>,
+
+    /// The runs to judge
+    #[arg(value_name = "CANDIDATE", required_unless_present = "candidates", conflicts_with = "candidates")]
+    pub(crate) candidate: Option<String>,
+
+    /// Runs to compare with; may be repeated
+    #[arg(long = "baseline", value_name = "RUN", num_args = 1..)]
+    pub(crate) baselines: Vec<String>,
+
+    /// Runs to judge; may be repeated
+    #[arg(long = "candidate", value_name = "RUN", num_args = 1..)]
+    pub(crate) candidates: Vec<String>,
+
+    /// Compare round by round: the first baseline with the first candidate, and so on. The runs must have been
+    /// measured in turn
+    #[arg(long)]
+    pub(crate) paired: bool,
+
+    /// Compare despite differences; results may differ because of these alone
+    #[arg(long)]
+    pub(crate) anyway: bool,
+
+    #[command(flatten)]
+    pub(crate) judge: JudgeArgs,
+}
+
+/// How sides are judged.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct JudgeArgs {
+    /// Changes of less than this do not matter
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
+    pub(crate) threshold: f64,
+
+    /// Judge these figures instead: tps,p99,wal; more figures take more runs
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) figures: Vec<String>,
+
+    /// Exit with status 3 if a judged figure has this verdict; may be repeated
+    #[arg(long, value_enum, value_name = "VERDICT", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<FailOn>,
+
+    /// Write the comparison as JSON to FILE too; - writes it to standard output
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<String>,
+}
+
+impl JudgeArgs {
+    /// The same for the comparison.
+    pub(crate) fn options(&self) -> Options {
+        Options { threshold: self.threshold, figures: self.figures.clone(), ..Options::default() }
+    }
+
+    /// Whether --fail-on names the verdict.
+    pub(crate) fn fails_on(&self, verdict: Verdict) -> bool {
+        self.fail_on.iter().any(|fail_on| fail_on.verdict() == verdict)
+    }
+}
+
+/// Verdicts that may fail a build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// A figure became worse
+    Regressed,
+    /// The runs do not show whether a figure changed
+    Inconclusive,
+}
+
+impl FailOn {
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Regressed => Verdict::Regressed,
+            Self::Inconclusive => Verdict::Inconclusive,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! `pgrig compare`: run documents in, verdicts out.
+
+pub(crate) mod args;
+pub(crate) mod text;
+
+use std::fs;
+
+use anyhow::Context;
+use measure::Run;
+use measure::compare::{Comparison, Difference, Sides};
+use serde_json::{Value, json};
+
+use crate::app::args::{CompareArgs, JudgeArgs};
+use crate::app::exit::{Unhappy, Usage};
+use crate::app::printer::Printer;
+use crate::app::saved;
+
+/// Compares, prints, and fails if that was asked for.
+pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<()> {
+    let sides = sides(arguments, printer)?;
+    let comparison = Comparison::of(&sides, &arguments.judge.options());
+    let hindrances: Vec<&Difference> = comparison.hindrances().collect();
+    if !hindrances.is_empty() && !arguments.anyway {
+        return Err(Usage(refusal(&hindrances)).into());
+    }
+    refuse_nothing(&comparison, &arguments.judge)?;
+    for difference in &comparison.differences {
+        let text = if difference.hinders { "compared despite " } else { "" };
+        printer.say(format!("note: {text}{difference}"));
+    }
+    if sides.is_apart() {
+        printer.say(text::APART);
+    }
+    printer.result(text::comparison(&sides, &comparison, &arguments.judge))?;
+    if let Some(name) = &arguments.judge.json {
+        save(name, &document(&sides, &comparison, &arguments.judge))?;
+    }
+    fail_on(&[&comparison], &arguments.judge)
+}
+
+fn sides(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<Sides> {
+    let side = |one: &Option<String>, several: &[String]| {
+        let words: Vec<String> = one.iter().chain(several).cloned().collect();
+        saved::find(&words, printer)
+    };
+    let baseline = side(&arguments.baseline, &arguments.baselines)?;
+    let candidate = side(&arguments.candidate, &arguments.candidates)?;
+    if let Some(both) = candidate.iter().find(|run| baseline.iter().any(|other| other.id == run.id)) {
+        return Err(Usage(format!("run {} is on both sides", both.id)).into());
+    }
+    let sides = Sides::new(baseline, candidate).context("each side needs a run")?;
+    if arguments.paired { Ok(sides.paired().map_err(|error| Usage(error.to_string()))?) } else { Ok(sides) }
+}
+
+fn refusal(hindrances: &[&Difference]) -> String {
+    let listed: Vec<String> = hindrances.iter().map(|difference| format!("  {difference}")).collect();
+    let listed = listed.join("\n");
+    format!("these runs do not compare:\n{listed}\ngive --anyway to compare them all the same")
+}
+
+/// Refuses a comparison without a figure to judge.
+///
+/// # Errors
+/// With the names of the figures that there are.
+pub(crate) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Result<(), Usage> {
+    if comparison.compared.is_empty() {
+        return Err(Usage("these runs have no figure in common".to_owned()));
+    }
+    let figures = comparison.compared.iter().map(|one| &one.figure).chain(&comparison.unmeasured);
+    let is_known = |name: &&String| figures.clone().any(|figure| figure.is_named(name));
+    let unknown = judge.figures.iter().find(|name| !is_known(name));
+    let Some(unknown) = unknown else { return Ok(()) };
+    let mut names: Vec<&str> = comparison.compared.iter().map(|one| one.figure.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    Err(Usage(format!("these runs have no figure \"{unknown}\"; they have {}", names.join(", "))))
+}
+
+/// The document for --json.
+pub(crate) fn document(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> Value {
+    let ids = |runs: &[Run]| runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
+    json!({
+        "baseline": ids(sides.baseline()),
+        "candidate": ids(sides.candidate()),
+        "paired": sides.is_paired(),
+        "apart": sides.is_apart(),
+        "threshold": judge.threshold,
+        "differences": comparison.differences,
+        "needed": comparison.needed,
+        "unmeasured": comparison.unmeasured,
+        "compared": comparison.compared,
+    })
+}
+
+/// Writes --json's document.
+pub(crate) fn save(name: &str, document: &Value) -> anyhow::Result<()> {
+    let text = serde_json::to_string_pretty(document)?;
+    if name == "-" {
+        return Ok(Printer::json(&text)?);
+    }
+    fs::write(name, text + "\n").with_context(|| format!("cannot write --json {name}"))
+}
+
+/// Fails if a verdict is one of --fail-on's.
+pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> anyhow::Result<()> {
+    let judged = comparisons.iter().flat_map(|comparison| comparison.judged());
+    let missed: Vec<String> = judged
+        .filter(|(_, verdict)| judge.fails_on(*verdict))
+        .map(|(one, verdict)| text::in_words(one, verdict))
+        .collect();
+    let unmeasured = comparisons.iter().flat_map(|comparison| &comparison.unmeasured);
+    let unmeasured = unmeasured.filter(|_| judge.fails_on(measure::Verdict::Inconclusive));
+    let missed: Vec<String> = missed
+        .into_iter()
+        .chain(unmeasured.map(|figure| format!("{} inconclusive: not measurable", figure.full_name())))
+        .collect();
+    if missed.is_empty() { Ok(()) } else { Err(Unhappy::Missed(missed).into()) }
+}

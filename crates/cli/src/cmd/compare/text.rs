@@ -1,0 +1,180 @@
+//! A comparison as people read it.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+use measure::compare::{Compared, Comparison, Sides};
+use measure::human::{bytes, grouped, time};
+use measure::{Figure, FigureUnit, Run, Verdict};
+
+use crate::app::args::JudgeArgs;
+use crate::cmd::fill::text::trimmed;
+
+/// Said if one side ran before the other.
+pub(crate) const APART: &str = "note: one side ran before the other: a machine that became slower or faster meanwhile \
+    looks like a change. pgrig ab runs both in turn";
+
+/// The sides, a line for each figure, and the verdict.
+pub(crate) fn comparison(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> String {
+    let mut text =
+        format!("baseline   {}\ncandidate  {}\n\n", origin(sides.baseline()), origin(sides.candidate()));
+    text += &figures(comparison);
+    let _ = write!(text, "\n\n{}\n{}", footer(comparison, judge), conclusion(sides, comparison));
+    text
+}
+
+/// A line for each figure: those with a verdict first.
+pub(crate) fn figures(comparison: &Comparison) -> String {
+    let compared = &comparison.compared;
+    let has_configs = compared.iter().any(|one| one.figure.config != compared[0].figure.config);
+    let mut table = Table::new();
+    let header = ["figure", "baseline", "candidate", "change", "95 % interval", "verdict"];
+    table.load_style(presets::NOTHING).set_header(header);
+    for one in compared {
+        table.add_row([
+            if has_configs { one.figure.full_name() } else { one.figure.name.clone() },
+            value(one, one.typical[0]),
+            value(one, one.typical[1]),
+            percent(one.ratio),
+            one.interval.map_or_else(
+                || "-".to_owned(),
+                |interval| format!("{} to {}", percent(interval.low), percent(interval.high)),
+            ),
+            one.verdict.map_or_else(|| "-".to_owned(), |verdict| verdict.to_string()),
+        ]);
+    }
+    for column in 1..5 {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    trimmed(&table)
+}
+
+fn origin(runs: &[Run]) -> String {
+    let (first, last) = (&runs[0], &runs[runs.len() - 1]);
+    let release = first.environment.server.version.split(" on ").next().unwrap_or_default();
+    // Without parts of a second.
+    let at =
+        |run: &Run| run.started_at.split('.').next().unwrap_or_default().trim_end_matches('Z').to_owned();
+    let times = if runs.len() == 1 { at(first) } else { format!("{} to {}", at(first), at(last)) };
+    let runs = self::runs(runs.len());
+    let label = first.label.as_ref().map_or_else(String::new, |label| format!(" \"{label}\""));
+    format!("{runs} of {}{label}, {release}, {times} UTC", first.verb)
+}
+
+pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
+    let judged = comparison.judged().count();
+    let threshold = percent(1.0 + judge.threshold);
+    let threshold = threshold.trim_start_matches('+');
+    let figures = match judged {
+        1 => "1 figure is judged,".to_owned(),
+        _ => format!("{judged} figures are judged together,"),
+    };
+    let several =
+        if judged > 1 { ",\nso that a verdict takes more than one figure's 95 % interval" } else { "" };
+    format!(
+        "typical values of a run, with their ratio as the change; changes below {threshold} do not matter;\n\
+         {figures} with a false verdict in at most 5 of 100 comparisons{several}"
+    )
+}
+
+/// The last line: all verdicts, or why there is none.
+pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
+    let unmeasured = match comparison.unmeasured.as_slice() {
+        [] => String::new(),
+        figures => {
+            let names: Vec<String> = figures.iter().map(Figure::full_name).collect();
+            format!("; not measurable in some runs, and not judged: {}", names.join(", "))
+        }
+    };
+    if let Some(needed) = comparison.needed.filter(|_| comparison.judged().next().is_some()) {
+        let there = match (sides.is_paired(), sides.baseline().len(), sides.candidate().len()) {
+            (true, 1, _) => "1 round is too few".to_owned(),
+            (true, rounds, _) => format!("{rounds} rounds are too few"),
+            (false, 1, 1) => "1 run on each side is too few".to_owned(),
+            (false, baseline, candidate) => {
+                format!("the baseline has {}, the candidate {}", runs(baseline), runs(candidate))
+            }
+        };
+        let remedy = if sides.is_paired() { "" } else { " (pgrig ab runs both sides in turn)" };
+        return format!(
+            "verdict: inconclusive: {there}, a verdict takes at least {needed}{remedy}{unmeasured}"
+        );
+    }
+    let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();
+    let all = [Verdict::Regressed, Verdict::Improved, Verdict::NoChange, Verdict::Inconclusive];
+    let parts = all.into_iter().filter_map(|verdict| {
+        let named: Vec<String> = judged
+            .iter()
+            .filter(|(_, found)| *found == verdict)
+            .map(|(one, _)| short(one, &judged))
+            .collect();
+        (!named.is_empty()).then(|| format!("{verdict}: {}", named.join(", ")))
+    });
+    let parts: Vec<String> = parts.collect();
+    match parts.as_slice() {
+        [] => format!("verdict: none: no figure is judged; name some with --figures{unmeasured}"),
+        parts => format!("verdict: {}{unmeasured}", parts.join("; ")),
+    }
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
+/// The figure's name, with its configuration where others have the same name, and its change.
+fn short(one: &Compared, judged: &[(&Compared, Verdict)]) -> String {
+    let is_alone = judged.iter().all(|(other, _)| other.figure.config == one.figure.config);
+    let name = if is_alone { one.figure.name.clone() } else { one.figure.full_name() };
+    format!("{name} ({})", percent(one.ratio))
+}
+
+/// One figure in a sentence.
+pub(crate) fn in_words(one: &Compared, verdict: Verdict) -> String {
+    let [baseline, candidate] = one.typical;
+    format!(
+        "{} {verdict}: {} instead of {} ({})",
+        one.figure.full_name(),
+        value(one, candidate),
+        value(one, baseline),
+        percent(one.ratio)
+    )
+}
+
+fn value(one: &Compared, value: f64) -> String {
+    figure_value(one.figure.unit, value)
+}
+
+/// A value in its unit.
+pub(crate) fn figure_value(unit: FigureUnit, value: f64) -> String {
+    match unit {
+        FigureUnit::Seconds => time(value),
+        FigureUnit::SecondsPerTransaction => format!("{} µs", digits(value * 1e6)),
+        FigureUnit::SecondsPerRow => format!("{} ns", digits(value * 1e9)),
+        FigureUnit::Bytes | FigureUnit::BytesPerTransaction | FigureUnit::BytesPerRow => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
+            let whole = value.max(0.0).round() as u64;
+            bytes(whole)
+        }
+        FigureUnit::PerSecond => format!("{}/s", digits(value)),
+        FigureUnit::PerTransaction => format!("{value:.3}"),
+        FigureUnit::Times => format!("{value:.3} times"),
+    }
+}
+
+/// At least four digits, so that small changes show.
+fn digits(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1000")]
+    match value.abs() {
+        1000.0.. => grouped(value.round() as u64),
+        100.0.. => format!("{value:.1}"),
+        10.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// By how much more or less a ratio is than 1.
+fn percent(ratio: f64) -> String {
+    format!("{:+.1} %", (ratio - 1.0) * 100.0)
+}

@@ -1,0 +1,553 @@
+//! `pgrig fill`'s arguments, and the request that they make.
+
+use std::ffi::OsString;
+use std::num::{NonZeroU16, NonZeroU32};
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
+use fill::limits::{Limits, SpaceLimit};
+use fill::{
+    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
+    Partitions, Persistence, ProbeKind, Request, Subject, sql_of_script,
+};
+use rowgen::Payload;
+
+use crate::app::args::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
+use crate::app::duration::Length;
+use crate::app::exit::Usage;
+use crate::app::input;
+use crate::app::size::Size;
+use crate::cmd::fill::mark::Marks;
+
+/// Fill a server with test data of an exact size, or to the brim: pgbench's four tables.
+///
+/// The tables, their values, primary keys and statistics are those of `pgbench -i`. SIZE is what
+/// finished tables and indexes take (pg_total_relation_size), met within 1 % from 50 MB up. A fill that
+/// was interrupted is completed by the same command.
+#[derive(Clone, Debug, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:\n  \
+        pgrig fill 1GB                          into pgrig's own PostgreSQL\n  \
+        pgrig fill 73GB --unlogged -d mydb      into the server that psql -d mydb reaches\n  \
+        pgrig fill --scale 100 --drop           as pgbench -i -s 100\n  \
+        pgrig fill 20GB --level 4               the article's level 4; --explain shows its flags\n  \
+        pgrig fill --ladder 1GB                 all levels, compared\n  \
+        pgrig fill 5GB --append                 five more\n"
+)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub(crate) struct FillArgs {
+    /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
+    #[arg(help_heading = "How much", conflicts_with_all = ["scale", "rows"])]
+    pub(crate) size: Option<Size>,
+
+    /// Instead of SIZE: pgbench's scale, 100,000 accounts each
+    #[arg(short, long, help_heading = "How much", conflicts_with = "rows",
+          value_parser = up_to::<u64>(MOST_SCALE))]
+    pub(crate) scale: Option<u64>,
+
+    /// Instead of SIZE: rows of pgbench_accounts
+    #[arg(long, help_heading = "How much", value_parser = up_to::<u64>(MOST_ROWS))]
+    pub(crate) rows: Option<u64>,
+
+    /// Add as much to the tables that are there, ids going on
+    #[arg(long, help_heading = "How much")]
+    pub(crate) append: bool,
+
+    /// Fill until the data volume is full; what the server needs to go on stays free
+    #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
+    pub(crate) brim: bool,
+
+    /// Keep at least so much free at the brim [default: what WAL and checkpoints need]
+    #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
+    pub(crate) reserve: Option<Size>,
+
+    /// Fill until only so much is free
+    #[arg(long, value_name = "SIZE", help_heading = "Limits")]
+    pub(crate) until_free: Option<Size>,
+
+    /// Fill for so long: 90s, 10min, 2h
+    #[arg(long = "for", value_name = "DURATION", help_heading = "Limits")]
+    pub(crate) duration: Option<Length>,
+
+    /// Tell when the volume is so full, or has so much free: 80%,90%,10GB
+    #[arg(long, value_name = "MARKS", help_heading = "Limits")]
+    pub(crate) mark: Option<Marks>,
+
+    /// When space is short wait for more, so long each time, and go on
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
+          require_equals = true, help_heading = "Limits")]
+    pub(crate) wait_for_space: Option<Length>,
+
+    /// Query to time as the table grows: lookup, batch, scan, or SQL ($1 a random key, $2 the rows)
+    #[arg(long, value_name = "PROBE", help_heading = "Limits")]
+    pub(crate) probe: Option<ProbeKind>,
+
+    /// Flags of a level of the article "Generating lots of test data with Postgres, fast and faster"; those
+    /// given here come on top
+    #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
+    pub(crate) level: Option<Level>,
+
+    /// Fill this size at every level, compare, and drop it all again
+    #[arg(long, value_name = "SIZE", help_heading = "Presets",
+          conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain"])]
+    pub(crate) ladder: Option<Size>,
+
+    /// How often the ladder does each level [default: 3]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Presets")]
+    pub(crate) trials: Option<u16>,
+
+    /// Schema for the tables, created if need be [default: the session's current one]
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) schema: Option<String>,
+
+    /// Unlogged tables: no WAL, and emptied if the server crashes
+    #[arg(long, overrides_with = "logged", help_heading = "Tables")]
+    pub(crate) unlogged: bool,
+
+    /// Ordinary, crash-safe tables (the default)
+    #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
+    pub(crate) logged: bool,
+
+    /// Percent of each page that is filled
+    #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, help_heading = "Tables",
+          value_parser = clap::value_parser!(u8).range(10..=100))]
+    pub(crate) fillfactor: u8,
+
+    /// Partition pgbench_accounts into so many, loaded directly
+    #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
+    pub(crate) partitions: Option<u32>,
+
+    /// By ranges of aid, or by its hash [default: range; hash where only a limit ends the fill]
+    #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
+    pub(crate) partition_method: Option<PartitionBy>,
+
+    /// Index on pgbench_accounts: a primary key, a tiny BRIN index, or none
+    #[arg(long, value_enum, default_value = "btree", help_heading = "Tables")]
+    pub(crate) index: Index,
+
+    /// Add pgbench's foreign keys
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) foreign_keys: bool,
+
+    /// Tablespace of tables
+    #[arg(long, value_name = "NAME", help_heading = "Tables")]
+    pub(crate) tablespace: Option<String>,
+
+    /// Tablespace of indexes
+    #[arg(long, value_name = "NAME", help_heading = "Tables")]
+    pub(crate) index_tablespace: Option<String>,
+
+    /// Keep autovacuum off these tables
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) no_autovacuum: bool,
+
+    /// What the filler column holds: how well the data compresses
+    #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
+    pub(crate) payload: Filler,
+
+    /// Fill this table of yours instead: NAME or schema.NAME; its constraints are kept
+    #[arg(long, value_name = "NAME", help_heading = "Your own table", conflicts_with = "series")]
+    pub(crate) table: Option<String>,
+
+    /// SQL that creates it first
+    #[arg(long, value_name = "FILE", help_heading = "Your own table", conflicts_with = "series")]
+    pub(crate) ddl: Option<PathBuf>,
+
+    /// What a column shall hold, e.g. 'price=uniform(1,999.99)'; may be repeated
+    ///
+    /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
+    /// uniform(low,high), normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b),
+    /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
+    /// reference(table.column), default.
+    #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own table")]
+    pub(crate) column: Vec<String>,
+
+    /// Of random values: the same seed gives the same rows
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own table")]
+    pub(crate) seed: u64,
+
+    /// One table with one integer column instead, by CREATE TABLE AS (level 0)
+    #[arg(long, help_heading = "Tables")]
+    pub(crate) series: bool,
+
+    /// Rows only: no vacuum, no statistics, no primary keys (-I tg)
+    #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
+    pub(crate) data_only: bool,
+
+    /// pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys, f
+    /// foreign keys [default: tgvp]
+    #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
+    pub(crate) init_steps: Option<Letters>,
+
+    /// Drop existing pgbench tables first (-I d…); they are gone even if the fill then fails
+    #[arg(long, help_heading = "Steps")]
+    pub(crate) drop: bool,
+
+    /// Do not complete an interrupted fill: begin anew
+    #[arg(long, help_heading = "Steps")]
+    pub(crate) no_resume: bool,
+
+    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows again and again, straight into the
+    /// leaf; dense COPY spread out by VACUUM FULL; finished pages straight into the tables' files (direct: on the
+    /// server's own machine, the default on pgrig's own server)
+    #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
+    pub(crate) method: Method,
+
+    /// Short for --method server: for long, thin networks
+    #[arg(long, conflicts_with = "method", help_heading = "Method")]
+    pub(crate) server_side: bool,
+
+    /// Connections that load at once, or threads that write [default: chosen from cores and server]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
+    pub(crate) streams: Option<u16>,
+
+    /// COPY's format [default: binary, over a network text]
+    #[arg(long, value_enum, help_heading = "Method")]
+    pub(crate) format: Option<Format>,
+
+    /// Where this machine sees the data directory of a server that is not pgrig's own and has it elsewhere: a
+    /// container's volume, say
+    #[arg(long, value_name = "DIR", help_heading = "Method")]
+    pub(crate) data_directory: Option<PathBuf>,
+
+    /// Commit after so many bytes of heap; what is committed survives an interruption [default: chosen]
+    #[arg(long, value_name = "SIZE", help_heading = "Method")]
+    pub(crate) chunk: Option<Size>,
+
+    /// Print the plan and stop; no table is touched
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Ids are bigint at most.
+pub(crate) const MOST_ROWS: u64 = i64::MAX as u64;
+/// pgbench's accounts are 100,000 times as many.
+pub(crate) const MOST_SCALE: u64 = MOST_ROWS / 100_000;
+
+/// As the request has them.
+pub(crate) fn partitions(count: Option<u32>, method: PartitionMethod) -> Option<Partitions> {
+    let count = count.and_then(NonZeroU32::new)?;
+    Some(Partitions { count, method })
+}
+
+/// COPY's formats.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Format {
+    Text,
+    Binary,
+}
+
+/// How partitions are cut.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PartitionBy {
+    Range,
+    Hash,
+}
+
+/// The bulk table's index.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Index {
+    Btree,
+    Brin,
+    None,
+}
+
+impl From<PartitionBy> for PartitionMethod {
+    fn from(method: PartitionBy) -> Self {
+        match method {
+            PartitionBy::Range => Self::Range,
+            PartitionBy::Hash => Self::Hash,
+        }
+    }
+}
+
+impl From<Index> for IndexKind {
+    fn from(index: Index) -> Self {
+        match index {
+            Index::Btree => Self::Btree,
+            Index::Brin => Self::Brin,
+            Index::None => Self::None,
+        }
+    }
+}
+
+/// What a filler holds.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Filler {
+    /// Blanks, as pgbench's
+    Blank,
+    /// English-like words
+    Text,
+    /// Random characters
+    Random,
+}
+
+/// How rows are made and loaded.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Method {
+    Auto,
+    Copy,
+    Server,
+    Reinsert,
+    Explode,
+    Direct,
+}
+
+/// A level of article 000 ("Generating lots of test data with Postgres, fast and faster").
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    #[value(name = "0", help = "CREATE TABLE AS SELECT generate_series")]
+    Series,
+    #[value(name = "1", help = "pgbench's plain init")]
+    Plain,
+    #[value(name = "2", help = "unlogged")]
+    Unlogged,
+    #[value(name = "3", help = "data only")]
+    DataOnly,
+    #[value(name = "4", help = "fillfactor 10")]
+    Sparse,
+    #[value(name = "5", help = "two streams")]
+    Parallel,
+    #[value(name = "bonus", help = "partitions, seed rows re-inserted")]
+    Bonus,
+}
+
+/// Every level, and the flags that it stands for.
+pub(crate) const LEVELS: [(Level, &str); 7] = [
+    (Level::Series, "--series --init-steps tg"),
+    (Level::Plain, "--logged --streams 1 --init-steps tgvp --method copy"),
+    (Level::Unlogged, "--unlogged --streams 1 --init-steps tgvp --method copy"),
+    (Level::DataOnly, "--unlogged --streams 1 --data-only --method copy"),
+    (Level::Sparse, "--unlogged --streams 1 --data-only --fillfactor 10 --method copy"),
+    (Level::Parallel, "--unlogged --streams 2 --partitions 2 --data-only --fillfactor 10 --method copy"),
+    (
+        Level::Bonus,
+        "--unlogged --data-only --fillfactor 10 --partitions 4 --partition-method hash --method reinsert",
+    ),
+];
+
+impl Level {
+    /// The flags that it stands for.
+    pub(crate) fn flags(self) -> &'static str {
+        LEVELS.iter().find(|(level, _)| *level == self).map_or("", |(_, flags)| flags)
+    }
+
+    /// As the command line names it.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+    }
+
+    /// What it is, in a few words.
+    pub(crate) fn phrase(self) -> String {
+        let help = self.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string));
+        help.unwrap_or_default()
+    }
+}
+
+/// Flags alone, to read those of a level.
+#[derive(Parser)]
+#[command(no_binary_name = true, disable_help_flag = true)]
+struct Flags {
+    #[command(flatten)]
+    fill: FillArgs,
+}
+
+impl FillArgs {
+    /// What flags like a level's stand for.
+    pub(crate) fn of_flags(flags: &str) -> Result<Self, clap::Error> {
+        let mut matches = Flags::command().try_get_matches_from(flags.split_whitespace())?;
+        Ok(Flags::from_arg_matches_mut(&mut matches)?.fill)
+    }
+
+    /// The request, checked for what only the command line can get wrong.
+    pub(crate) fn request(&self) -> Result<Request, Usage> {
+        if self.trials.is_some() && self.ladder.is_none() {
+            return Err(Usage("--trials says how often --ladder does each level: give both".to_owned()));
+        }
+        let of_new_tables = self.unlogged
+            || self.fillfactor != 100
+            || !matches!(self.index, Index::Btree)
+            || self.tablespace.is_some()
+            || self.index_tablespace.is_some()
+            || self.no_autovacuum;
+        if self.append && of_new_tables {
+            return Err(Usage(
+                "--append takes the tables as they are: --unlogged, --fillfactor, --index, tablespaces and \
+                 --no-autovacuum (and levels, which stand for some of these) are for new ones"
+                    .to_owned(),
+            ));
+        }
+        let subject = self.subject()?;
+        let steps = self.steps();
+        let limits = self.limits();
+        let open_ended = limits.is_open_ended();
+        let amount = match (self.size, self.scale, self.rows) {
+            (Some(size), _, _) => Amount::Size(size.0),
+            (_, Some(scale), _) => Amount::Scale(scale),
+            (_, _, Some(rows)) => Amount::Rows(rows),
+            _ if open_ended => Amount::Unbounded,
+            _ => Amount::Nothing,
+        };
+        let partition_method = match self.partition_method {
+            Some(method) => method.into(),
+            None if open_ended => PartitionMethod::Hash,
+            None => PartitionMethod::Range,
+        };
+        Ok(Request {
+            subject,
+            amount,
+            append: self.append,
+            schema: self.schema.clone(),
+            persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
+            fillfactor: self.fillfactor,
+            partitions: partitions(self.partitions, partition_method),
+            index: self.index.into(),
+            tablespace: self.tablespace.clone(),
+            index_tablespace: self.index_tablespace.clone(),
+            autovacuum: !self.no_autovacuum,
+            payload: match self.payload {
+                Filler::Blank => Payload::Blank,
+                Filler::Text => Payload::Text,
+                Filler::Random => Payload::Random,
+            },
+            method: self.method(),
+            streams: self.streams.and_then(NonZeroU16::new),
+            format: self.format.map(|format| match format {
+                Format::Text => CopyFormat::Text,
+                Format::Binary => CopyFormat::Binary,
+            }),
+            chunk: self.chunk.map(|chunk| chunk.0),
+            in_chunks: open_ended || limits != Limits::default() || self.probe.is_some(),
+            steps,
+        })
+    }
+
+    fn subject(&self) -> Result<Subject, Usage> {
+        if self.series {
+            return Ok(Subject::Series);
+        }
+        if self.table.is_none() && self.ddl.is_none() && self.column.is_empty() {
+            return Ok(Subject::Pgbench);
+        }
+        let read = |path: &PathBuf| {
+            let text = input::file(path)
+                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
+            sql_of_script(&text).map_err(|error| Usage(error.to_string()))
+        };
+        Ok(Subject::Table(OwnTable {
+            name: self.table.clone(),
+            ddl: self.ddl.as_ref().map(read).transpose()?,
+            columns: self.column.clone(),
+            seed: self.seed,
+        }))
+    }
+
+    /// What ends the fill besides its amount.
+    pub(crate) fn limits(&self) -> Limits {
+        let space = match (self.brim, self.until_free) {
+            (true, _) => SpaceLimit::Brim { reserve: self.reserve.map_or(0, |size| size.0) },
+            (false, Some(size)) => SpaceLimit::UntilFree(size.0),
+            (false, None) => SpaceLimit::MustFit,
+        };
+        Limits {
+            space,
+            duration: self.duration.map(|length| length.0),
+            marks: self.mark.clone().map_or(Vec::new(), |marks| marks.0),
+            wait_for_space: self.wait_for_space.map(|length| length.0),
+        }
+    }
+
+    fn method(&self) -> MethodChoice {
+        let in_server = self.server_side || self.init_steps.as_ref().is_some_and(|steps| steps.server_side);
+        match self.method {
+            Method::Auto if in_server => MethodChoice::Server,
+            Method::Auto => MethodChoice::Auto,
+            Method::Copy => MethodChoice::Copy,
+            Method::Server => MethodChoice::Server,
+            Method::Reinsert => MethodChoice::Reinsert,
+            Method::Explode => MethodChoice::Explode,
+            Method::Direct => MethodChoice::Direct,
+        }
+    }
+
+    /// The steps as letters say, or else as the switches do.
+    fn steps(&self) -> InitSteps {
+        let own = self.table.is_some() || self.ddl.is_some();
+        let steps = match &self.init_steps {
+            Some(letters) => letters.steps.clone(),
+            None if own => {
+                let steps = if self.data_only { InitSteps::data_only() } else { InitSteps::whole() };
+                let steps = steps.without(InitStep::PrimaryKeys);
+                if self.ddl.is_some() { steps } else { steps.without(InitStep::Create) }
+            }
+            None if self.data_only => InitSteps::data_only(),
+            None => InitSteps::whole(),
+        };
+        let adds = self.append && self.init_steps.is_none();
+        let steps = if adds { steps.without(InitStep::Create).without(InitStep::PrimaryKeys) } else { steps };
+        let steps = if self.foreign_keys { steps.then(InitStep::ForeignKeys) } else { steps };
+        let looks_up = self.probe.as_ref().is_some_and(ProbeKind::needs_index);
+        let steps = if looks_up && self.init_steps.is_none() { steps.keys_first() } else { steps };
+        if self.drop { steps.first(InitStep::Drop) } else { steps }
+    }
+}
+
+/// The command line with a level's flags in place of `--level`, right after the verb: what is given
+/// besides comes later, and so counts.
+pub(crate) fn with_level(arguments: &[OsString], level: Level) -> Vec<OsString> {
+    let verb = arguments.iter().position(|argument| argument == "fill").unwrap_or(0);
+    let (before, after) = arguments.split_at(verb + 1);
+    let flags = level.flags().split_whitespace().map(OsString::from);
+    before.iter().cloned().chain(flags).chain(after.iter().cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_level_s_flags_are_flags() {
+        for (level, flags) in LEVELS {
+            let arguments = FillArgs::of_flags(&format!("{flags} 1GB")).unwrap();
+            arguments.request().unwrap();
+            assert!(arguments.size.is_some(), "{}", level.name());
+        }
+    }
+
+    #[test]
+    fn what_is_given_beside_a_level_counts() {
+        let line: Vec<OsString> =
+            ["pgrig", "fill", "1GB", "--level", "4", "--logged", "-F", "20"].map(Into::into).into();
+        let expanded = with_level(&line, Level::Sparse);
+        let flags: Vec<String> =
+            expanded[2..].iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        let arguments = FillArgs::of_flags(&flags.join(" ")).unwrap();
+        assert_eq!((arguments.fillfactor, arguments.unlogged, arguments.data_only), (20, false, true));
+    }
+
+    #[test]
+    fn steps_follow_from_switches() {
+        for (flags, letters) in [
+            ("1GB", "tgvp"),
+            ("1GB --drop", "dtgvp"),
+            ("1GB --data-only --drop", "dtg"),
+            ("1GB --foreign-keys", "tgvpf"),
+            ("1GB --append", "gv"),
+            ("1GB --append --data-only", "g"),
+            ("1GB -I dtGvp", "dtgvp"),
+            ("1GB --probe lookup", "tpgv"),
+            ("1GB --probe scan", "tgvp"),
+            ("--brim", "tgvp"),
+        ] {
+            let request = FillArgs::of_flags(flags).unwrap().request().unwrap();
+            assert_eq!(request.steps.letters(), letters, "{flags}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! `pgrig fill`: request → plan → run → run document and tables.
+
+pub(crate) mod args;
+mod ladder;
+mod mark;
+pub(crate) mod progress;
+pub(crate) mod text;
+
+use std::cell::Cell;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use blockio::BlockioError;
+use connect::Connection;
+use fill::{
+    self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Spread,
+    turning_point,
+};
+use measure::human::{bytes, grouped};
+use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
+use pgserver::Home;
+use server::disturbance::Checkpoints;
+use tokio::runtime::Builder;
+
+use server::Survey;
+
+use crate::app::args::{FillArgs, ServerChoice};
+use crate::app::exit::Usage;
+use crate::app::interrupt::{self, interrupted};
+use crate::app::printer::Printer;
+use crate::app::runs::{RunFile, identify};
+use crate::app::target::{self, Chosen};
+use crate::cmd::fill::progress::FillProgress;
+
+/// Fills the server that the arguments name.
+pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+    if let Some(size) = arguments.ladder {
+        return ladder::run(size.0, arguments, printer);
+    }
+    let request = arguments.request()?;
+    if request.schema.as_deref() == Some(SCRATCH_SCHEMA) {
+        let text =
+            format!("schema {SCRATCH_SCHEMA} is for --ladder, which drops its tables: give another --schema");
+        return Err(Usage(text).into());
+    }
+    request.check()?;
+    let spent = Cell::new(None);
+    on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+        spent.set(fill(arguments, &request, home, chosen, printer).await?);
+        Ok(())
+    })?;
+    if let Some(line) = spent.get().and_then(|spent: Spent| text::whole_command(&spent, printer.elapsed())) {
+        printer.say(line);
+    }
+    Ok(())
+}
+
+/// Where the time of a command went.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spent {
+    /// Until the steps began: the server's start, the connection and the plan.
+    pub(crate) before: Duration,
+    /// All steps.
+    pub(crate) steps: Duration,
+    /// The sample that was compressed.
+    pub(crate) sample: Duration,
+}
+
+/// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
+/// found.
+pub(crate) fn on_server(
+    server: &ServerChoice,
+    runtime: &mut Builder,
+    printer: &Printer,
+    work: impl AsyncFnOnce(&Home, &Chosen) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let home = Home::locate()?;
+    // Started on the main thread, which outlives everything: the server ends when it does.
+    let chosen = target::choose(server, &home, printer)?;
+    chosen.check_restored(&home, printer)?;
+    let runtime = runtime.enable_all().build()?;
+    let result = interrupt::block_on(runtime, printer, work(&home, &chosen));
+    let log = chosen.log();
+    let released = chosen.release(printer);
+    if let (Err(error), Some(log)) = (&result, log)
+        && failed_at_a_step(error)
+    {
+        printer.say(format!("the server's log: {}", log.display()));
+    }
+    result.and(released)
+}
+
+/// Whether the server's log may say more.
+fn failed_at_a_step(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(FillError::Step { .. }))
+        || matches!(error.downcast_ref(), Some(BlockioError::Step { .. }))
+}
+
+async fn fill(
+    arguments: &FillArgs,
+    request: &Request,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> anyhow::Result<Option<Spent>> {
+    let connection = chosen.connect(printer).await?;
+    let survey =
+        Survey::for_tables(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
+    if !arguments.explain {
+        clear_abandoned(home, chosen, &connection, &survey, printer).await;
+    }
+    let plan = fill::plan(&survey, &connection, request, !arguments.no_resume).await?;
+    let mut conduct = Conduct {
+        limits: arguments.limits(),
+        sight: fill::sight(&survey, &connection, &plan).await?,
+        probe: arguments.probe.clone(),
+        records: Some(records(home)),
+    };
+    let mut planned = planned(arguments, &plan, &survey, &mut conduct)?;
+    if arguments.explain {
+        if fill::rehearse(&chosen.target, &plan, conduct).await? == Rehearsed::Locked {
+            planned +=
+                "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
+        }
+        if arguments.save.json.is_some() {
+            Printer::json(&serde_json::to_string_pretty(&plan)?)?;
+        } else {
+            printer.result(planned)?;
+        }
+        return Ok(None);
+    }
+    printer.say(planned + "\n");
+    for warning in plan.described.iter().flat_map(|rows| &rows.warnings) {
+        printer.warn(warning);
+    }
+    if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
+        printer.warn(warning);
+    }
+
+    let (id, started_at) = identify("fill");
+    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
+    let mut run = Run {
+        format_version: FORMAT_VERSION,
+        id,
+        verb: "fill".to_owned(),
+        label: arguments.save.label.clone(),
+        started_at,
+        status: Status::Unfinished,
+        request: serde_json::to_value(request)?,
+        plan: serde_json::to_value(&plan)?,
+        environment: survey.environment.clone(),
+        trials: Vec::new(),
+        notes: Vec::new(),
+    };
+    file.save(&run)?;
+
+    let checkpoints = Checkpoints::so_far(&connection.client).await;
+    let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
+    let before = printer.elapsed();
+    let work = fill::run(&chosen.target, &plan, conduct, &progress, interrupted(printer));
+    let result = Box::pin(work).await;
+    let events = progress.events();
+    drop(progress);
+    match &result {
+        Ok(outcome) => {
+            run.status = Status::Done;
+            run.trials.push(outcome.trial("fill", &plan, arguments.probe.as_ref()));
+            run.notes.extend(findings(outcome, &plan, arguments));
+            let now = Checkpoints::so_far(&connection.client).await;
+            run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
+        }
+        Err(error) => {
+            let interrupted = matches!(error, FillError::Interrupted { .. });
+            run.status = if interrupted { Status::Interrupted } else { Status::Failed };
+            if !events.is_empty() {
+                run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
+            }
+            run.notes.push(Note { text: error.to_string() });
+        }
+    }
+    let saved = file.finish(&run);
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            // What went wrong first is what counts; a full disk may be why both did.
+            if let Err(unsaved) = saved {
+                printer.warn(format!("{unsaved:#}"));
+            }
+            return Err(error.into());
+        }
+    };
+    saved?;
+    printer.result(text::outcome(&outcome, &plan, &survey))?;
+    if !outcome.probes.is_empty() {
+        printer.result(text::probes(&outcome.probes))?;
+    }
+    printer.say("");
+    for note in &run.notes {
+        printer.say(format!("note: {}", note.text));
+    }
+    farewell(chosen, &file, printer);
+    Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
+}
+
+/// The plan for people.
+fn planned(
+    arguments: &FillArgs,
+    plan: &Plan,
+    survey: &Survey,
+    conduct: &mut Conduct,
+) -> Result<String, FillError> {
+    let mut planned = text::plan(plan, survey);
+    planned += &match &mut conduct.sight {
+        Some(sight) => {
+            let kept = sight.kept(&conduct.limits)?;
+            text::limits(&conduct.limits, Some((sight.volume(), &kept)))
+        }
+        None => text::limits(&conduct.limits, None),
+    };
+    if let Some(level) = arguments.level {
+        let _ = write!(planned, "\n  flags        {}", level.flags());
+    }
+    Ok(planned)
+}
+
+/// Where direct fills record the files that they write.
+pub(crate) fn records(home: &Home) -> PathBuf {
+    home.root().join("direct")
+}
+
+/// Removes the files that a crash of the server left of a direct fill.
+pub(crate) async fn clear_abandoned(
+    home: &Home,
+    chosen: &Chosen,
+    connection: &Connection,
+    survey: &Survey,
+    printer: &Printer,
+) {
+    for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
+        match abandoned {
+            Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
+                "removed {files} files ({}) that a crash of the server left of a direct fill (pgrig process {pid})",
+                bytes(size)
+            )),
+            Abandoned::Left { record, why } => printer.warn(format!(
+                "a crash of the server may have left files of a direct fill: {} names them, and pgrig could not decide \
+                 whether to remove them: {why}",
+                record.display()
+            )),
+        }
+    }
+}
+
+/// Where to look at what was done.
+pub(crate) fn farewell(chosen: &Chosen, file: &RunFile, printer: &Printer) {
+    if let Some(instance) = chosen.stopped_instance() {
+        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
+        printer.say(format!(
+            "the server is stopped again; to look at it: pgrig server start{named}; \
+             psql \"$(pgrig server url{named})\""
+        ));
+    }
+    printer.say(format!("run document: {}", file.path().display()));
+}
+
+/// What is worth a sentence: what was left over, where the write rate changed, where probes turned slow.
+fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
+    let dead = outcome.dead_space(plan).map(|dead| {
+        format!(
+            "{} in the table are left from transactions that were rolled back: later rows go there once \
+             VACUUM {} has run",
+            bytes(dead),
+            plan.bulk_qualified()
+        )
+    });
+    let rate = outcome.rate.as_ref().map_or(Vec::new(), |rate| {
+        let bytes_per_row = outcome.grown().heap as f64 / outcome.rows.max(1) as f64;
+        let points: Vec<(f64, f64)> =
+            rate.points.iter().map(|(at, rows)| (*at, rows * bytes_per_row)).collect();
+        rate_sentences("the write rate", &rate_changes(&points), Unit::Bytes)
+    });
+    let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
+    let partial = (plan.rows().is_none() && plan.unfinished.is_some())
+        .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
+    let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
+    let gaps = outcome.gaps.iter().map(|rows| {
+        format!(
+            "{} {} to {} are missing: there was no room for their chunk, but for another one",
+            if by_hash { "some of the ids" } else { "ids" },
+            grouped(rows.start + 1),
+            grouped(rows.end)
+        )
+    });
+    let texts =
+        dead.into_iter().chain(gaps).chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
+    texts.map(|text| Note { text }).collect()
+}
+
+pub(crate) fn disturbances(
+    before: Option<Checkpoints>,
+    after: Option<Checkpoints>,
+    own: u64,
+) -> Option<Note> {
+    // The last of our own may have been cut short by the commit, and not be counted on our side.
+    let ran = after?.since(before?).saturating_sub(if own > 0 { own + 1 } else { 0 });
+    let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };
+    (ran > 0).then(|| Note { text: format!("{ran} {plural} began meanwhile: some of the time is theirs") })
+}

@@ -1,0 +1,276 @@
+//! A fill's progress: a bar on a terminal, a line every few seconds elsewhere.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use fill::limits::{Event, Outlook};
+use fill::{InitStep, Observer, Plan, ProbePoint};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use measure::human::{bytes, count, grouped, latency};
+
+use crate::app::printer::{Printer, ProgressStyle};
+
+/// Between plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// Steps of a bar or line that only knows a fraction.
+const PARTS: u64 = 1000;
+
+/// Draws what a fill reports.
+pub(crate) struct FillProgress<'a> {
+    printer: &'a Printer,
+    style: ProgressStyle,
+    /// Rows in all; none if only a limit ends the fill.
+    rows: Option<u64>,
+    /// After this time it ends, if that is a limit.
+    duration: Option<Duration>,
+    /// How far the brim was when that was first seen, and is now.
+    outlook: Mutex<Option<(Outlook, Outlook)>>,
+    /// How far a table has grown to the size that it shall have, 0 to 1; none if that is no aim.
+    grown: Option<Mutex<f64>>,
+    bytes_per_row: f64,
+    sent: AtomicU64,
+    /// Rows that an interrupted run has loaded.
+    before: u64,
+    events: Mutex<Vec<measure::Event>>,
+    current: Mutex<Option<Current>>,
+}
+
+/// The step being drawn.
+struct Current {
+    name: &'static str,
+    bar: ProgressBar,
+    started: Instant,
+    last_line: Instant,
+    /// Who holds the lock that it waits for; empty if nobody.
+    lock_holder: String,
+}
+
+/// Heap bytes of a row.
+fn bytes_per_row(plan: &Plan) -> f64 {
+    let rows = plan.rows().unwrap_or(plan.chunking.chunk_rows).max(1);
+    plan.predicted.sizes.heap as f64 / rows as f64
+}
+
+impl<'a> FillProgress<'a> {
+    pub(crate) fn new(plan: &Plan, duration: Option<Duration>, printer: &'a Printer) -> Self {
+        Self {
+            printer,
+            style: printer.progress(),
+            rows: plan.rows(),
+            duration,
+            outlook: Mutex::new(None),
+            grown: plan.until_size.map(|_| Mutex::new(0.0)),
+            bytes_per_row: bytes_per_row(plan),
+            sent: plan.rows_done().into(),
+            before: plan.rows_done(),
+            events: Mutex::default(),
+            current: Mutex::new(None),
+        }
+    }
+
+    /// What limits and marks had to tell so far.
+    pub(crate) fn events(&self) -> Vec<measure::Event> {
+        self.events.lock().map_or(Vec::new(), |events| events.clone())
+    }
+
+    /// A line of its own, above the bar if there is one.
+    fn tell(&self, text: &str) {
+        match self.current.lock() {
+            Ok(current) => match current.as_ref() {
+                Some(current) => current.bar.suspend(|| self.printer.say(text)),
+                None => self.printer.say(text),
+            },
+            Err(_) => self.printer.say(text),
+        }
+    }
+
+    /// How far a fill without a known end has come, in [`PARTS`], by whichever limit is nearer; and what is
+    /// free, where that is known.
+    fn open_ended(&self, elapsed: Duration) -> (Option<u64>, Option<u64>) {
+        let outlook = self.outlook.lock().ok().and_then(|outlook| *outlook);
+        let by_space = outlook.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);
+        let by_size = self.grown.as_ref().and_then(|grown| grown.lock().ok().map(|grown| *grown));
+        let by_space = by_space.filter(|_| by_size.is_none());
+        let by_time = self.duration.map(|duration| elapsed.as_secs_f64() / duration.as_secs_f64());
+        let fraction = [by_size, by_space, by_time].into_iter().flatten().reduce(f64::max);
+        (fraction.map(parts), outlook.map(|(_, now)| now.free))
+    }
+
+    fn is_at(&self, step: InitStep) -> bool {
+        self.current.lock().is_ok_and(|current| current.as_ref().is_some_and(|at| at.name == title(step)))
+    }
+
+    fn update(&self, position: impl Fn(&Current) -> Option<u64>, describe: impl Fn(&Current) -> String) {
+        let Ok(mut current) = self.current.lock() else { return };
+        let Some(current) = current.as_mut() else { return };
+        let position = position(current);
+        current.bar.set_position(position.unwrap_or(0));
+        let text = describe(current);
+        match self.style {
+            ProgressStyle::Bar => current.bar.set_message(text),
+            ProgressStyle::Lines if current.last_line.elapsed() >= LINE_INTERVAL => {
+                current.last_line = Instant::now();
+                let percent =
+                    position.zip(current.bar.length()).map_or(String::new(), |(position, length)| {
+                        format!("{} %, ", position * 100 / length.max(1))
+                    });
+                self.printer.say(format!("{}: {percent}{text}", current.name));
+            }
+            ProgressStyle::Lines | ProgressStyle::None => {}
+        }
+    }
+}
+
+impl Observer for FillProgress<'_> {
+    fn checking_rows(&self, rows: u64) {
+        self.tell(&format!("checking the {} rows that the interrupted fill has loaded", grouped(rows)));
+    }
+
+    fn step_started(&self, step: InitStep) {
+        let length = if step == InitStep::Generate { self.rows.unwrap_or(PARTS) } else { PARTS };
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        if self.style == ProgressStyle::Bar {
+            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+            let template = "{prefix:12} {bar:30} {percent:>3} %  {msg}";
+            bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
+            bar.set_prefix(title(step));
+        }
+        let now = Instant::now();
+        let lock_holder = String::new();
+        let current = Current { name: title(step), bar, started: now, last_line: now, lock_holder };
+        if let Ok(mut slot) = self.current.lock() {
+            *slot = Some(current);
+        }
+    }
+
+    fn rows_sent(&self, rows: u64) {
+        let sent = self.sent.fetch_add(rows, Ordering::Relaxed) + rows;
+        let rate = |current: &Current| {
+            (sent - self.before) as f64 / current.started.elapsed().as_secs_f64().max(1e-3)
+        };
+        let speed =
+            |rate: f64| format!("{} rows/s, {:.0} MB/s", count(rate), rate * self.bytes_per_row / 1e6);
+        let sent_rows = count(sent as f64);
+        let Some(rows) = self.rows else {
+            let position = |current: &Current| self.open_ended(current.started.elapsed()).0;
+            return self.update(position, |current| {
+                let free = self.open_ended(current.started.elapsed()).1;
+                let free = free.map_or(String::new(), |free| format!(", {} free", bytes(free)));
+                format!("{sent_rows} rows, {}{free}", speed(rate(current)))
+            });
+        };
+        self.update(
+            |_| Some(sent),
+            |current| {
+                let rate = rate(current);
+                let left = clock(rows.saturating_sub(sent) as f64 / rate);
+                format!("{sent_rows} of {} rows, {}, {left} left", count(rows as f64), speed(rate))
+            },
+        );
+    }
+
+    fn fraction_done(&self, fraction: f64) {
+        let fraction = fraction.clamp(0.0, 1.0);
+        if let Some(grown) = self.grown.as_ref().filter(|_| self.is_at(InitStep::Generate)) {
+            // Drawn with the rows.
+            if let Ok(mut grown) = grown.lock() {
+                *grown = fraction;
+            }
+            return;
+        }
+        self.update(
+            |_| Some(parts(fraction)),
+            |current| {
+                let elapsed = current.started.elapsed().as_secs_f64();
+                if fraction < 0.05 {
+                    return format!("{} so far", clock(elapsed));
+                }
+                format!("{} left", clock(elapsed / fraction - elapsed))
+            },
+        );
+    }
+
+    fn event(&self, event: &Event) {
+        if let Ok(mut events) = self.events.lock() {
+            events.push(event.into());
+        }
+        self.tell(&event.what.to_string());
+    }
+
+    fn outlook(&self, now: Outlook) {
+        if let Ok(mut outlook) = self.outlook.lock() {
+            // A volume that grows is further from its brim than at first.
+            let first = outlook.map_or(now, |(first, _)| if first.to_go < now.to_go { now } else { first });
+            *outlook = Some((first, now));
+        }
+    }
+
+    fn probed(&self, point: &ProbePoint) {
+        self.tell(&format!(
+            "probe at {}: p50 {}, p99 {}",
+            bytes(point.table_bytes),
+            latency(point.latency.p50),
+            latency(point.latency.p99)
+        ));
+    }
+
+    fn waiting_for_lock(&self, holder: &str) {
+        let is_new = self.current.lock().is_ok_and(|mut current| {
+            current.as_mut().is_some_and(|current| {
+                let is_new = current.lock_holder != holder;
+                holder.clone_into(&mut current.lock_holder);
+                is_new
+            })
+        });
+        if is_new {
+            self.tell(&format!("waiting for a lock that {holder} holds"));
+        }
+    }
+
+    fn step_finished(&self, _: InitStep, _: Duration) {
+        if let Ok(mut slot) = self.current.lock()
+            && let Some(current) = slot.take()
+        {
+            current.bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for FillProgress<'_> {
+    /// Takes an unfinished bar off the screen before an error is printed.
+    fn drop(&mut self) {
+        if let Ok(mut slot) = self.current.lock()
+            && let Some(current) = slot.take()
+        {
+            current.bar.finish_and_clear();
+        }
+    }
+}
+
+/// A fraction in [`PARTS`].
+fn parts(fraction: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to PARTS")]
+    let parts = (fraction.clamp(0.0, 1.0) * PARTS as f64) as u64;
+    parts
+}
+
+/// A step's name for people.
+pub(crate) fn title(step: InitStep) -> &'static str {
+    match step {
+        InitStep::PrimaryKeys => "primary keys",
+        InitStep::ForeignKeys => "foreign keys",
+        step => step.name(),
+    }
+}
+
+/// Seconds as `7 s`, `3:05 min` or `2:10 h`.
+pub(crate) fn clock(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration to display")]
+    let whole = seconds.max(0.0).round() as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{}:{:02} min", whole / 60, whole % 60),
+        _ => format!("{}:{:02} h", whole / 3600, whole % 3600 / 60),
+    }
+}

@@ -1,0 +1,383 @@
+//! A fill's plan and outcome as people read them.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
+use fill::{
+    Amount, Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint,
+    Rows, Subject,
+};
+use measure::human::{bytes, bytes_both, count, grouped, latency};
+use server::volume::Volume;
+
+use crate::cmd::fill::Spent;
+use server::Survey;
+
+use crate::app::table::align_right;
+use crate::cmd::fill::progress::title;
+
+/// What will be done, and what it will take.
+pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
+    let mut text = String::new();
+    let kind = match plan.persistence {
+        Persistence::Logged => "logged",
+        Persistence::Unlogged => "unlogged",
+    };
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<12} {value}");
+    };
+    let server = &survey.environment.server;
+    let release = server.version.split(" on ").next().unwrap_or_default();
+    line("server", format!("{release}, {}", survey.environment.transport));
+    let database = format!("{}, as role {}", survey.environment.database, survey.environment.role);
+    line("database", database);
+    if let Some(size) = plan.until_size {
+        line("size", format!("until table and indexes take {}", bytes_both(size)));
+    }
+    if let Some(rows) = &plan.described {
+        own_table(plan, rows, &mut line);
+    }
+    if let Some(rows) = plan.rows().filter(|_| plan.includes(InitStep::Generate)) {
+        line("rows", rows_line(plan, rows));
+        let sizes = plan.predicted.sizes;
+        // Sizes of a table of the user's are estimates, unless its rows follow from a size.
+        let is_estimate = !matches!(plan.request.amount, Amount::Size(_));
+        let parts = if plan.described.is_some() && is_estimate {
+            format!("about {} and indexes", bytes(sizes.heap))
+        } else {
+            let heap_and_index = format!("heap {} + indexes {}", bytes(sizes.heap), bytes(sizes.index));
+            format!("{} = {heap_and_index}", bytes_both(sizes.total()))
+        };
+        line("size", parts);
+        let wal_and_temporary =
+            format!("WAL {}, temporary {}", about(plan.predicted.wal), about(plan.predicted.temporary));
+        line("also", wal_and_temporary);
+    }
+    if let Some(disk) = &survey.environment.data_volume {
+        line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
+    } else {
+        line("disk", "free space cannot be seen from here".to_owned());
+    }
+    match plan.subject {
+        Subject::Table(_) => line("table", format!("{}.{}, {kind}", plan.schema, plan.bulk_name())),
+        Subject::Pgbench | Subject::Series => line("tables", format!("{kind}, {}", tables(plan))),
+    }
+    if plan.persistence == Persistence::Unlogged {
+        line("", "a crash of the server empties unlogged tables".to_owned());
+    }
+    line("steps", plan.steps.iter().map(title).collect::<Vec<_>>().join(", "));
+    if !plan.dropped.is_empty() {
+        let size = match plan.dropped_bytes {
+            0 => "size unknown: never vacuumed".to_owned(),
+            known => format!("{} when last vacuumed", bytes(known)),
+        };
+        line("drops", format!("{} ({size})", plan.dropped.join(", ")));
+    }
+    if plan.includes(InitStep::Generate) {
+        line("method", method(plan));
+        for reason in &plan.reasons {
+            line("", reason.clone());
+        }
+    }
+    if plan.emptied {
+        line(
+            "completes",
+            "a fill that a crash has emptied: its tables are there, unlogged, without rows".to_owned(),
+        );
+    }
+    if plan.unfinished.is_some() {
+        let of = plan.chunking.count().map_or(String::new(), |count| format!(" of {}", grouped(count)));
+        line(
+            "completes",
+            format!(
+                "an interrupted fill: {}{of} chunks, {} rows are there",
+                grouped(plan.chunks_done()),
+                grouped(plan.rows_done())
+            ),
+        );
+    }
+    format!("plan\n{}", text.trim_end())
+}
+
+/// Columns that the plan shows at most.
+const MOST_COLUMNS: usize = 40;
+/// From so many rows on there is no need to tell that there can be no more.
+const UNLIMITED: u64 = 1_000_000_000;
+
+/// What a table of the user's own will hold.
+fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
+    let columns = &rows.table.columns;
+    for (number, column) in columns.iter().take(MOST_COLUMNS).enumerate() {
+        let name = if number == 0 { "columns" } else { "" };
+        line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.phrase()));
+    }
+    if columns.len() > MOST_COLUMNS {
+        line("", format!("and {} more; the run document has all", columns.len() - MOST_COLUMNS));
+    }
+    if let Some((most, why)) = rows.most.as_ref().filter(|(most, _)| *most < UNLIMITED) {
+        line("at most", format!("{} rows: {why}", grouped(*most)));
+    }
+    if plan.chunking.first_row > 0 {
+        let before = grouped(plan.chunking.first_row);
+        line("values", format!("go on after those of the {before} rows that are there"));
+    }
+}
+
+fn rows_line(plan: &Plan, rows: u64) -> String {
+    let more = if plan.request.append { " more" } else { "" };
+    match plan.subject {
+        Subject::Pgbench => {
+            format!("{}{more} accounts, pgbench scale {}", grouped(rows), grouped(plan.scale))
+        }
+        Subject::Series => format!("{} integers", grouped(rows)),
+        Subject::Table(_) => format!("{}{more} rows of {}", grouped(rows), plan.bulk_name()),
+    }
+}
+
+/// How the tables are stored.
+fn tables(plan: &Plan) -> String {
+    let mut parts = vec![format!("fillfactor {}", plan.fillfactor)];
+    if let Some(Partitions { count, method }) = plan.partitions {
+        parts.push(format!("{count} partitions by {}", method.sql().to_lowercase()));
+    }
+    match (plan.index, plan.includes(InitStep::PrimaryKeys)) {
+        (IndexKind::Btree, true) => {}
+        (IndexKind::Brin, true) => parts.push("BRIN index on accounts".to_owned()),
+        // What is there already has what it has.
+        (_, false) if !plan.includes(InitStep::Create) => {}
+        (IndexKind::None, _) | (_, false) => parts.push("no index".to_owned()),
+    }
+    if !plan.autovacuum {
+        parts.push("no autovacuum".to_owned());
+    }
+    parts.extend(plan.tablespace.iter().map(|name| format!("tablespace {name}")));
+    parts.extend(plan.index_tablespace.iter().map(|name| format!("indexes in tablespace {name}")));
+    let new = if plan.create_schema { ", a new schema" } else { "" };
+    parts.push(format!("in schema {}{new}", plan.schema));
+    parts.join(", ")
+}
+
+fn about(number: u64) -> String {
+    if number == 0 { "almost none".to_owned() } else { format!("about {}", bytes(number)) }
+}
+
+/// How the rows get there.
+fn method(plan: &Plan) -> String {
+    let chunk = format!("a transaction for every {} rows", grouped(plan.chunking.chunk_rows));
+    let how = match plan.method {
+        Method::CreateTableAs => "CREATE TABLE AS SELECT generate_series".to_owned(),
+        Method::FrozenCopy if plan.is_single_transaction() => "create and load in one transaction".to_owned(),
+        Method::Direct if plan.is_single_transaction() => {
+            "finished pages into the table's files, in the transaction that creates it".to_owned()
+        }
+        Method::Direct if plan.described.is_some() => {
+            "finished pages into the table's files, in the transaction that truncates it".to_owned()
+        }
+        Method::Direct => "finished pages into the leaves' files, a transaction for each".to_owned(),
+        Method::FrozenCopy => "a transaction for each leaf".to_owned(),
+        Method::ChunkedCopy => chunk,
+        Method::Server => format!("INSERT … SELECT generate_series, {chunk}"),
+        Method::Reinsert => format!("seed rows again and again, {chunk}"),
+        Method::Explode => format!("load densely, then VACUUM FULL at fillfactor {}", plan.fillfactor),
+    };
+    format!("{}: {how}", method_name(plan))
+}
+
+fn method_name(plan: &Plan) -> String {
+    if plan.method.copies() {
+        format!("{}, {}", plan.method.name(), plan.format.name())
+    } else {
+        plan.method.name().to_owned()
+    }
+}
+
+/// What ends the fill besides its amount, as lines of the plan. `volume` is the tables' and `kept` what stays
+/// free there, where they can be seen.
+pub(crate) fn limits(limits: &Limits, volume: Option<(&Volume, &Headroom)>) -> String {
+    let mut lines = Vec::new();
+    let full = || match volume {
+        Some((volume, kept)) => {
+            format!("until {} is full: {} stay free ({})", volume.mount(), bytes(kept.bytes), kept.because)
+        }
+        None => "until the server reports that its disk is full".to_owned(),
+    };
+    match limits.space {
+        SpaceLimit::MustFit => {}
+        SpaceLimit::Brim { .. } => lines.push(full()),
+        SpaceLimit::UntilFree(size) => lines.push(format!("until {} are free", bytes(size))),
+    }
+    lines.extend(limits.duration.map(|duration| format!("for {} s", duration.as_secs_f64())));
+    if let Some(wait) = limits.wait_for_space {
+        lines.push(format!("waits up to {} s each time that space is short", wait.as_secs_f64()));
+    }
+    if !limits.marks.is_empty() {
+        let marks: Vec<String> = limits.marks.iter().map(ToString::to_string).collect();
+        lines.push(format!("tells of {}", marks.join(", ")));
+    }
+    let name = |first| if first { "limits" } else { "" };
+    lines
+        .iter()
+        .enumerate()
+        .fold(String::new(), |text, (number, line)| format!("{text}\n  {:<12} {line}", name(number == 0)))
+}
+
+/// What probes found as the table grew.
+pub(crate) fn probes(points: &[ProbePoint]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header([
+        "table",
+        "rows",
+        "times",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "cache hits",
+        "MB/s",
+    ]);
+    for point in points {
+        let hits = point.hit_ratio().map_or(String::new(), |ratio| format!("{:.1} %", ratio * 100.0));
+        let seen = point.latency;
+        table.add_row([
+            bytes(point.table_bytes),
+            count(point.rows as f64),
+            grouped(point.executions),
+            latency(seen.p50),
+            latency(seen.p95),
+            latency(seen.p99),
+            latency(seen.max),
+            hits,
+            format!("{:.0}", point.bytes_per_second() / 1e6),
+        ]);
+    }
+    align_right(&mut table, 0..9);
+    format!("\n{}", trimmed(&table))
+}
+
+/// What came of it: phases, then predicted against actual sizes.
+pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String {
+    let mut phases = Table::new();
+    phases.load_style(presets::NOTHING).set_header(["step", "seconds", "", ""]);
+    for (step, elapsed) in &outcome.steps {
+        let seconds = elapsed.as_secs_f64();
+        let rates = if *step == InitStep::Generate {
+            [
+                format!("{} rows/s", count(outcome.rows as f64 / seconds)),
+                format!("{:.0} MB/s", loaded_heap(outcome, plan) / seconds / 1e6),
+            ]
+        } else {
+            [String::new(), String::new()]
+        };
+        let [rows, heap] = rates;
+        phases.add_row([title(*step).to_owned(), format!("{seconds:.2}"), rows, heap]);
+    }
+    let total = outcome.elapsed().as_secs_f64();
+    let rate = format!("{:.0} MB/s", outcome.grown().total() as f64 / total / 1e6);
+    phases.add_row(["total".to_owned(), format!("{total:.2}"), String::new(), rate]);
+    align_right(&mut phases, 1..4);
+
+    let summary = format!(
+        "{} in {total:.2} s, all steps: {} in database {}, schema {}, {}",
+        total_size(outcome, plan),
+        rows_line(plan, outcome.rows).split(", pgbench").next().unwrap_or_default(),
+        survey.environment.database,
+        plan.schema,
+        method_name(plan),
+    ) + &from_before(plan)
+        + &outcome.compression.map_or(String::new(), compression);
+    let generated = plan.includes(InitStep::Generate);
+    let completed = plan.request.append && plan.unfinished.is_some();
+    let predicted = generated && plan.rows().is_some() && plan.described.is_none() && !completed;
+    let sizes = predicted.then(|| sizes(outcome, plan));
+    let summary = generated.then_some(summary);
+    let end = (outcome.stop != StopReason::Complete).then(|| end(outcome));
+    let summary = [summary, end].into_iter().flatten().reduce(|summary, end| format!("{summary}\n{end}"));
+    [Some(trimmed(&phases)), sizes, summary].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// The time of the whole command with its parts, if it is more than 10 % above that of the steps.
+pub(crate) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
+    let rest = whole.saturating_sub(spent.before + spent.steps + spent.sample);
+    (whole > spent.steps + spent.steps / 10).then(|| {
+        format!(
+            "whole command: {:.2} s = steps {:.2} + server start, connection and plan {:.2} + sample for zstd {:.2} \
+             + run document, server stop and all else {:.2}",
+            whole.as_secs_f64(),
+            spent.steps.as_secs_f64(),
+            spent.before.as_secs_f64(),
+            spent.sample.as_secs_f64(),
+            rest.as_secs_f64()
+        )
+    })
+}
+
+/// What an interrupted run had loaded.
+fn from_before(plan: &Plan) -> String {
+    match plan.rows_done() {
+        0 => String::new(),
+        rows => format!(" ({} rows were there from before)", grouped(rows)),
+    }
+}
+
+/// Heap of the rows that this run loaded, bytes: of a fill that it completed a part.
+fn loaded_heap(outcome: &Outcome, plan: &Plan) -> f64 {
+    let heap = outcome.grown().heap as f64;
+    let rows = outcome.rows + plan.rows_done();
+    if plan.rows_done() == 0 { heap } else { heap * outcome.rows as f64 / rows.max(1) as f64 }
+}
+
+/// What tables and indexes take; where that was not predicted, each.
+fn total_size(outcome: &Outcome, plan: &Plan) -> String {
+    let grown = outcome.grown();
+    let parts = format!(" (heap {}, indexes {})", bytes(grown.heap), bytes(grown.index));
+    bytes_both(grown.total()) + if plan.described.is_some() { &parts } else { "" }
+}
+
+/// Why a fill ended that was to go on until a limit, and how things stand.
+fn end(outcome: &Outcome) -> String {
+    let free = outcome.free.map_or(String::new(), |free| format!("; {} free now", bytes(free)));
+    format!("{}{free}", outcome.stop)
+}
+
+/// How well the data compresses, as far as that can be told.
+fn compression(sample: Compression) -> String {
+    let times = |ratio: f64| if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") };
+    let rows = format!("; zstd makes a dump {} times smaller", times(sample.rows.ratio()));
+    let blocks =
+        sample.blocks.map_or(String::new(), |blocks| format!(", blocks {} times", times(blocks.ratio())));
+    rows + &blocks
+}
+
+/// Predicted against actual sizes.
+fn sizes(outcome: &Outcome, plan: &Plan) -> String {
+    let mut sizes = Table::new();
+    sizes.load_style(presets::NOTHING).set_header(["size", "predicted", "actual", ""]);
+    let (predicted, grown) = (plan.predicted, outcome.grown());
+    for (name, expected, actual) in [
+        ("heap", predicted.sizes.heap, grown.heap),
+        ("indexes", predicted.sizes.index, grown.index),
+        ("total", predicted.sizes.total(), grown.total()),
+        ("WAL", predicted.wal, outcome.wal),
+    ] {
+        let off = if name == "WAL" { String::new() } else { difference(expected, actual) };
+        let expected = if expected == 0 { "almost none".to_owned() } else { bytes(expected) };
+        sizes.add_row([name.to_owned(), expected, bytes(actual), off]);
+    }
+    align_right(&mut sizes, 1..4);
+    trimmed(&sizes)
+}
+
+fn difference(expected: u64, actual: u64) -> String {
+    if expected == 0 {
+        return String::new();
+    }
+    format!("{:+.2} %", (actual as f64 / expected as f64 - 1.0) * 100.0)
+}
+
+/// Without the blank that the table puts at both ends of a line.
+pub(crate) fn trimmed(table: &Table) -> String {
+    let line = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
+    table.lines().map(line).collect::<Vec<_>>().join("\n")
+}

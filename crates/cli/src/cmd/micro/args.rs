@@ -1,0 +1,236 @@
+//! `pgrig micro`'s arguments, and the request that they make.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
+
+use crate::app::args::{SaveArgs, ServerChoice, up_to};
+use crate::app::duration::Length;
+use crate::app::exit::Usage;
+use crate::app::input;
+
+/// How long rounds go on, unless told otherwise.
+const BUDGET: Duration = Duration::from_secs(10);
+/// The same of tables, which are made anew for each round.
+const TABLES_BUDGET: Duration = Duration::from_secs(30);
+/// The same of --calibrate, whose rounds are long.
+const CALIBRATE_BUDGET: Duration = Duration::from_mins(1);
+
+/// How a table of results is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TableFormat {
+    /// For people.
+    Text,
+    /// Markdown.
+    Md,
+    /// Comma-separated values.
+    Csv,
+}
+
+/// Which of some SQL expressions is cheaper, and by how many ns per row
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Reads each candidate's plan first, and refuses what was folded into a constant or left out.\n\
+        Then times rounds of all candidates, the empty loop and the first candidate again, in\n\
+        shuffled and balanced order, and judges each round's differences: faster or slower by so\n\
+        many ns (with an interval), no change, or inconclusive. Needs no rights. After \"PostgreSQL:\n\
+        Accurately Benchmarking Features Which Take Very Little Time\".\n\n\
+        Examples:\n  \
+        pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
+        pgrig micro 'md5(i::text)' 'sha256(i::text::bytea)' -d mydb --explain\n  \
+        pgrig micro --statement 'SELECT count(*) FROM t' --statement 'SELECT count(id) FROM t'\n  \
+        pgrig micro --ddl 'CREATE TABLE {table} (n serial)' --ddl 'CREATE TABLE {table} (n int)'\n  \
+        pgrig micro --suite uuid\n  \
+        pgrig micro --calibrate\n"
+)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub(crate) struct MicroArgs {
+    /// SQL expressions; i is the row's number. The others are compared with the first
+    #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
+    pub(crate) expressions: Vec<String>,
+
+    /// A whole statement instead, {rows} for the number of rows; may be repeated
+    #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
+    pub(crate) statement: Vec<String>,
+
+    /// What makes a candidate's table, {table} for its name: made anew for each round. The statement is timed
+    /// [default: rows of defaults are inserted]; may be repeated
+    #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
+    pub(crate) ddl: Vec<String>,
+
+    /// Candidates from a TOML file, or one of uuid, defaults, uuid-defaults, integer-keys, uuid-keys, indexes
+    #[arg(long, value_name = "FILE|NAME", help_heading = "What is measured")]
+    pub(crate) suite: Option<String>,
+
+    /// A statement whose time is subtracted from each --statement
+    #[arg(long, value_name = "SQL", help_heading = "What is measured")]
+    pub(crate) empty: Option<String>,
+
+    /// Run once before, in the session that measures
+    #[arg(long, value_name = "SQL", help_heading = "What is measured")]
+    pub(crate) setup: Option<String>,
+
+    /// SQL to run at the end, even after an error; after Ctrl-C for 1 s at most
+    #[arg(long, value_name = "SQL", help_heading = "What is measured")]
+    pub(crate) teardown: Option<String>,
+
+    /// Time the first expression (or the empty loop) at 10 to 10,000,000 rows: the article's table
+    #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "What is measured")]
+    pub(crate) calibrate: bool,
+
+    /// Rows of each sample [default: found out]
+    #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "How")]
+    pub(crate) rows: Option<u64>,
+
+    /// Stop after this time, if intervals are not narrow before [default: 10s, with --ddl
+    /// 30s, of --calibrate 1min]
+    #[arg(long, value_name = "TIME", help_heading = "How")]
+    pub(crate) budget: Option<Length>,
+
+    /// The least difference that matters, of the first candidate's time
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How")]
+    pub(crate) threshold: f64,
+
+    /// Another order of the rounds
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "How")]
+    pub(crate) seed: u64,
+
+    /// Measure what would be refused for its plan
+    #[arg(long, help_heading = "How")]
+    pub(crate) anyway: bool,
+
+    /// Make tables in this schema, for roles that may not create one [default: pgrig_micro]
+    #[arg(long, value_name = "NAME", help_heading = "How")]
+    pub(crate) schema: Option<String>,
+
+    /// Show what the server would execute, and do nothing else
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// How to print the table of results: for people, as Markdown, or as CSV with full precision. With md and csv
+    /// standard output has the table alone
+    #[arg(long, value_enum, default_value = "text", hide_possible_values = true, value_name = "text|md|csv")]
+    pub(crate) format: TableFormat,
+
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+
+    /// Add the samples to schema benchmark of the database, with views compare_outcome and
+    /// compare_outcome_threshold; makes what is missing, drops nothing
+    #[arg(long)]
+    pub(crate) save_in_database: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+impl MicroArgs {
+    /// What is asked for.
+    pub(crate) fn request(&self) -> anyhow::Result<Request> {
+        if self.format != TableFormat::Text && (self.save.json.as_deref() == Some("-") || self.explain) {
+            let text = "--format md and csv print the table of results alone: leave out --explain, and give --json a file";
+            return Err(Usage(text.to_owned()).into());
+        }
+        let suite = match &self.suite {
+            Some(name) => suite(name)?,
+            None => Suite {
+                title: String::new(),
+                candidates: self.candidates()?,
+                empty: None,
+                setup: None,
+                teardown: None,
+                extensions: Vec::new(),
+                rows: None,
+            },
+        };
+        let has_tables =
+            suite.candidates.iter().any(|candidate| matches!(candidate.body, Body::Table { .. }));
+        let budget = match (self.calibrate, has_tables) {
+            (true, _) => CALIBRATE_BUDGET,
+            (false, true) => TABLES_BUDGET,
+            (false, false) => BUDGET,
+        };
+        Ok(Request {
+            candidates: suite.candidates,
+            empty: self.empty.clone().or(suite.empty),
+            setup: self.setup.clone().or(suite.setup),
+            teardown: self.teardown.clone().or(suite.teardown),
+            extensions: suite.extensions,
+            rows: self.rows.or(suite.rows),
+            budget: self.budget.map_or(budget, |budget| budget.0),
+            threshold: self.threshold,
+            seed: self.seed,
+            schema: self.schema.clone(),
+            anyway: self.anyway,
+        })
+    }
+
+    fn candidates(&self) -> Result<Vec<Candidate>, Usage> {
+        if !self.ddl.is_empty() {
+            return self.tables();
+        }
+        let statements = self.statement.iter().cloned().map(Body::Statement);
+        let mut bodies: Vec<Body> =
+            self.expressions.iter().cloned().map(Body::Expression).chain(statements).collect();
+        if self.calibrate {
+            match bodies.len() {
+                0 => bodies.push(Body::Expression("i".to_owned())),
+                1 => {}
+                _ => {
+                    return Err(Usage(
+                        "--calibrate times one expression or statement: give only that".to_owned(),
+                    ));
+                }
+            }
+        }
+        Ok(bodies.into_iter().map(Candidate::new).collect())
+    }
+
+    /// Each DDL with its statement, or the only one of either with all of the other.
+    fn tables(&self) -> Result<Vec<Candidate>, Usage> {
+        if self.calibrate {
+            return Err(Usage("--calibrate is for expressions and statements: leave out --ddl".to_owned()));
+        }
+        let fill = [FILL.to_owned()];
+        let statements = if self.statement.is_empty() { &fill[..] } else { &self.statement };
+        let (tables, timed) = (self.ddl.len(), statements.len());
+        if tables != timed && tables > 1 && timed > 1 {
+            return Err(Usage(format!(
+                "{tables} --ddl and {timed} --statement: give as many of both, or one of either for all of the other"
+            )));
+        }
+        let candidate = |number: usize| {
+            let (ddl, statement) = (&self.ddl[number.min(tables - 1)], &statements[number.min(timed - 1)]);
+            let candidate = Candidate::new(Body::Table { ddl: ddl.clone(), statement: statement.clone() });
+            if tables == 1 && timed > 1 {
+                Candidate { name: statement.clone(), ..candidate }
+            } else {
+                candidate
+            }
+        };
+        Ok((0..tables.max(timed)).map(candidate).collect())
+    }
+}
+
+/// One that comes with pgrig, or a file.
+fn suite(name: &str) -> anyhow::Result<Suite> {
+    if let Some((_, text)) = shipped().into_iter().find(|(known, _)| *known == name) {
+        return Ok(Suite::read(name, text)?);
+    }
+    let text = input::file(Path::new(name)).map_err(|error| {
+        let known: Vec<&str> = shipped().into_iter().map(|(known, _)| known).collect();
+        Usage(format!("--suite {name}: {error}; give a file, or one of {}", known.join(", ")))
+    })?;
+    Ok(Suite::read(name, &text)?)
+}
+
+/// `1%` as 0.01.
+fn share(text: &str) -> Result<f64, String> {
+    let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+    match percent {
+        Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err(format!("\"{text}\" is no share: give one like 1% or 0.5%")),
+    }
+}

@@ -1,0 +1,61 @@
+//! A `micro`'s progress: rounds so far, and how long it may go on. Drawn between rounds, never during one.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use micro::Outlook;
+
+use crate::app::printer::{Printer, ProgressStyle};
+
+/// Between plain lines.
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Tells how far rounds have come.
+pub(crate) struct RoundsProgress<'a> {
+    what: &'static str,
+    printer: &'a Printer,
+    bar: Option<ProgressBar>,
+    told: Instant,
+}
+
+impl<'a> RoundsProgress<'a> {
+    pub(crate) fn new(what: &'static str, printer: &'a Printer) -> Self {
+        Self { what, printer, bar: None, told: Instant::now() }
+    }
+
+    pub(crate) fn show(&mut self, outlook: Outlook) {
+        let left = outlook.budget.saturating_sub(outlook.elapsed).as_secs_f64();
+        let text = format!("{} rounds, at most {left:.0} s left", outlook.rounds);
+        match self.printer.progress() {
+            ProgressStyle::Bar => {
+                let bar = self.bar.get_or_insert_with(|| bar(self.what, outlook.budget));
+                bar.set_position(u64::try_from(outlook.elapsed.as_millis()).unwrap_or(u64::MAX));
+                bar.set_message(text);
+            }
+            ProgressStyle::Lines if self.told.elapsed() >= LINE_INTERVAL => {
+                self.told = Instant::now();
+                self.printer.say(format!("{}: {text}", self.what));
+            }
+            ProgressStyle::Lines | ProgressStyle::None => {}
+        }
+    }
+}
+
+fn bar(what: &'static str, budget: Duration) -> ProgressBar {
+    let length = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
+    let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(4));
+    if let Ok(style) = BarStyle::with_template("{prefix:12} {bar:30} {percent:>3} %  {msg}") {
+        bar.set_style(style);
+    }
+    bar.set_prefix(what);
+    bar
+}
+
+impl Drop for RoundsProgress<'_> {
+    /// Takes the bar off the screen before results or an error are printed.
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

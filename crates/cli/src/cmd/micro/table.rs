@@ -1,0 +1,253 @@
+//! A `micro`'s candidates, the fastest first: for people, as Markdown, as CSV.
+
+use measure::Verdict;
+use measure::paired::{Estimate, Judged, Judgement};
+use micro::{Calibration, Outcome};
+
+use crate::app::args::TableFormat;
+use crate::app::table::{align_right, new_table};
+use crate::cmd::fill::text::trimmed;
+use crate::cmd::micro::text::{interval, ns, sd, short};
+
+/// One candidate's row.
+struct Standing<'a> {
+    name: &'a str,
+    own: &'a Estimate,
+    /// Whether its own time can be told from nothing.
+    is_measurable: bool,
+    /// Bytes per row.
+    wal: Option<f64>,
+    /// None of the first candidate.
+    pair: Option<&'a Judgement>,
+}
+
+/// The places of candidates among themselves, the fastest first: by their differences from the first one, which are
+/// more exact than their times.
+pub(crate) fn by_speed(judged: &Judged) -> Vec<usize> {
+    let difference = |candidate: usize| {
+        judged.pairs.iter().find(|pair| pair.candidate == candidate).map_or(0.0, |pair| pair.difference.value)
+    };
+    let mut order: Vec<usize> = (0..judged.own.len()).collect();
+    order.sort_by(|one, other| difference(*one).total_cmp(&difference(*other)));
+    order
+}
+
+/// The table of results. `has_rows`: times are of a row, not of a statement.
+pub(crate) fn results(outcome: &Outcome, judged: &Judged, has_rows: bool, format: TableFormat) -> String {
+    let names: Vec<&str> = outcome.plan.candidates().collect();
+    let standings = by_speed(judged).into_iter().map(|candidate| Standing {
+        name: names[candidate],
+        own: &judged.own[candidate],
+        is_measurable: judged.is_measurable(candidate),
+        wal: outcome.wal_per_row(candidate),
+        pair: judged.pairs.iter().find(|pair| pair.candidate == candidate),
+    });
+    let standings: Vec<Standing> = standings.collect();
+    let has_pairs = !judged.pairs.is_empty();
+    if format == TableFormat::Csv {
+        return results_csv(&standings, has_pairs, if has_rows { "row" } else { "statement" });
+    }
+    let has_wal = standings.iter().any(|standing| standing.wal.is_some());
+    let mut header = vec!["candidate", if has_rows { "ns per row" } else { "ns" }, "95 % interval"];
+    if has_wal {
+        header.push("WAL bytes");
+    }
+    if has_pairs {
+        header.extend(["beside the first", "times", "verdict"]);
+    }
+    let rows = standings.iter().map(|standing| {
+        let value = if standing.is_measurable { ns(standing.own.value) } else { "not measurable".to_owned() };
+        let mut cells = vec![standing.name.to_owned(), value, interval(standing.own)];
+        if has_wal {
+            cells.push(standing.wal.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}")));
+        }
+        match standing.pair {
+            Some(pair) => cells.extend(beside(pair, standing.is_measurable)),
+            None if has_pairs => cells.extend(["(the first)", "1", "-"].map(str::to_owned)),
+            None => {}
+        }
+        cells
+    });
+    let right = if has_wal { 4 } else { 3 };
+    shown(&header, rows.collect(), format, 1..right)
+}
+
+/// The article's table.
+pub(crate) fn calibration(found: &Calibration, format: TableFormat) -> String {
+    let points = found.points.iter().filter_map(|point| Some((point, point.per_row()?)));
+    if format == TableFormat::Csv {
+        let rows = points.map(|(point, (all, cut))| {
+            let figures = [sd(&all), all.mean(), all.lowest(), all.highest(), sd(&cut), cut.mean()];
+            let figures = figures.map(|seconds| nanoseconds(seconds).to_string());
+            let counts = [point.rows.to_string(), all.count().to_string(), cut.count().to_string()];
+            [counts.to_vec(), figures.to_vec(), vec![point.spilled.to_string()]].concat()
+        });
+        let header = [
+            "rows",
+            "samples",
+            "samples_after_cut",
+            "sd_ns_per_row",
+            "mean_ns_per_row",
+            "min_ns_per_row",
+            "max_ns_per_row",
+            "cut_sd_ns_per_row",
+            "cut_mean_ns_per_row",
+            "spilled_blocks",
+        ];
+        return csv(&header, rows);
+    }
+    let rows = points.map(|(point, (all, cut))| {
+        let spills = if point.spilled == 0 { "-".to_owned() } else { format!("{} blocks", point.spilled) };
+        let figures = [sd(&all), all.mean(), all.lowest(), all.highest(), sd(&cut), cut.mean()].map(ns);
+        let counts = [measure::human::grouped(point.rows), all.count().to_string()];
+        [counts.to_vec(), figures.to_vec(), vec![spills]].concat()
+    });
+    let header = ["rows", "samples", "sd ns", "mean ns", "min", "max", "cut: sd", "mean", "spills"];
+    shown(&header, rows.collect(), format, 0..9)
+}
+
+/// How a candidate stands beside the first one; without a time of its own it has no ratio.
+fn beside(pair: &Judgement, is_measurable: bool) -> [String; 3] {
+    let difference = pair.difference;
+    let (word, value) =
+        if difference.value < 0.0 { ("faster", -difference.value) } else { ("slower", difference.value) };
+    let (low, high) = if difference.value < 0.0 {
+        (-difference.high, -difference.low)
+    } else {
+        (difference.low, difference.high)
+    };
+    let relative = pair.relative.filter(|_| is_measurable);
+    let times = relative.map_or_else(|| "-".to_owned(), |share| format!("{:.3}", 1.0 + share.value));
+    [format!("{} {word} ({} to {})", ns(value), ns(low), ns(high)), times, verdict(pair)]
+}
+
+fn verdict(pair: &Judgement) -> String {
+    match pair.verdict {
+        Verdict::Improved => "faster".to_owned(),
+        Verdict::Regressed => "slower".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// Every figure as it is, without rounding. The first candidate has no difference and no verdict.
+fn results_csv(standings: &[Standing], has_pairs: bool, per: &str) -> String {
+    let figure = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let times = |seconds: Option<&Estimate>| {
+        let all = seconds.map(|all| [all.value, all.low, all.high].map(nanoseconds));
+        (0..3).map(|place| figure(all.map(|all| all[place]))).collect::<Vec<_>>()
+    };
+    let mut header: Vec<String> = ["candidate", "measurable"].map(str::to_owned).into();
+    let units = |name: &str| ["", "_low", "_high"].map(|end| format!("{name}ns_per_{per}{end}"));
+    header.extend(units(""));
+    header.push(format!("wal_bytes_per_{per}"));
+    if has_pairs {
+        header.extend(units("difference_from_first_"));
+        header.extend(["", "_low", "_high"].map(|end| format!("times_first{end}")));
+        header.push("verdict".to_owned());
+    }
+    let rows = standings.iter().map(|standing| {
+        let mut cells = vec![standing.name.to_owned(), standing.is_measurable.to_string()];
+        cells.extend(times(Some(standing.own)));
+        cells.push(figure(standing.wal));
+        if has_pairs {
+            cells.extend(times(standing.pair.map(|pair| &pair.difference)));
+            let shares = match standing.pair {
+                _ if !standing.is_measurable => None,
+                Some(pair) => pair.relative.map(|share| [share.value, share.low, share.high]),
+                None => Some([0.0; 3]),
+            };
+            cells.extend((0..3).map(|place| figure(shares.map(|shares| 1.0 + shares[place]))));
+            cells.push(standing.pair.map_or_else(String::new, verdict));
+        }
+        cells
+    });
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    csv(&header, rows)
+}
+
+fn nanoseconds(seconds: f64) -> f64 {
+    seconds * 1e9
+}
+
+/// Lines as RFC 4180 has them, but with the line ends of this system.
+fn csv(header: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+    let field = |text: &str| {
+        if text.contains([',', '"', '\n', '\r']) {
+            format!("\"{}\"", text.replace('"', "\"\""))
+        } else {
+            text.to_owned()
+        }
+    };
+    let line = |cells: &[String]| cells.iter().map(|cell| field(cell)).collect::<Vec<_>>().join(",");
+    let lines = rows.map(|cells| line(&cells));
+    [header.join(",")].into_iter().chain(lines).collect::<Vec<_>>().join("\n")
+}
+
+/// A table of text cells, the first of a row being its name.
+fn shown(
+    header: &[&str],
+    rows: Vec<Vec<String>>,
+    format: TableFormat,
+    right: std::ops::Range<usize>,
+) -> String {
+    if format == TableFormat::Md {
+        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+        let rule = (0..header.len()).map(|column| if right.contains(&column) { "---:" } else { "---" });
+        let head = [
+            line(header.iter().map(|&title| title.to_owned()).collect()),
+            line(rule.map(str::to_owned).collect()),
+        ];
+        let body = rows.into_iter().map(|mut cells| {
+            cells[0] = escaped(&cells[0]);
+            line(cells)
+        });
+        return head.into_iter().chain(body).collect::<Vec<_>>().join("\n");
+    }
+    let mut table = new_table(header);
+    for mut cells in rows {
+        cells[0] = short(&cells[0].split_whitespace().collect::<Vec<_>>().join(" "));
+        table.add_row(cells);
+    }
+    align_right(&mut table, right);
+    trimmed(&table)
+}
+
+/// Text in a cell of a Markdown table: code, if that can hold it, else with every mark escaped. A line break would end
+/// the row.
+fn escaped(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().all(|each| each.is_alphanumeric() || " ,.".contains(each)) {
+        return text;
+    }
+    if !text.contains(['`', '\\']) {
+        return format!("`{}`", text.replace('|', "\\|"));
+    }
+    let escape =
+        |each: char| if each.is_ascii_punctuation() { format!("\\{each}") } else { each.to_string() };
+    text.chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_their_cell() {
+        for (name, in_markdown) in [
+            ("bigint, identity", "bigint, identity"),
+            ("a | b * c", r"`a \| b * c`"),
+            ("say \"x\"\n  -- y", "`say \"x\" -- y`"),
+            ("a ` | \\| b", r"a \` \| \\\| b"),
+            ("<b>_i_</b>", "`<b>_i_</b>`"),
+        ] {
+            assert_eq!(escaped(name), in_markdown);
+        }
+    }
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let rows = [["a, b", "1"], ["say \"x\"", "2"], ["two\nlines", "3"], ["a | b", "4"]];
+        let text = csv(&["name", "n"], rows.iter().map(|row| row.map(str::to_owned).into()));
+        assert_eq!(text, "name,n\n\"a, b\",1\n\"say \"\"x\"\"\",2\n\"two\nlines\",3\na | b,4");
+    }
+}

@@ -1,0 +1,308 @@
+//! A `micro`'s plan and results as people read them.
+
+use std::fmt::Write;
+
+use measure::human::{grouped, latency};
+use measure::paired::{Estimate, Judged, Judgement};
+use measure::{Sample, Verdict};
+use micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
+
+use crate::app::table::{align_right, new_table};
+use crate::cmd::fill::text::trimmed;
+use crate::cmd::micro::table::by_speed;
+
+/// Longer candidates are cut in tables; the plan has them in full.
+const WIDEST_NAME: usize = 44;
+/// What is suggested never takes longer, seconds.
+const LONGEST_BUDGET: f64 = 3600.0;
+
+/// What will be done.
+pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
+    let mut text = "plan".to_owned();
+    let mut line = |name: &str, value: String| {
+        let _ = write!(text, "\n  {name:<12} {value}");
+    };
+    for (number, name) in plan.candidates().enumerate() {
+        line(if number == 0 { "candidates" } else { "" }, name.to_owned());
+    }
+    for out in &plan.left_out {
+        line("left out", format!("{}: {}", out.name, first_line(&out.because)));
+    }
+    let shortest = plan.arms.iter().filter(|arm| arm.role == Role::Candidate);
+    let shortest = shortest.filter_map(|arm| arm.sample).reduce(f64::min);
+    let subtracted = if plan.has_empty() { ", subtracted with the empty loop" } else { "" };
+    let fixed = plan
+        .fixed_share()
+        .map_or(String::new(), |share| format!("; {} of that are not the rows'{subtracted}", percent(share)));
+    let about = shortest.map_or(String::new(), |seconds| format!(", {} or more{fixed}", latency(seconds)));
+    line(
+        "a sample",
+        if request.has_rows() {
+            format!("{} rows{about}", grouped(plan.rows))
+        } else {
+            format!("one execution{about}")
+        },
+    );
+    let with = match (plan.has_empty(), plan.candidates().count()) {
+        (true, 1) => "the candidate, the empty loop and the candidate again",
+        (true, _) => "all candidates, the empty loop and the first candidate again",
+        (false, _) => "all candidates and the first one again",
+    };
+    line("a round", format!("{with}, shuffled and balanced"));
+    line(
+        "rounds",
+        format!("until intervals are narrow, or {} have passed", seconds(request.budget.as_secs_f64())),
+    );
+    if let Some(schema) = plan.schema.as_ref() {
+        line("schema", format!("{schema}: what is made for the run, dropped in the end"));
+    }
+    let settings: Vec<String> =
+        plan.settings.iter().map(|given| format!("{} {}", given.name, given.value)).collect();
+    line("settings", settings.join(", "));
+    text
+}
+
+/// What the server would execute.
+pub(crate) fn explained(plan: &Plan) -> String {
+    let mut parts = Vec::new();
+    for arm in &plan.arms {
+        let what = match arm.role {
+            Role::Candidate => arm.name.clone(),
+            Role::Empty => "the empty loop, which is subtracted".to_owned(),
+            Role::Repeat => continue,
+        };
+        let mut text = what;
+        let mut field = |name: &str, value: &str| {
+            let indented = value.replace('\n', &format!("\n{:13}", ""));
+            let _ = write!(text, "\n  {name:<10} {indented}");
+        };
+        if let Some(ddl) = &arm.ddl {
+            field("table", ddl);
+        }
+        field("sent", &arm.sql);
+        field("executed", &arm.executed);
+        if let Some(shape) = &arm.shape {
+            field("plan", shape);
+        }
+        for finding in plan.findings.iter().filter(|finding| finding.candidate == arm.name) {
+            let what = if finding.kind.is_refused() { "refused" } else { "warning" };
+            field(what, &finding.kind.to_string());
+        }
+        parts.push(text);
+    }
+    for out in &plan.left_out {
+        parts.push(format!("{}\n  left out   {}", out.name, out.because));
+    }
+    let settings: Vec<String> =
+        plan.settings.iter().map(|given| format!("{} = {}", given.name, given.value)).collect();
+    parts.push(format!("settings\n  {}", settings.join(", ")));
+    parts.extend(plan.notes.iter().map(|note| format!("note: {note}")));
+    parts.join("\n\n")
+}
+
+/// The results without the table of candidates.
+pub(crate) fn details(outcome: &Outcome, request: &Request) -> String {
+    let per = if request.has_rows() { "ns per row" } else { "ns" };
+    match outcome.judged(request) {
+        Some(judged) => {
+            let remarks = remarks(outcome, &judged, request);
+            format!("{remarks}\n\n{}", samples(outcome, &by_speed(&judged), per))
+        }
+        None => samples(outcome, &(0..outcome.plan.candidates().count()).collect::<Vec<_>>(), per),
+    }
+}
+
+/// What bounds the results.
+fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
+    let warm = outcome.rounds.iter().filter(|round| !round.cold).count();
+    let mut lines = vec![format!("{} rounds of {} rows", grouped(warm as u64), grouped(outcome.plan.rows))];
+    lines.extend(unmeasurable(outcome, judged, request));
+    lines.push(format!(
+        "noise: the first candidate beside itself differs by {} ns ({} to {}); no smaller difference is told",
+        ns(judged.repeat.value),
+        ns(judged.repeat.low),
+        ns(judged.repeat.high)
+    ));
+    if let Some(empty) = &judged.empty {
+        lines.push(format!("subtracted: the empty loop's {} ns ({})", ns(empty.value), interval(empty)));
+    }
+    if let Some(cold) = outcome.rounds.iter().find(|round| round.cold) {
+        let first: Vec<String> = by_speed(judged)
+            .into_iter()
+            .map(|arm| ns(cold.seconds[arm] / outcome.plan.rows as f64))
+            .collect();
+        lines.push(format!(
+            "the first (cold) round, left out above: {} ns, in the same order",
+            first.join(", ")
+        ));
+    }
+    if let Some(drift) = judged.drift {
+        let word = if drift > 0.0 { "slower" } else { "faster" };
+        lines.push(format!(
+            "drift: rounds got {} {word} from the first third to the last; differences are free of it, times are not",
+            percent(drift.abs())
+        ));
+    }
+    if judged.pairs.iter().any(|pair| pair.autocorrelated) {
+        lines.push("successive rounds hang together: they were resampled in blocks".to_owned());
+    }
+    lines.join("\n")
+}
+
+/// Why candidates have no time of their own.
+fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<String> {
+    let names = outcome.plan.candidates().enumerate();
+    let names = names.filter(|(candidate, _)| !judged.is_measurable(*candidate));
+    names
+        .map(|(candidate, name)| {
+            let why = if judged.own[candidate].high >= 0.0 {
+                "its time less the empty loop's cannot be told from 0"
+            } else if request.empty.is_some() {
+                "it takes less than the --empty statement, which then does more than the loop around it"
+            } else {
+                "it takes less than the empty loop, which reads i of each row: an expression without i saves that"
+            };
+            format!("not measurable: {}: {why}; differences between candidates hold", short(name))
+        })
+        .collect()
+}
+
+/// The article's figures: of whole samples, the loop in them; candidates in this order.
+fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
+    let whole = format!("{per}, whole");
+    let mut table = new_table(&[&whole, "mean", "sd", "min", "max", "cut: mean", "sd", "min", "max"]);
+    let others = outcome.arms(Role::Empty).chain(outcome.arms(Role::Repeat));
+    for number in order.iter().copied().chain(others) {
+        let Some(all) = outcome.per_row(number) else { continue };
+        let arm = &outcome.plan.arms[number];
+        let cut = all.truncated().unwrap_or_else(|| all.clone());
+        let figures =
+            |sample: &Sample| [sample.mean(), sd(sample), sample.lowest(), sample.highest()].map(ns);
+        table.add_row([vec![short(&arm.name)], figures(&all).to_vec(), figures(&cut).to_vec()].concat());
+    }
+    align_right(&mut table, 1..9);
+    format!("{}\ncut: without what is below the 10th or above the 90th percentile", trimmed(&table))
+}
+
+/// What to do next.
+pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
+    let Some(judged) = outcome.judged(request) else {
+        return vec!["give it more time: --budget 1min".to_owned()];
+    };
+    let names: Vec<&str> = outcome.plan.candidates().collect();
+    let rounds = outcome.rounds.iter().filter(|round| !round.cold).count() as f64;
+    let inconclusive: Vec<&Judgement> =
+        judged.pairs.iter().filter(|pair| pair.verdict == Verdict::Inconclusive).collect();
+    if inconclusive.is_empty() {
+        return Vec::new();
+    }
+    let mut hints = Vec::new();
+    let needed = inconclusive.iter().filter_map(|pair| pair.rounds_needed).max();
+    if let Some(more) = needed {
+        let budget = request.budget.as_secs_f64() * (rounds + f64::from(more)) / rounds;
+        if budget <= LONGEST_BUDGET {
+            hints.push(format!(
+                "inconclusive: a verdict would take about {} more rounds: --budget {:.0}s",
+                grouped(u64::from(more)),
+                budget.ceil()
+            ));
+        } else {
+            hints.push(format!(
+                "inconclusive: a verdict would take about {} more rounds, which is more than an hour: a larger \
+                 --threshold takes fewer, a quieter machine too",
+                grouped(u64::from(more))
+            ));
+        }
+    }
+    for pair in inconclusive.iter().filter(|pair| pair.rounds_needed.is_none()) {
+        hints.push(format!(
+            "{} beside {}: more rounds alone will not tell, the difference is too near to what matters ({} ns) or to \
+             the noise ({} ns): another --threshold, or a quieter machine",
+            short(names[pair.candidate]),
+            short(names[pair.baseline]),
+            ns(pair.margin),
+            ns(pair.noise_floor)
+        ));
+    }
+    hints
+}
+
+/// What was written to the database.
+pub(crate) fn saved(saved: &Saved, run_id: &str) -> String {
+    let made =
+        if saved.made.is_empty() { String::new() } else { format!("made {}; ", saved.made.join(", ")) };
+    format!(
+        "{made}{} rows added to benchmark.outcome: SELECT * FROM benchmark.compare_outcome_threshold WHERE run_id = '{run_id}'",
+        grouped(saved.rows)
+    )
+}
+
+/// The statement and the rows of the calibrated samples.
+pub(crate) fn calibrated(found: &Calibration) -> String {
+    let name = found.plan.candidates().next().unwrap_or_default();
+    format!("count({name}), per row, by the number of rows in a sample; in shuffled order\n")
+}
+
+/// The conclusion of a calibration.
+pub(crate) fn concluded(found: &Calibration) -> String {
+    let cut = "cut: without what is below the 10th or above the 90th percentile";
+    let counts = |rows: &[u64]| rows.iter().map(|rows| grouped(*rows)).collect::<Vec<_>>().join(", ");
+    let conclusion = match found.conclusion() {
+        None => return cut.to_owned(),
+        Some(Conclusion::Steadiest { rows, alike }) => {
+            let alike = if alike.is_empty() {
+                String::new()
+            } else {
+                format!(" (not told apart from it: {})", counts(&alike))
+            };
+            format!(
+                "single samples scatter least at {} rows{alike}. pgrig micro rather takes more and shorter ones, and \
+                 compares within rounds",
+                grouped(rows)
+            )
+        }
+        Some(Conclusion::TooFew { rows, budget }) => format!(
+            "too few samples to tell where they scatter least ({} rows): --budget {budget}s is likely to do",
+            counts(&rows)
+        ),
+    };
+    format!("{cut}\n\n{conclusion}")
+}
+
+pub(crate) fn interval(estimate: &Estimate) -> String {
+    format!("{} to {}", ns(estimate.low), ns(estimate.high))
+}
+
+/// Seconds as nanoseconds, to about four digits.
+pub(crate) fn ns(seconds: f64) -> String {
+    let nanoseconds = seconds * 1e9;
+    match nanoseconds.abs() {
+        ..9.995 => format!("{nanoseconds:.2}"),
+        ..999.95 => format!("{nanoseconds:.1}"),
+        _ => format!("{nanoseconds:.0}"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    if share < 0.001 { "less than 0.1 %".to_owned() } else { format!("{:.1} %", share * 100.0) }
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 1.0 { format!("{:.0} ms", seconds * 1e3) } else { format!("{seconds:.0} s") }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+pub(crate) fn short(name: &str) -> String {
+    if name.chars().count() <= WIDEST_NAME {
+        return name.to_owned();
+    }
+    name.chars().take(WIDEST_NAME - 1).chain(['…']).collect()
+}
+
+/// The standard deviation; nothing scatters in a single value.
+pub(crate) fn sd(sample: &Sample) -> f64 {
+    sample.deviation().unwrap_or(0.0)
+}

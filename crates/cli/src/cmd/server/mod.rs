@@ -1,0 +1,159 @@
+//! `pgrig server`: the embedded PostgreSQL.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use anyhow::Context;
+use comfy_table::{Table, presets};
+use connect::Target;
+use jiff::Timestamp;
+use measure::human::bytes;
+use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Status};
+
+use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
+use crate::app::printer::Printer;
+use crate::app::target::{self, assert_settings};
+use crate::app::{interrupt, recovery};
+
+/// Does what the arguments say.
+pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> anyhow::Result<()> {
+    let home = Home::locate()?;
+    match &arguments.action {
+        ServerAction::Start { embedded, tcp } => start(&home, embedded, *tcp, printer),
+        ServerAction::Stop(name) => stop(&home, name, printer),
+        ServerAction::Status { instance, json } => status(&home, instance.as_deref(), *json, printer),
+        ServerAction::Url(name) => url(&home, name, printer),
+        ServerAction::Logs(name) => logs(&home, name),
+        ServerAction::Destroy(name) => destroy(&home, name, printer),
+    }
+}
+
+fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> anyhow::Result<()> {
+    let spec = Spec { tcp: tcp.then_some(true), ..target::spec(embedded) };
+    let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
+    target::announce(&running, home, printer);
+    let instance = embedded.instance.as_deref().unwrap_or("default");
+    recovery::put_back_own(home, instance, &target(&running), false, printer)?;
+    check(&running, printer)?;
+    let connection = running.connection();
+    printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;
+    Ok(())
+}
+
+fn target(running: &Running) -> Target {
+    let at = running.connection();
+    Target::embedded(&at.socket_dir, at.port, at.user, at.database)
+}
+
+/// Asserts with SHOW that the settings are in force.
+fn check(running: &Running, printer: &Printer) -> anyhow::Result<()> {
+    let target = target(running);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    interrupt::block_on(runtime, printer, async {
+        let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+        assert_settings(&connection, running.settings()).await
+    })
+}
+
+fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
+    let was_running = open(home, &name.instance)?.stop(&|event| printer.say(event))?;
+    printer.say(if was_running { "stopped" } else { "it was not running" });
+    Ok(())
+}
+
+fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> anyhow::Result<()> {
+    let instances = match name {
+        Some(name) => vec![open(home, name)?],
+        None => Instance::list(home)?,
+    };
+    // One that cannot be read must not hide the others.
+    let (found, unreadable): (Vec<_>, Vec<_>) =
+        instances.iter().map(Instance::status).partition(Result::is_ok);
+    let found: Vec<Status> = found.into_iter().flatten().collect();
+    for error in unreadable.into_iter().filter_map(Result::err) {
+        printer.warn(error);
+    }
+    if json {
+        return Ok(Printer::json(&serde_json::to_string_pretty(&found)?)?);
+    }
+    if found.is_empty() {
+        printer.say("no instance yet: pgrig fill or pgrig server start makes one");
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["instance", "state", "version", "profile", "data", "directory"]);
+    for status in &found {
+        table.add_row(row(status));
+    }
+    for line in table.lines() {
+        printer.result(line.trim())?;
+    }
+    Ok(())
+}
+
+fn row(status: &Status) -> [String; 6] {
+    let unknown = || "?".to_owned();
+    let (state, version, profile, data) = match &status.state {
+        State::NotCreated => ("not created".to_owned(), String::new(), String::new(), String::new()),
+        State::Stopped { version, profile, set, data_bytes } => {
+            let version = version.as_ref().map_or_else(unknown, ToString::to_string);
+            ("stopped".to_owned(), version, format!("{profile}{}", settings(set)), bytes(*data_bytes))
+        }
+        State::Running(server) => {
+            let version = server.version.as_ref().map_or_else(unknown, ToString::to_string);
+            let profile = server.profile.map_or_else(unknown, |profile| profile.to_string());
+            let profile = format!("{profile}{}", settings(&server.set));
+            (running(server), version, profile, bytes(server.data_bytes))
+        }
+    };
+    [status.instance.clone(), state, version, profile, data, status.directory.display().to_string()]
+}
+
+/// The user's settings, after the profile's name.
+fn settings(set: &[(String, String)]) -> String {
+    set.iter().fold(String::new(), |text, (name, value)| text + " " + name + "=" + value)
+}
+
+/// `running since 12:00:01Z, pid 123`, and for whom.
+fn running(server: &ServerStatus) -> String {
+    let since = server.since_unix_seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    let since = since.map_or(String::new(), |since| format!(" since {since}"));
+    let state = if server.ready { "running" } else { "starting or stopping" };
+    let owner = match (server.lifetime, server.owner_pid) {
+        (Lifetime::Owned, Some(owner)) => format!(", for pgrig process {owner}"),
+        _ => String::new(),
+    };
+    format!("{state}{since}, pid {}{owner}", server.pid)
+}
+
+/// Prints the URI also of a server that does not run: `psql "$(pgrig server url)"` must fail there
+/// rather than be given nothing, and reach another server.
+fn url(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
+    let instance = open(home, &name.instance)?;
+    let running = instance.connection();
+    let connection = match &running {
+        Ok(connection) => connection.clone(),
+        Err(_) => instance.resting_connection()?,
+    };
+    printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;
+    running?;
+    Ok(())
+}
+
+fn logs(home: &Home, name: &InstanceName) -> anyhow::Result<()> {
+    let path = open(home, &name.instance)?.log_path();
+    let mut log = File::open(&path).with_context(|| format!("cannot read the log {}", path.display()))?;
+    io::copy(&mut log, &mut io::stdout().lock())?;
+    Ok(io::stdout().flush()?)
+}
+
+fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
+    open(home, &name.instance)?.destroy(&|event| printer.say(event))?;
+    printer.say(format!("instance {} is gone, with its data", name.instance));
+    Ok(())
+}
+
+fn open(home: &Home, name: &str) -> anyhow::Result<Instance> {
+    Ok(Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?)
+}

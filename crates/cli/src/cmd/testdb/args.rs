@@ -1,0 +1,69 @@
+//! `pgrig testdb`'s arguments.
+
+use clap::{Args, Subcommand};
+
+use crate::app::args::{SaveArgs, ServerChoice};
+
+pub(crate) use crate::cmd::testdb::bench::args::BenchArgs;
+pub(crate) use crate::cmd::testdb::lend::args::{
+    DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,
+};
+pub(crate) use crate::cmd::testdb::unlog::args::{Compress, UnlogArgs};
+
+/// Databases for integration tests: make them fast, prove it, and have a fresh one in milliseconds.
+#[derive(Debug, Args)]
+pub(crate) struct TestdbArgs {
+    #[command(subcommand)]
+    pub(crate) action: TestdbAction,
+}
+
+impl TestdbArgs {
+    /// The server that it works on, if it does.
+    pub(crate) fn server(&self) -> Option<ServerChoice> {
+        Some(match &self.action {
+            TestdbAction::Unlog(unlog) if !unlog.is_live() => return None,
+            TestdbAction::Unlog(unlog) => unlog.server.clone(),
+            TestdbAction::Bench(bench) => bench.server(),
+            TestdbAction::New(new) => new.server.clone(),
+            TestdbAction::List(list) => list.server.clone(),
+            TestdbAction::Keep(keep) => keep.server.clone(),
+            TestdbAction::Drop(drop) => drop.server.clone(),
+            TestdbAction::Serve(serve) => serve.server.clone(),
+        })
+    }
+
+    /// Where the run document goes, if it measures.
+    pub(crate) fn save(&self) -> Option<&SaveArgs> {
+        match &self.action {
+            TestdbAction::Bench(bench) => Some(&bench.save),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the process in the background that lends databases.
+    pub(crate) fn is_background(&self) -> bool {
+        matches!(&self.action, TestdbAction::Serve(serve) if serve.background.is_some())
+    }
+
+    /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        match &self.action {
+            TestdbAction::Bench(bench) => bench.save.is_to_stdout(),
+            TestdbAction::Unlog(unlog) => !unlog.is_live(),
+            TestdbAction::New(_) | TestdbAction::Serve(_) => true,
+            TestdbAction::List(list) => list.json,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TestdbAction {
+    Unlog(Box<UnlogArgs>),
+    Bench(Box<BenchArgs>),
+    New(Box<NewArgs>),
+    List(Box<ListArgs>),
+    Keep(Box<KeepArgs>),
+    Drop(Box<DropArgs>),
+    Serve(Box<ServeArgs>),
+}

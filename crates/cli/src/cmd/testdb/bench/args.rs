@@ -1,0 +1,205 @@
+//! Arguments of `pgrig testdb bench`.
+
+use std::ffi::OsString;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use connect::ConnectOptions;
+use pgserver::Profile;
+use script::Source;
+use testdb::bench::{TestCommand, Variant};
+use tps::{Connecting, Length, Protocol, Request};
+
+use crate::app::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, share, up_to};
+use crate::app::duration::seconds;
+use crate::app::exit::Usage;
+use crate::app::input;
+
+/// Variables of the environment that name a server, as `pgrig testdb new` sets some, or who connects to it.
+const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
+
+/// Which way of preparing the database makes your test command faster, measured.
+///
+/// COMMAND is run on a fresh database for each trial, prepared in each of several ways, in rounds of balanced order. It
+/// finds the database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. Several words are run as
+/// they are; one word with blanks in it is a script for sh -c. With no server named it runs on an instance of its own,
+/// testdb-bench, with PostgreSQL's default settings (profile stock).
+#[derive(Debug, Args)]
+#[command(after_help = "Ways, joined by +:\n  \
+    normal      what you have; all others are compared with it\n  \
+    unlogged    the tables are unlogged: a crash of the server empties them\n  \
+    dangerous   no fsync, full_page_writes, synchronous_commit: a crash may cost the cluster\n  \
+    template    the database is a copy of a template, made in the server's fastest way\n  \
+    tmpfs       the server's data are in memory: they end with the machine\n\n\
+    Examples:\n  \
+    pgrig testdb bench --schema-file schema.sql -- pytest -q\n  \
+    pgrig testdb bench --dump shop.dump -- npm test\n  \
+    pgrig testdb bench -d template_db --variants template,unlogged+template -- ./run-tests\n  \
+    pgrig testdb bench --schema-file schema.sql -- 'cd api && make test'\n  \
+    pgrig testdb bench --dump pgbench.sql --tps tpcb-like")]
+pub(crate) struct BenchArgs {
+    /// Your test command, after --
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
+    pub(crate) command: Vec<OsString>,
+
+    /// What each database holds: a script of SQL
+    #[arg(long, value_name = "FILE", conflicts_with = "dump")]
+    pub(crate) schema_file: Option<PathBuf>,
+
+    /// What each database holds: a dump of pg_dump's, plain, gzip, zstd, or an archive (with pg_restore)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) dump: Option<PathBuf>,
+
+    /// Ways to compare with normal, separated by commas
+    /// [default: unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs, as far as possible]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) variants: Vec<Variant>,
+
+    /// Rounds that count, each with one trial of each way; with fewer than 6 nothing is proved
+    #[arg(long, value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
+    pub(crate) trials: u16,
+
+    /// Leave out the first round, which does not count
+    #[arg(long)]
+    pub(crate) no_warm_up: bool,
+
+    /// The least difference that matters
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+    pub(crate) threshold: f64,
+
+    /// The seed of the order of trials
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// Show what the command writes, instead of keeping it in a log
+    #[arg(long)]
+    pub(crate) show_output: bool,
+
+    /// Measure with a script of pgbench's instead of a command: a file, or a built-in one by its name
+    #[arg(long, value_name = "SCRIPT", help_heading = "Transactions")]
+    pub(crate) tps: Option<String>,
+
+    /// Connections, one number or several
+    #[arg(
+        short,
+        long = "client",
+        value_name = "N,N",
+        value_delimiter = ',',
+        default_value = "1,2,3",
+        value_parser = connections(),
+        conflicts_with = "command",
+        help_heading = "Transactions"
+    )]
+    pub(crate) client: Vec<u32>,
+
+    /// How long each trial takes
+    #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, conflicts_with = "command",
+          help_heading = "Transactions")]
+    pub(crate) time: Duration,
+
+    /// Turn off fsync even where the server is not pgrig's own: a crash meanwhile may cost every database of that
+    /// cluster
+    #[arg(long)]
+    pub(crate) allow_dangerous_settings: bool,
+
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+impl BenchArgs {
+    /// The instance that is used where no server is named.
+    pub(crate) const INSTANCE: &str = "testdb-bench";
+
+    /// The command, which must be there to be run; none with --tps.
+    ///
+    /// # Errors
+    /// If there is no such program.
+    pub(crate) fn test_command(&self) -> Result<Option<TestCommand>, Usage> {
+        if self.tps.is_some() {
+            return Ok(None);
+        }
+        TestCommand::new(&self.command).map(Some).map_err(Usage)
+    }
+
+    /// What --tps runs; none without it.
+    ///
+    /// # Errors
+    /// If there is no such script.
+    pub(crate) fn transactions(&self) -> Result<Option<Request>, Usage> {
+        let Some(script) = &self.tps else { return Ok(None) };
+        let source = match input::file(Path::new(script)) {
+            Ok(text) => Source::file(script, text, 1),
+            // A name that is no file is one of pgbench's.
+            Err(unread) => Source::builtin(script).map_err(|_| {
+                Usage(format!(
+                    "--tps {script}: it is no built-in script, and cannot be read as a file: {unread}"
+                ))
+            })?,
+        };
+        Ok(Some(Request {
+            sources: vec![source],
+            definitions: Vec::new(),
+            clients: 1,
+            jobs: std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+            length: Length::Time(self.time),
+            rate: None,
+            latency_limit: None,
+            protocol: Protocol::Simple,
+            connecting: Connecting::Once,
+            vacuum: true,
+            max_tries: 1,
+            warmup: Duration::ZERO,
+            ramp: Duration::ZERO,
+            seed: self.seed(),
+            scale: None,
+            statements: false,
+        }))
+    }
+
+    /// The script that the databases are made with.
+    pub(crate) fn script(&self) -> Option<&PathBuf> {
+        self.schema_file.as_ref().or(self.dump.as_ref())
+    }
+
+    /// The seed, or always the same one: what is measured does not hang on it.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// What makes pgrig's own server meant, where another one is named.
+    pub(crate) fn how_to_have_own(&self) -> String {
+        let ServerChoice { dbname, host, port, username, .. } = &self.server;
+        if [dbname, host, port, username].into_iter().any(Option::is_some) {
+            return "no -d, -h, -p, -U".to_owned();
+        }
+        let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let set: Vec<&str> = SERVER_VARIABLES.into_iter().filter(is_set).collect();
+        format!("unset {}, or give --instance NAME", set.join(" "))
+    }
+
+    /// The server. Where none is named, it is an instance for this alone, as PostgreSQL is by default.
+    pub(crate) fn server(&self) -> ServerChoice {
+        let mut server = self.server.clone();
+        let env = |name: &str| std::env::var(name).ok();
+        let options = ConnectOptions {
+            dbname: server.dbname.clone(),
+            host: server.host.clone(),
+            port: server.port.clone(),
+            user: server.username.clone(),
+        };
+        let named = options.names_a_server(&|_| None);
+        if !named
+            && (server.embedded.any() || !options.names_a_server(&env))
+            && server.embedded.instance.is_none()
+        {
+            server.embedded.instance = Some(Self::INSTANCE.to_owned());
+            server.embedded.profile.get_or_insert(Profile::Stock);
+        }
+        server
+    }
+}

@@ -1,0 +1,288 @@
+//! `pgrig testdb bench`: request → trials → run document, table, and what to use.
+
+pub(crate) mod args;
+mod memory;
+mod results;
+mod text;
+
+use failure::Classified;
+use std::time::Instant;
+
+use measure::{Environment, FORMAT_VERSION, Note, Run, Status};
+use pgserver::{Home, Major, Spec};
+use serde_json::json;
+use server::Survey;
+use server::settings::SYNC_BY_HAND;
+use testdb::bench::{
+    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure, Means,
+    Output, Site, Work,
+};
+use testdb::source::Source;
+use tokio::runtime::Builder;
+use tps::Plan;
+
+use crate::app::args::BenchArgs;
+use crate::app::exit::Usage;
+use crate::app::interrupt::interrupted;
+use crate::app::printer::Printer;
+use crate::app::recovery::journals;
+use crate::app::runs::{RunFile, identify};
+use crate::app::target::{self, Chosen};
+use crate::cmd::fill::on_server;
+use crate::cmd::testdb::bench::memory::Memory;
+use crate::cmd::testdb::bench::results::Results;
+
+/// Measures on the server that the arguments name.
+pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> anyhow::Result<()> {
+    arguments.test_command()?;
+    if let Some(request) = arguments.transactions()? {
+        Plan::parse(request)?;
+    }
+    let source = arguments.script().map(Source::file).transpose().map_err(BenchError::from)?;
+    Memory::clear(&Home::locate()?, printer);
+    // Starting and stopping the server in memory blocks one thread.
+    let measured =
+        on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
+            Box::pin(measure(arguments, source, home, chosen, printer)).await
+        });
+    measured.map_err(|error| match error.downcast_ref() {
+        // Nobody else has that instance.
+        Some(pgserver::Error::InUse { instance, pid })
+            if instance == BenchArgs::INSTANCE && arguments.server.embedded.instance.is_none() =>
+        {
+            let told = format!(
+                "another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER"
+            );
+            Usage(told).into()
+        }
+        _ => error,
+    })
+}
+
+async fn measure(
+    arguments: &BenchArgs,
+    source: Option<Source>,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let environment = surroundings(chosen, printer).await?;
+    let (id, started_at) = identify("testdb");
+    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
+    let log = file.path().with_extension("log");
+    let request = request(arguments, source, chosen, &log)?;
+    let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
+    let own = if chosen.ground().is_own { Ok(()) } else { Err(arguments.how_to_have_own()) };
+    let journals = journals(home);
+    let site = Site {
+        target: &chosen.target,
+        place: chosen.place(),
+        journals: &journals,
+        tmpfs: match &own {
+            Ok(()) => Ok(&memory),
+            Err(how) => Err(format!(
+                "a server that is named keeps its data where they are. Use pgrig's own server ({how})"
+            )),
+        },
+        own,
+    };
+    let missing = bench::check(&site, &request).await?;
+    let choice = Choice::new(request.variants.as_deref(), &missing);
+    if site.own.is_err() && choice.is_ok_and(|choice| choice.has(Means::Dangerous)) {
+        printer.danger(
+            "DANGEROUS, until this has ended: fsync and full_page_writes are off at times; a crash of the machine may \
+             corrupt EVERY database of that cluster beyond repair",
+        );
+    }
+    let run = Run {
+        format_version: FORMAT_VERSION,
+        id,
+        verb: "testdb".to_owned(),
+        label: arguments.save.label.clone(),
+        started_at,
+        status: Status::Unfinished,
+        request: document(arguments, &request)?,
+        plan: json!({}),
+        environment,
+        trials: Vec::new(),
+        notes: Vec::new(),
+    };
+    file.save(&run)?;
+    let mut recorder = Recorder::new(run, &file, arguments, printer);
+    let result = Box::pin(bench::run(&site, &request, missing, &mut recorder, interrupted(printer))).await;
+    let destroyed = tokio::task::block_in_place(|| memory.destroy());
+    let Recorder { mut run, results, unsaved, .. } = recorder;
+    run.status = match &result {
+        Ok(()) => Status::Done,
+        Err(error) if error.is_interrupt() => Status::Interrupted,
+        Err(_) => Status::Failed,
+    };
+    run.notes.extend(result.as_ref().err().map(|error| Note { text: error.to_string() }));
+    let saved = file.finish(&run).and(unsaved.map_or(Ok(()), Err));
+    // What is there is told, however it ended.
+    if let Some(results) = results.filter(|_| !run.trials.is_empty()) {
+        printer.result(text::results(&results, &run.environment))?;
+        if result.is_ok() {
+            printer.result(text::advice(&results, arguments, chosen))?;
+        }
+    }
+    printer.say(format!("\nrun document: {}", file.path().display()));
+    if log.exists() && !arguments.show_output {
+        printer.say(format!("what the command wrote: {}", log.display()));
+    }
+    result?;
+    saved?;
+    destroyed
+}
+
+async fn surroundings(chosen: &Chosen, printer: &Printer) -> anyhow::Result<Environment> {
+    let connection = chosen.connect(printer).await?;
+    let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
+    // It may be the template, which nobody may be connected to.
+    connection.close().await;
+    Ok(environment)
+}
+
+fn request(
+    arguments: &BenchArgs,
+    source: Option<Source>,
+    chosen: &Chosen,
+    log: &std::path::Path,
+) -> anyhow::Result<BenchRequest> {
+    let content = match source {
+        Some(source) if !source.can_be_read_again() => return Err(BenchError::ReadOnce.into()),
+        Some(source) => Content::Script(source),
+        None if chosen.ground().is_own => Content::Empty,
+        None => Content::Database(chosen.target.dbname().to_owned()),
+    };
+    let work = match (arguments.test_command()?, arguments.transactions()?) {
+        (_, Some(request)) => {
+            let clients = arguments.client.iter().map(|clients| *clients as usize);
+            Work::Tps(Box::new(request), clients.collect())
+        }
+        (Some(command), None) => {
+            Work::Command(command, Output { path: log.to_owned(), is_shown: arguments.show_output })
+        }
+        (None, None) => unreachable!("clap wants a command or --tps"),
+    };
+    Ok(BenchRequest {
+        content,
+        work,
+        variants: Some(arguments.variants.clone()).filter(|variants| !variants.is_empty()),
+        trials: usize::from(arguments.trials),
+        warm_up: !arguments.no_warm_up,
+        seed: arguments.seed(),
+        allow_dangerous: arguments.allow_dangerous_settings,
+    })
+}
+
+/// The run document's `request`.
+fn document(arguments: &BenchArgs, request: &BenchRequest) -> anyhow::Result<serde_json::Value> {
+    let content = match &request.content {
+        Content::Empty => json!({ "kind": "empty" }),
+        Content::Script(source) => {
+            json!({ "kind": "script", "sha256": source.hash().map_err(BenchError::from)? })
+        }
+        Content::Database(name) => json!({ "kind": "database", "name": name }),
+    };
+    let work = match &request.work {
+        Work::Command(command, _) => json!({ "command": command.shown() }),
+        Work::Tps(base, clients) => json!({ "tps": base.document(), "clients": clients }),
+    };
+    let variants = request.variants.as_ref();
+    Ok(json!({
+        "content": content,
+        "work": work,
+        "variants": variants.map(|list| list.iter().map(ToString::to_string).collect::<Vec<_>>()),
+        "trials": request.trials,
+        "warm_up": request.warm_up,
+        "threshold": arguments.threshold,
+        "seed": request.seed,
+        "allow_dangerous_settings": request.allow_dangerous,
+    }))
+}
+
+/// The server in memory is what the other one is.
+fn memory_spec(arguments: &BenchArgs, environment: &Environment) -> Spec {
+    let spec = target::spec(&arguments.server().embedded);
+    let major = u16::try_from(environment.server.version_num / 10_000).ok().and_then(Major::from_number);
+    let version = if spec.pg_bin.is_some() { spec.version } else { major };
+    Spec { version, ..spec }
+}
+
+/// Takes trials as they come.
+struct Recorder<'a> {
+    run: Run,
+    file: &'a RunFile,
+    results: Option<Results>,
+    threshold: f64,
+    began: Instant,
+    printer: &'a Printer,
+    unsaved: Option<anyhow::Error>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(run: Run, file: &'a RunFile, arguments: &BenchArgs, printer: &'a Printer) -> Self {
+        let threshold = arguments.threshold;
+        Self { run, file, results: None, threshold, began: Instant::now(), printer, unsaved: None }
+    }
+
+    fn save(&mut self) {
+        self.unsaved = self.file.save(&self.run).err();
+    }
+}
+
+impl BenchObserver for Recorder<'_> {
+    fn stage(&mut self, text: &str) {
+        self.printer.say(text);
+    }
+
+    fn planned(&mut self, plan: &BenchPlan) {
+        self.printer.say(text::plan(plan) + "\n");
+        self.run.plan = text::document(plan);
+        let left_out = plan.choice.left_out.iter();
+        self.run
+            .notes
+            .extend(left_out.map(|(variant, why)| Note { text: format!("{variant} was left out: {why}") }));
+        self.results = Some(Results::new(plan.clone(), self.threshold));
+        self.save();
+    }
+
+    fn begins(&mut self, _number: usize, _trials: usize, _cell: Cell) {
+        self.began = Instant::now();
+    }
+
+    fn done(&mut self, done: &Done) {
+        let took = self.began.elapsed();
+        let Some(results) = &mut self.results else { return };
+        results.add(done, took);
+        let left = results.left(done.number);
+        self.printer.say(text::trial(done, results.plan.trials(), left));
+        if done.is_judged {
+            self.run.trials.push(done.trial());
+            self.save();
+        }
+    }
+
+    fn failed(&mut self, failure: &Failure) {
+        if let Some(results) = &mut self.results {
+            results.fail(failure);
+        }
+        let Failure { variant, how, output } = failure;
+        self.run.notes.push(Note { text: format!("{variant} failed: {how}") });
+        self.printer.warn(text::failure(failure));
+        if !output.is_empty() {
+            self.printer.warn(format!("the end of what the command wrote:\n{output}"));
+        }
+        self.save();
+    }
+
+    fn putting_back(&mut self) {
+        self.printer.say("putting settings back, dropping databases");
+    }
+
+    fn wants_sync(&mut self) {
+        self.printer.danger(SYNC_BY_HAND);
+        self.run.notes.push(Note { text: SYNC_BY_HAND.to_owned() });
+    }
+}

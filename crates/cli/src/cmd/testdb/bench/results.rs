@@ -1,0 +1,101 @@
+//! What a bench has measured so far: figures by variant, and how long the rest will take.
+
+use std::time::Duration;
+
+use testdb::bench::{
+    Active, Advice, BenchPlan, Cell, Done, Failure, Figures, Finding, Judged, Measured, Variant, advise,
+    judge,
+};
+
+/// Of one bench.
+pub(crate) struct Results {
+    pub(crate) plan: BenchPlan,
+    pub(crate) threshold: f64,
+    /// Those that count, in the order in which they ran.
+    trials: Vec<(Cell, Figures)>,
+    failures: Vec<Failure>,
+    /// All that came to their end, with what lies around them.
+    took: Vec<(Cell, Duration)>,
+    /// What was in force, as each variant's first trial found it.
+    pub(crate) active: Vec<(Variant, Active)>,
+}
+
+impl Results {
+    pub(crate) fn new(plan: BenchPlan, threshold: f64) -> Self {
+        Self {
+            plan,
+            threshold,
+            trials: Vec::new(),
+            failures: Vec::new(),
+            took: Vec::new(),
+            active: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, done: &Done, took: Duration) {
+        self.took.push((done.cell, took));
+        if !self.active.iter().any(|(variant, _)| *variant == done.cell.variant) {
+            self.active.push((done.cell.variant, done.active.clone()));
+        }
+        if done.is_judged {
+            self.trials.push((done.cell, done.figures));
+        }
+    }
+
+    pub(crate) fn fail(&mut self, failure: &Failure) {
+        self.failures.push(failure.clone());
+    }
+
+    pub(crate) fn failure(&self, variant: Variant) -> Option<&Failure> {
+        self.failures.iter().find(|failure| failure.variant == variant)
+    }
+
+    /// How long the trials after this one will take, as far as that can be told.
+    pub(crate) fn left(&self, number: usize) -> Option<Duration> {
+        let mean = |of: Option<Cell>| {
+            let took: Vec<f64> = self
+                .took
+                .iter()
+                .filter(|(cell, _)| of.is_none_or(|of| of == *cell))
+                .map(|(_, took)| took.as_secs_f64())
+                .collect();
+            (!took.is_empty()).then(|| took.iter().sum::<f64>() / took.len() as f64)
+        };
+        let any = mean(None)?;
+        let cells = self.plan.rounds.iter().flatten().skip(number).map(|cell| self.plan.cells[*cell]);
+        let left = cells.filter(|cell| self.failure(cell.variant).is_none());
+        Some(Duration::from_secs_f64(left.map(|cell| mean(Some(cell)).unwrap_or(any)).sum()))
+    }
+
+    /// Numbers of clients, in the order asked for; a single none for a command.
+    pub(crate) fn clients(&self) -> Vec<Option<usize>> {
+        let of = |cell: &&Cell| cell.variant == Variant::NORMAL;
+        self.plan.cells.iter().filter(of).map(|cell| cell.clients).collect()
+    }
+
+    /// A suite waits for its database too; a script of transactions is about what comes after.
+    fn judged(&self) -> Judged {
+        if self.clients().contains(&None) { Judged::Total } else { Judged::Work }
+    }
+
+    fn measured(&self, clients: Option<usize>) -> Vec<Measured> {
+        let of = |variant: &Variant| {
+            let cell = Cell { variant: *variant, clients };
+            let trials = self.trials.iter().filter(|(other, _)| *other == cell).map(|(_, figures)| *figures);
+            let has_failed = self.failure(*variant).is_some();
+            Measured { variant: *variant, trials: trials.collect(), has_failed }
+        };
+        self.plan.choice.variants.iter().map(of).collect()
+    }
+
+    /// What became of each variant with so many clients; those that never came to the end of a trial are missing.
+    pub(crate) fn findings(&self, clients: Option<usize>) -> Vec<Finding> {
+        judge(&self.measured(clients), self.judged(), self.threshold)
+    }
+
+    /// What to use: with several numbers of clients, for the last one.
+    pub(crate) fn advice(&self) -> Advice {
+        let clients = self.clients().last().copied().flatten();
+        advise(&self.measured(clients), self.judged(), self.threshold)
+    }
+}

@@ -1,0 +1,181 @@
+//! Arguments of `pgrig testdb new`, `list`, `keep`, `drop` and `serve`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::app::args::ServerChoice;
+use crate::app::duration::Length;
+
+/// A fresh database in milliseconds, for eval in a shell.
+///
+/// `eval $(pgrig testdb new --from schema.sql)` sets DATABASE_URL, PGHOST, PGPORT, PGUSER and PGDATABASE. The database
+/// is a copy of a template that is made from the file once, and again when its content changes. It is dropped as soon
+/// as the process that called pgrig exits. A keeper in the background makes spare copies beforehand, and ends when
+/// nothing has been lent for ten minutes.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    eval $(pgrig testdb new --from schema.sql)\n  \
+    DATABASE_URL=$(pgrig testdb new --from dump.sql.gz --unlogged --format url) pytest\n  \
+    pgrig testdb new --template app_test --for 1h --format json\n  \
+    pgrig testdb new --owner $PPID --format url   # in a script that hands it on: its caller owns it\n  \
+    pgrig testdb keep \"$PGDATABASE\"")]
+pub(crate) struct NewArgs {
+    /// Make the template from this: plain SQL, gzip or zstd of it, or an archive of pg_dump's, for which pg_restore is
+    /// needed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Option<PathBuf>,
+
+    /// Copy this database of the server; the template is made anew when it changes [default: an empty database]
+    #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
+    pub(crate) template: Option<String>,
+
+    /// Make the file's tables unlogged: faster, and empty after a crash of the server
+    #[arg(long, requires = "from")]
+    pub(crate) unlogged: bool,
+
+    /// Drop it when this process exits [default: the one that called pgrig; of $(…), the shell itself]
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) owner: Option<u32>,
+
+    /// Drop it after this time at the latest, for example 1h
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) time: Option<Length>,
+
+    /// Let it stay until it is dropped by name
+    #[arg(long, conflicts_with = "time")]
+    pub(crate) keep: bool,
+
+    /// How to tell: export … for a shell's eval, JSON, the connection URI, or NAME=VALUE lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LoanFormat::Shell)]
+    pub(crate) format: LoanFormat,
+
+    #[command(flatten)]
+    pub(crate) keeper: KeeperArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// How a keeper works; of no effect on one that runs already.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Keeper, if it is started now")]
+pub(crate) struct KeeperArgs {
+    /// Spare databases of each template that was asked for in the last ten minutes
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=1000))]
+    pub(crate) pool: u16,
+
+    /// Drop templates that nobody has asked for in this time
+    #[arg(long, value_name = "TIME", default_value = "168h")]
+    pub(crate) template_age: Length,
+}
+
+/// How a loan is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LoanFormat {
+    /// export …
+    Shell,
+    /// An object
+    Json,
+    /// The connection URI
+    Url,
+    /// NAME=VALUE lines
+    Env,
+}
+
+/// The databases that are lent or kept, the spares and the templates.
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// As JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Keep databases that are lent, of a failed test for example, until they are dropped by name.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// Databases
+    #[arg(value_name = "NAME", required = true)]
+    pub(crate) names: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Drop databases of pgrig's, templates, or all that is left. Others are never touched.
+#[derive(Debug, Args)]
+pub(crate) struct DropArgs {
+    /// Databases, lent or kept or whatever they are
+    #[arg(value_name = "NAME", required_unless_present_any = ["all", "templates", "orphans"])]
+    pub(crate) names: Vec<String>,
+
+    /// All, also kept ones and what other machines and homes of this role have there; the keeper then ends
+    #[arg(long, conflicts_with_all = ["names", "templates", "orphans"])]
+    pub(crate) all: bool,
+
+    /// Templates and their spares
+    #[arg(long, conflicts_with_all = ["names", "orphans"])]
+    pub(crate) templates: bool,
+
+    /// What keepers of other machines, containers and homes left that run no longer; what is kept stays
+    #[arg(long, conflicts_with = "names")]
+    pub(crate) orphans: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// Lend databases over HTTP, for suites that run in parallel.
+///
+/// The first line on standard output is the address: from then on it answers. `GET /database` lends one and tells its
+/// connection URI and parts as JSON; `DELETE /databases/NAME` gives it back. Ctrl-C drops all that is lent; templates
+/// and kept databases stay.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig testdb serve --from schema.sql --listen 127.0.0.1:7432\n  \
+    curl http://127.0.0.1:7432/database\n  \
+    curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
+    Requests:\n  \
+    GET /database               lends one, for an hour unless it is renewed\n    \
+        ?from=FILE, ?template=DBNAME, &unlogged   made from what\n    \
+        &for=SECONDS, &owner=PID, &keep           until when\n    \
+        &format=json, url, env or shell           how it is told\n  \
+    POST /databases             the same, by a body of JSON\n  \
+    DELETE /databases/NAME      gives it back; ?wait until it is gone\n  \
+    POST /databases/NAME/renew  {\"for\": SECONDS}: from now on\n  \
+    POST /databases/NAME/keep   until it is dropped by name; not over TCP\n  \
+    GET /databases, /status     what there is")]
+pub(crate) struct ServeArgs {
+    /// Where: an address of this machine with a port (0: a free one), or unix:PATH
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    pub(crate) listen: String,
+
+    /// Write the address to this file when it answers
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ready_file: Option<PathBuf>,
+
+    /// Offer copies of what is in this file; may be repeated, the first is what is lent if nothing is named
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from: Vec<PathBuf>,
+
+    /// Offer copies of this database of the server; may be repeated
+    #[arg(long, value_name = "DBNAME")]
+    pub(crate) template: Vec<String>,
+
+    /// Make the files' tables unlogged: faster, and empty after a crash of the server
+    #[arg(long, requires = "from")]
+    pub(crate) unlogged: bool,
+
+    #[command(flatten)]
+    pub(crate) keeper: KeeperArgs,
+
+    /// Work for `new`, `list` and `drop`, and end after this time without work
+    #[arg(long, value_name = "TIME", hide = true)]
+    pub(crate) background: Option<Length>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}

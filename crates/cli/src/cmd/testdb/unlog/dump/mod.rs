@@ -1,0 +1,207 @@
+//! `pgrig testdb unlog` of a dump.
+
+mod progress;
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use dump::{DumpError, Options, Sequences, Summary, Survey, Unlogger, Why};
+use measure::human::bytes;
+use testdb::sink::{Compression, Sink, SinkError};
+use testdb::source::{self, Form, Source};
+use tokio::runtime::Runtime;
+
+use crate::app::args::{Compress, UnlogArgs};
+use crate::app::exit::Usage;
+use crate::app::interrupt;
+use crate::app::printer::Printer;
+use crate::cmd::testdb::unlog::dump::progress::Watched;
+
+/// What to do then.
+const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or name a server whose tables are meant \
+                       (pgrig testdb unlog -d mydb)";
+/// Tables that are listed by name; of more only the number is told.
+const LISTED: usize = 20;
+
+/// Rewrites a dump. All that is said goes to standard error: standard output is for the dump.
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+    let source = source(arguments)?;
+    let options = options(arguments)?;
+    let started = Instant::now();
+    let unfinished = Unfinished::default();
+    let _until_whole = tidy_up_if_interrupted(Arc::clone(&unfinished))?;
+    let opened = source.open_watched()?;
+    let mut sink = sink(arguments, opened.form)?;
+    *unfinished.lock().unwrap_or_else(PoisonError::into_inner) = sink.unfinished().map(Path::to_owned);
+    let is_read_twice = source.can_be_read_again();
+    let (unlogger, opened) = if is_read_twice {
+        let first = Watched::new("first pass", opened, source.size(), printer);
+        let survey = Survey::of(first).map_err(told)?;
+        (Unlogger::after(survey, options)?, source.open_watched()?)
+    } else {
+        (Unlogger::in_one_pass(options), opened)
+    };
+    let mut input = Watched::new("rewriting", opened, source.size(), printer);
+    let summary = unlogger.rewrite(&mut input, &mut sink).map_err(told)?;
+    let length = input.length();
+    drop(input);
+    if length == 0 {
+        return Err(Usage(format!(
+            "{} is empty: {NOTHING}",
+            if arguments.file.is_none() { "standard input" } else { "the dump" }
+        ))
+        .into());
+    }
+    sink.finish().map_err(|error| told(DumpError::Write(error)))?;
+    warn(&summary, printer);
+    let speed = speed(length, started.elapsed(), is_read_twice);
+    printer.result(text(&summary, &speed))?;
+    Ok(())
+}
+
+fn source(arguments: &UnlogArgs) -> anyhow::Result<Source> {
+    match arguments.file.as_deref() {
+        Some(file) if file != Path::new("-") => Ok(Source::file(file)?),
+        None if io::stdin().is_terminal() => {
+            Err(Usage(format!("nothing to make unlogged: {NOTHING}")).into())
+        }
+        _ => Ok(Source::stdin()),
+    }
+}
+
+fn options(arguments: &UnlogArgs) -> Result<Options, DumpError> {
+    let keep = arguments.keep.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
+    let sequences = if arguments.no_sequences { Sequences::Left } else { Sequences::AsDumped };
+    Ok(Options { keep, sequences })
+}
+
+fn sink(arguments: &UnlogArgs, form: Form) -> Result<Sink, SinkError> {
+    let output = arguments.output.as_deref().filter(|output| *output != Path::new("-"));
+    let compression = match arguments.compress {
+        Some(Compress::None) => Compression::None,
+        Some(Compress::Gzip) => Compression::Gzip,
+        Some(Compress::Zstd) => Compression::Zstd,
+        None => output.and_then(Compression::of_name).unwrap_or(Compression::of_form(form)),
+    };
+    match output {
+        Some(path) => Sink::file(path, compression),
+        None => Sink::stdout(compression),
+    }
+}
+
+/// A file that is not whole yet.
+type Unfinished = Arc<Mutex<Option<PathBuf>>>;
+
+/// Ctrl-C and its kin leave no half file and no pg_restore, as long as what is returned lives.
+fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let interrupted = {
+        let _within = runtime.enter();
+        interrupt::interrupted_telling(|_| {})
+    };
+    runtime.spawn(async move {
+        interrupted.await;
+        let file = unfinished.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let told: &[u8] = match file {
+            Some(file) => {
+                // It goes with whatever was to become of it.
+                let _ = std::fs::remove_file(file);
+                b"interrupted: nothing is written\n"
+            }
+            None => b"interrupted: what was written is not whole\n",
+        };
+        let _ = io::Write::write_all(&mut io::stderr(), told);
+        source::end_pg_restores();
+        #[expect(clippy::exit, reason = "what is being read may never come")]
+        std::process::exit(130);
+    });
+    Ok(runtime)
+}
+
+/// An output that is gone is an I/O error as in every verb.
+fn told(error: DumpError) -> anyhow::Error {
+    match error {
+        DumpError::Write(error) => {
+            io::Error::new(error.kind(), format!("cannot write the dump: {error}")).into()
+        }
+        error => error.into(),
+    }
+}
+
+fn warn(summary: &Summary, printer: &Printer) {
+    for left in &summary.left {
+        if let Why::Published { publication } = &left.why {
+            printer.warn(format!(
+                "{} stays logged: publication {publication} publishes it, which it could not do with an unlogged table",
+                left.table
+            ));
+        }
+    }
+    for publication in &summary.publications_of_all {
+        printer.warn(format!("publication {publication} will leave out the tables that are unlogged now"));
+    }
+    for (sequence, table) in &summary.lone_sequences {
+        printer.warn(format!(
+            "sequence {sequence} is unlogged and begins anew after a crash, though its table {table} is kept: give the \
+             dump as a file, which is then read twice, or --no-sequences"
+        ));
+    }
+    if summary.is_cut_off {
+        printer.warn("the dump lacks the line that pg_dump writes last: it may be cut off");
+    }
+    if summary.tables == 0 && summary.left.is_empty() {
+        printer.warn("no table is created in this dump");
+    }
+}
+
+fn text(summary: &Summary, speed: &str) -> String {
+    let partitioned = summary.left.iter().filter(|left| left.why == Why::Partitioned).count() as u64;
+    let mut lines = vec![format!(
+        "{} and {} made unlogged",
+        counted(summary.tables, "table"),
+        counted(summary.sequences, "sequence")
+    )];
+    if partitioned > 0 {
+        lines.push(format!(
+            "{} as before: it is their partitions that count",
+            counted(partitioned, "partitioned table")
+        ));
+    }
+    if summary.undecided_sequences > 0 {
+        lines.push(format!(
+            "{} as before: the dump does not say that its server can have unlogged ones (15 or later)",
+            counted(summary.undecided_sequences, "sequence")
+        ));
+    }
+    let logged = summary.left.iter().filter(|left| left.why != Why::Partitioned).collect::<Vec<_>>();
+    lines.extend(
+        logged.iter().take(LISTED).map(|left| format!("still logged: {} ({})", left.table, left.why)),
+    );
+    if logged.len() > LISTED {
+        lines.push(format!("still logged: {} more", logged.len() - LISTED));
+    }
+    lines.push(speed.to_owned());
+    if summary.tables > 0 {
+        lines.push(
+            "unlogged tables are empty after a crash of the server: only for data that can be made again"
+                .to_owned(),
+        );
+    }
+    lines.join("\n")
+}
+
+fn counted(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+fn speed(length: u64, elapsed: Duration, is_read_twice: bool) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let twice = if is_read_twice { ", read twice" } else { "" };
+    format!(
+        "{} of SQL in {seconds:.2} s, {:.0} MB/s{twice}",
+        bytes(length),
+        length as f64 / 1e6 / seconds.max(1e-9)
+    )
+}

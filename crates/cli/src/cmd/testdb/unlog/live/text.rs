@@ -1,0 +1,154 @@
+//! What `pgrig testdb unlog` of a live database prints.
+
+use std::fmt::Write;
+
+use measure::human::bytes;
+use testdb::unlog::{Direction, ObjectKind, UnlogPlan, Unlogged};
+
+use crate::app::table::{align_right, new_table};
+use crate::cmd::testdb::unlog::live::progress::Times;
+
+/// Tables that are listed each; of the others the sum.
+const LISTED: usize = 20;
+/// What every verb that makes unlogged tables says once.
+const CRASH: &str = "if the server crashes, unlogged tables are empty afterwards";
+
+/// `1 table`, `2 tables`.
+fn counted(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r'], " ")
+}
+
+/// What is to be done, before it is.
+pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
+    let mut text = format!("plan\n  database   {database}\n");
+    let after = plan.direction.after();
+    let mut line = |title: &str, value: &str| _ = writeln!(text, "  {title:<9}  {}", one_line(value));
+    let tables = plan.changes(ObjectKind::Table).count();
+    let sequences = plan.changes(ObjectKind::Sequence).count() + plan.following;
+    line(
+        "change",
+        &format!("{} and {} to {after}", counted(tables, "table"), counted(sequences, "sequence")),
+    );
+    if tables > 0 {
+        let logged =
+            if plan.direction == Direction::Logged { ", and to the WAL, unless it is minimal" } else { "" };
+        line(
+            "disk",
+            &format!(
+                "{} are written anew{logged}; so much is needed beside until the end",
+                bytes(plan.bytes())
+            ),
+        );
+        let patience = plan.lock_timeout;
+        line(
+            "locks",
+            &format!("nobody else reads or writes these tables meanwhile; {patience:?} for each lock"),
+        );
+    }
+    for key in plan.circles() {
+        line(
+            "circle",
+            &format!(
+                "foreign key \"{}\" of {} is dropped, and added again in the same transaction",
+                key.name, key.table
+            ),
+        );
+    }
+    for left in &plan.left {
+        line("left", &format!("{}: {}", left.object, left.why));
+    }
+    if plan.already > 0 {
+        line("already", &format!("{} tables and sequences are {after}", plan.already));
+    }
+    text
+}
+
+/// The same as a script for psql.
+pub(crate) fn script(plan: &UnlogPlan) -> String {
+    let mut text = String::new();
+    let mut comment = |line: &str| _ = writeln!(text, "-- {}", one_line(line));
+    if plan.is_empty() && plan.already == 0 && plan.left.is_empty() {
+        comment("nothing to do: there are no tables here");
+    } else if plan.is_empty() {
+        comment(&format!("nothing to do: all that can be {} is so already", plan.direction.after()));
+    } else {
+        comment(&format!("needs {} beside the tables until all is done", bytes(plan.bytes())));
+        if plan.direction == Direction::Unlogged {
+            comment(CRASH);
+        }
+    }
+    for key in plan.circles() {
+        comment(&format!(
+            "foreign key \"{}\" of {} closes a circle: dropped, and added again, which checks its rows",
+            key.name, key.table
+        ));
+    }
+    for left in &plan.left {
+        comment(&format!("left: {}: {}", left.object, left.why));
+    }
+    if plan.is_empty() { text } else { text + &plan.script() }
+}
+
+/// There was nothing to do.
+pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
+    if plan.already == 0 && plan.left.is_empty() {
+        return format!("nothing to do: database {database} has no tables (is it the right one?)");
+    }
+    let left = match plan.left.len() {
+        0 => String::new(),
+        left => format!("; {left} stay as they are (--dry-run says why)"),
+    };
+    format!(
+        "nothing to do in database {database}: {} of its tables and sequences {} {} already{left}",
+        plan.already,
+        if plan.already == 1 { "is" } else { "are" },
+        plan.direction.after()
+    )
+}
+
+/// What was done.
+pub(crate) fn done(plan: &UnlogPlan, done: &Unlogged, times: &Times, database: &str) -> String {
+    let mut text = String::new();
+    if !times.is_empty() {
+        text = listed(plan, times) + "\n\n";
+    }
+    let after = plan.direction.after();
+    let seconds = done.took.as_secs_f64();
+    let (tables, sequences) = (counted(done.tables, "table"), counted(done.sequences, "sequence"));
+    let _ = writeln!(
+        text,
+        "{tables} ({}) and {sequences} of database {database} are {after} now, after {seconds:.2} s",
+        bytes(done.bytes)
+    );
+    let settings: Vec<String> =
+        done.durability.0.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    let _ = write!(text, "active: {}", settings.join(", "));
+    if plan.direction == Direction::Unlogged {
+        let _ = write!(text, "\n{CRASH}; back to logged: the same command with --back");
+    }
+    text
+}
+
+fn listed(plan: &UnlogPlan, times: &Times) -> String {
+    let mut rows: Vec<(String, u64, f64)> = plan
+        .changes(ObjectKind::Table)
+        .zip(times)
+        .map(|((table, size), (_, took))| (table.to_string(), size, took.as_secs_f64()))
+        .collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.1));
+    let rest = rows.split_off(rows.len().min(LISTED));
+    if !rest.is_empty() {
+        let (size, took) = rest.iter().fold((0, 0.0), |(size, took), row| (size + row.1, took + row.2));
+        rows.push((format!("{} more", rest.len()), size, took));
+    }
+    let mut table = new_table(&["table", "size", "seconds"]);
+    for (name, size, took) in rows {
+        table.add_row([one_line(&name), bytes(size), format!("{took:.2}")]);
+    }
+    align_right(&mut table, 1..3);
+    table.trim_fmt()
+}

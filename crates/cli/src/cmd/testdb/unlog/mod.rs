@@ -1,0 +1,42 @@
+//! `pgrig testdb unlog`: of a live database, or of a dump.
+
+pub(crate) mod args;
+mod dump;
+mod live;
+
+use crate::app::args::UnlogArgs;
+use crate::app::exit::Usage;
+use crate::app::printer::Printer;
+
+/// Runs the verb.
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+    if arguments.is_live() {
+        let for_dumps = [
+            ("FILE", arguments.file.is_some()),
+            ("--output", arguments.output.is_some()),
+            ("--compress", arguments.compress.is_some()),
+        ];
+        refuse(
+            &for_dumps,
+            "for a dump, and a server is named, whose tables are changed in place: leave out one of both",
+        )?;
+        live::run(arguments, printer)
+    } else {
+        let for_databases = [
+            ("--schema", !arguments.schema.is_empty()),
+            ("--back", arguments.back),
+            ("--dry-run", arguments.dry_run),
+            ("--lock-timeout", arguments.lock_timeout.is_some()),
+        ];
+        refuse(&for_databases, "for a live database: name it with -d, -h, -p, -U or --instance")?;
+        dump::run(arguments, printer)
+    }
+}
+
+/// Refuses options that were given and do not belong here.
+fn refuse(options: &[(&str, bool)], why: &str) -> Result<(), Usage> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => Err(Usage(format!("{option} is {why}"))),
+        None => Ok(()),
+    }
+}

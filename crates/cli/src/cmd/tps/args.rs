@@ -1,0 +1,352 @@
+//! `pgrig tps`'s arguments, and the request that they make.
+
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use clap::{Args, ValueEnum};
+use measure::Threshold;
+use script::{Definition, OptionError, Source};
+use tps::{Connecting, Length, Protocol, Request};
+
+use crate::app::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
+use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
+use crate::app::exit::Usage;
+use crate::app::input;
+use crate::cmd::tps::matrix::args::MatrixArgs;
+
+/// Without -t and -T a run takes so long.
+const DEFAULT_TIME: Duration = Duration::from_secs(10);
+/// Limit of `-t`: transactions of each client, as pgbench counts them.
+const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
+/// Rates, in transactions per second.
+const RATES: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
+/// Seeds that pgrig draws are below: short enough to type again.
+const SEEDS: u64 = 1 << 32;
+
+/// Transactions per second and latency of pgbench scripts
+#[derive(Clone, Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
+#[command(
+    after_help = "Takes pgbench's scripts and its options, without pgbench. Latency counts from when a transaction was\n\
+        due (with -R: by the schedule), so a server that stalls cannot hide it. The built-in scripts want\n\
+        pgbench's tables: pgrig fill --scale 10 makes them.\n\n\
+        Examples:\n  \
+        pgrig fill --scale 10 && pgrig tps      10 s of pgbench's TPC-B, on pgrig's own PostgreSQL\n  \
+        pgrig tps -S -c 8 -T 30 mydb            one row by key, where psql mydb connects to\n  \
+        pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, each command timed\n  \
+        pgrig tps -R 500 -L 20 -T 5min          500 a second; what is 20 ms late is skipped\n  \
+        pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if so\n  \
+        pgrig tps -c 4 --matrix durability      what durability costs: normal, async, unlogged …\n"
+)]
+pub(crate) struct TpsArgs {
+    /// Database name, URI or keyword string, as -d
+    #[arg(value_name = "DBNAME", conflicts_with = "dbname")]
+    pub(crate) database: Option<String>,
+
+    /// Script file, drawn W times as often as one of weight 1; - is standard input; may be repeated
+    #[arg(short, long = "file", value_name = "FILE[@W]", help_heading = "Scripts")]
+    pub(crate) file: Vec<String>,
+
+    /// Built-in script, by the beginning of its name; `-b list` shows them; may be repeated [default: tpcb-like]
+    #[arg(short, long = "builtin", value_name = "NAME[@W]", help_heading = "Scripts")]
+    pub(crate) builtin: Vec<String>,
+
+    /// Short for -b simple-update
+    #[arg(short = 'N', long, help_heading = "Scripts")]
+    pub(crate) skip_some_updates: bool,
+
+    /// Short for -b select-only
+    #[arg(short = 'S', long, help_heading = "Scripts")]
+    pub(crate) select_only: bool,
+
+    /// A variable for the scripts; may be repeated
+    #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = definition, help_heading = "Scripts")]
+    pub(crate) define: Vec<Definition>,
+
+    /// The variable :scale [default: the branches there are, for built-in scripts; else 1]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..), help_heading = "Scripts")]
+    pub(crate) scale: Option<i64>,
+
+    /// Seed of all random numbers: a number, `time`, or `rand`. The same gives the same transactions
+    #[arg(long, value_name = "SEED", default_value = "rand", help_heading = "Scripts")]
+    pub(crate) random_seed: Seed,
+
+    /// Print a built-in script, and do nothing else
+    #[arg(long, value_name = "NAME", help_heading = "Scripts")]
+    pub(crate) show_script: Option<String>,
+
+    /// Connections that carry out transactions, one after the other each
+    #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
+    pub(crate) client: u32,
+
+    /// Threads of pgrig that serve them
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
+    pub(crate) jobs: u32,
+
+    /// How long to measure: seconds, or 5min [default: 10s]
+    #[arg(short = 'T', long, value_name = "DURATION", value_parser = seconds, help_heading = "Load")]
+    pub(crate) time: Option<Duration>,
+
+    /// Instead of -T: transactions of each client
+    #[arg(short, long, value_name = "N", conflicts_with = "time", value_parser = up_to::<u64>(MOST_TRANSACTIONS),
+          help_heading = "Load")]
+    pub(crate) transactions: Option<u64>,
+
+    /// Transactions a second that are begun, at random times, all clients together [default: as many as go]
+    #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
+    pub(crate) rate: Option<f64>,
+
+    /// Count what takes longer as late, milliseconds; with -R, skip what would begin later
+    #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
+    pub(crate) latency_limit: Option<Duration>,
+
+    /// How statements are sent: as one text; parsed each time, with parameters; parsed once a session
+    #[arg(short = 'M', long, value_enum, default_value = "simple", help_heading = "Load")]
+    pub(crate) protocol: Sent,
+
+    /// Connect anew for each transaction
+    #[arg(short = 'C', long, help_heading = "Load")]
+    pub(crate) connect: bool,
+
+    /// Tries of a transaction that fails by serialization or deadlock; 0: no limit
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
+    pub(crate) max_tries: u32,
+
+    /// Do not vacuum pgbench's tables, nor empty its history, first
+    #[arg(short, long, help_heading = "Load")]
+    pub(crate) no_vacuum: bool,
+
+    /// Go on for so long before anything is counted
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
+    pub(crate) warmup: Duration,
+
+    /// Let clients begin one after the other over so long a time, before the warm-up
+    #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
+    pub(crate) ramp: Duration,
+
+    /// Repeat the whole run N times, one after the other, in one run document; with --matrix, each combination
+    /// [default: 1, with --matrix 3]
+    #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
+    pub(crate) trials: Option<u16>,
+
+    /// Tell the latency of each command of the scripts too
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) report_per_command: bool,
+
+    /// Tell failures by their kind
+    #[arg(long, help_heading = "Results")]
+    pub(crate) failures_detailed: bool,
+
+    /// End with exit status 3 if so: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that -L skips
+    /// count as slower than -L in mean, max and every percentile. Several trials are judged together
+    #[arg(long, value_name = "CONDITION", help_heading = "Results")]
+    pub(crate) fail_if: Vec<Threshold>,
+
+    /// Print a plain line every so many seconds, instead of drawing on the terminal [default elsewhere: 5]
+    #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
+    pub(crate) progress: Option<u64>,
+
+    /// Print what will be done, and do nothing else
+    #[arg(long, help_heading = "Results")]
+    pub(crate) explain: bool,
+
+    #[command(flatten, next_help_heading = "Results")]
+    pub(crate) save: SaveArgs,
+
+    #[command(flatten)]
+    pub(crate) matrix: MatrixArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+/// `-M`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sent {
+    Simple,
+    Extended,
+    Prepared,
+}
+
+impl From<Sent> for Protocol {
+    fn from(sent: Sent) -> Self {
+        match sent {
+            Sent::Simple => Self::Simple,
+            Sent::Extended => Self::Extended,
+            Sent::Prepared => Self::Prepared,
+        }
+    }
+}
+
+/// `--random-seed`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seed {
+    /// The seed, drawn if the user chose none.
+    pub(crate) value: u64,
+    /// Whether the user chose it.
+    pub(crate) is_chosen: bool,
+}
+
+impl FromStr for Seed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "rand" => Ok(Self { value: fastrand::u64(..SEEDS), is_chosen: false }),
+            "time" => {
+                let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                Ok(Self { value: u64::try_from(now.as_micros()).unwrap_or_default(), is_chosen: false })
+            }
+            number => number
+                .parse()
+                .map(|value| Self { value, is_chosen: true })
+                .map_err(|_| format!("give a whole number from 0 to {}, time, or rand", u64::MAX)),
+        }
+    }
+}
+
+fn definition(text: &str) -> Result<Definition, String> {
+    Definition::parse(text).map_err(|error| format!("{error}; give NAME=VALUE, for example limit=100"))
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| RATES.contains(rate));
+    rate.ok_or_else(|| "give transactions per second, 0.000001 to 1000000000: 500, or 0.5".to_owned())
+}
+
+impl TpsArgs {
+    /// What is asked for. Scripts are read here.
+    pub(crate) fn request(&self) -> Result<Request, Usage> {
+        Ok(Request {
+            sources: self.sources()?,
+            definitions: self.define.clone(),
+            clients: self.client as usize,
+            jobs: self.jobs as usize,
+            length: match self.transactions {
+                Some(transactions) => Length::Transactions(transactions),
+                None => Length::Time(self.time.unwrap_or(DEFAULT_TIME)),
+            },
+            rate: self.rate,
+            latency_limit: self.latency_limit,
+            protocol: self.protocol.into(),
+            connecting: if self.connect { Connecting::EachTransaction } else { Connecting::Once },
+            vacuum: !self.no_vacuum,
+            max_tries: self.max_tries,
+            warmup: self.warmup,
+            ramp: self.ramp,
+            seed: self.random_seed.value,
+            scale: self.scale,
+            statements: self.report_per_command,
+        })
+    }
+
+    /// Trials of a run without a matrix.
+    pub(crate) fn trials(&self) -> usize {
+        self.trials.map_or(1, usize::from)
+    }
+
+    /// Whether there is no -t and no -T, so that the time has to be told.
+    pub(crate) fn is_time_chosen(&self) -> bool {
+        self.time.is_none() && self.transactions.is_none()
+    }
+
+    /// Built-in scripts first, then files.
+    fn sources(&self) -> Result<Vec<Source>, Usage> {
+        let short = [(self.skip_some_updates, "simple-update"), (self.select_only, "select-only")];
+        let short = short.into_iter().filter(|(given, _)| *given).map(|(_, name)| name);
+        let builtin = self.builtin.iter().map(String::as_str).chain(short);
+        let builtin =
+            builtin.map(|option| Source::builtin(option).map_err(|error| wrong("-b", option, &error)));
+        let mut sources = builtin.collect::<Result<Vec<_>, _>>()?;
+        if self.file.iter().filter(|option| is_stdin(option)).count() > 1 {
+            return Err(Usage("standard input is there once: give -f - only once".to_owned()));
+        }
+        for option in &self.file {
+            sources.push(read(option)?);
+        }
+        if sources.is_empty() {
+            sources.push(Source::builtin("tpcb-like").map_err(|error| wrong("-b", "tpcb-like", &error))?);
+        }
+        Ok(sources)
+    }
+
+    /// What is printed instead of a run: the list of built-in scripts, or one of them.
+    pub(crate) fn shown(&self) -> Option<Result<String, Usage>> {
+        if let Some(name) = &self.show_script {
+            let source = Source::builtin(name).map_err(|error| wrong("--show-script", name, &error));
+            return Some(source.map(|source| format!("-- {}\n{}", source.name(), source.text().trim_end())));
+        }
+        let wants_list = self.builtin.iter().any(|name| name == "list");
+        wants_list.then(|| {
+            let lines = Source::builtins().map(|(name, description)| format!("{name:<14} {description}"));
+            Ok(lines.collect::<Vec<_>>().join("\n"))
+        })
+    }
+
+    /// The server, which may be named without -d.
+    pub(crate) fn server(&self) -> ServerChoice {
+        let mut server = self.server.clone();
+        server.dbname = server.dbname.or_else(|| self.database.clone());
+        server
+    }
+}
+
+fn is_stdin(option: &str) -> bool {
+    Source::weighted_file(option).is_ok_and(|(file, _)| file == "-")
+}
+
+/// Reads the script of `-f`.
+fn read(option: &str) -> Result<Source, Usage> {
+    let (file, weight) = Source::weighted_file(option).map_err(|error| wrong("-f", option, &error))?;
+    if file == "-" {
+        let text = input::text(io::stdin())
+            .map_err(|error| Usage(format!("cannot read a script from standard input: {error}")))?;
+        return Ok(Source::file("-", text, weight));
+    }
+    let text = input::file(Path::new(file))
+        .map_err(|error| Usage(format!("cannot read the script -f {file}: {error}")))?;
+    Ok(Source::file(file, text, weight))
+}
+
+fn wrong(option: &str, value: &str, error: &OptionError) -> Usage {
+    Usage(format!("{option} {value}: {error}"))
+}
+
+/// Options of pgbench that pgrig has under another name, or does otherwise.
+const ELSEWHERE: [(&[&str], &str); 12] = [
+    (&["-i", "--initialize"], "pgrig fill --scale N makes pgbench's tables"),
+    (
+        &["-I", "--init-steps", "-F", "--fillfactor", "--foreign-keys", "--tablespace", "--index-tablespace"],
+        "it belongs to pgrig fill, which makes pgbench's tables",
+    ),
+    (
+        &["--partitions", "--partition-method", "--unlogged-tables"],
+        "it belongs to pgrig fill, which makes pgbench's tables (--partitions N, --unlogged)",
+    ),
+    (
+        &["-l", "--log", "--log-prefix", "--sampling-rate"],
+        "--json FILE has all latencies as histograms, and every second's tps and percentiles",
+    ),
+    (&["--aggregate-interval"], "--json FILE has every second's tps and percentiles"),
+    (
+        &["-v", "--vacuum-all"],
+        "run psql -c 'VACUUM ANALYZE' first; pgbench's smaller tables are vacuumed without -n",
+    ),
+    (&["--progress-timestamp"], "--json FILE has the time at which the run began, and seconds since"),
+    (
+        &["--verbose-errors"],
+        "--failures-detailed counts failures by kind, -r by command; the server's log has their texts",
+    ),
+    (&["--exit-on-abort"], "a lost client ends with exit status 1 in any case"),
+    (&["--continue-on-error"], "--max-tries N has serialization failures and deadlocks tried again"),
+    (&["--report-latencies"], "it is now called -r, --report-per-command"),
+    (&["--debug"], "--explain shows what will be done"),
+];
+
+/// What to use instead of an option of pgbench's that `pgrig tps` does not have.
+pub(crate) fn instead_of(option: &str) -> Option<&'static str> {
+    let name = option.split('=').next().unwrap_or(option);
+    ELSEWHERE.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
+}

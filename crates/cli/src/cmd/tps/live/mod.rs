@@ -1,0 +1,143 @@
+//! A run's progress: a picture on a terminal, plain lines elsewhere or with -P, nothing with -q.
+
+mod draw;
+mod history;
+mod lines;
+mod screen;
+
+use std::sync::Mutex;
+
+use tps::{Debugged, Observer, Request, Second};
+
+use self::history::History;
+use self::lines::Lines;
+use self::screen::Screen;
+use crate::app::printer::{Printer, ProgressStyle};
+
+/// Seconds between plain lines where nobody said.
+const LINE_INTERVAL: u64 = 5;
+
+/// Shows what a run tells.
+pub(crate) struct Live<'a> {
+    printer: &'a Printer,
+    view: Mutex<View>,
+    lull: Mutex<Lull>,
+}
+
+/// Seconds in which no transaction ended.
+struct Lull {
+    lasts: f64,
+    /// Time of the next line about it.
+    told_at: f64,
+}
+
+impl Lull {
+    const NONE: Self = Self { lasts: 0.0, told_at: 30.0 };
+
+    /// Another second, in which so many transactions ended; what there is to tell: sparsely.
+    fn add(&mut self, length: f64, ended: u64) -> Option<String> {
+        if ended > 0 {
+            *self = Self::NONE;
+            return None;
+        }
+        self.lasts += length;
+        if self.lasts < self.told_at {
+            return None;
+        }
+        self.told_at *= 2.0;
+        Some(format!(
+            "no transaction has ended for {:.0} s: pgrig waits for the server's answers, or the scripts sleep",
+            self.lasts
+        ))
+    }
+}
+
+enum View {
+    Nothing,
+    Lines(Lines),
+    Picture { screen: Screen, history: History },
+}
+
+impl<'a> Live<'a> {
+    /// For a run of this request; `every` is -P.
+    pub(crate) fn new(request: &Request, every: Option<u64>, printer: &'a Printer) -> Self {
+        let lines = || View::Lines(Lines::new(every.unwrap_or(LINE_INTERVAL), request));
+        let view = match (printer.progress(), every) {
+            (ProgressStyle::None, _) => View::Nothing,
+            (ProgressStyle::Bar, None) => match Screen::open() {
+                Some(screen) => View::Picture { screen, history: History::new(request) },
+                None => lines(),
+            },
+            (ProgressStyle::Bar | ProgressStyle::Lines, _) => lines(),
+        };
+        Self { printer, view: Mutex::new(view), lull: Mutex::new(Lull::NONE) }
+    }
+
+    /// A line of its own, above the picture if there is one.
+    pub(crate) fn tell(&self, text: &str) {
+        match self.view.lock().as_deref_mut() {
+            Ok(View::Picture { screen, history }) => {
+                // If the terminal is gone there is nobody left to tell.
+                let _ = screen.tell(text).and_then(|()| screen.draw(history));
+            }
+            _ => self.printer.say(text),
+        }
+    }
+}
+
+impl Observer for Live<'_> {
+    fn second(&self, second: &Second) {
+        let counts = &second.counts;
+        let ended = counts.succeeded + counts.all_failed() + counts.skipped;
+        let told = self.lull.lock().ok().and_then(|mut lull| lull.add(second.length, ended));
+        if let Some(told) = told {
+            self.tell(&told);
+        }
+        let Ok(mut view) = self.view.lock() else { return };
+        match &mut *view {
+            View::Nothing => {}
+            View::Lines(lines) => {
+                if let Some(line) = lines.add(second) {
+                    self.printer.say(line);
+                }
+            }
+            View::Picture { screen, history } => {
+                history.add(second);
+                let _ = screen.draw(history);
+            }
+        }
+    }
+
+    fn debugged(&self, debugged: &Debugged) {
+        let Debugged { client, at: (script, command), value } = debugged;
+        self.tell(&format!("debug(client={client},script={script},command={command}): {value}"));
+    }
+}
+
+impl Drop for Live<'_> {
+    /// The last picture stays, without what is no longer true of it.
+    fn drop(&mut self) {
+        if let Ok(View::Picture { screen, history }) = self.view.get_mut() {
+            history.is_over = true;
+            let _ = screen.draw(history);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lull_is_told_sparsely() {
+        let mut lull = Lull::NONE;
+        let told = |lull: &mut Lull, seconds: u32, ended: u64| {
+            (1..=seconds).filter(|_| lull.add(1.0, ended).is_some()).count()
+        };
+        assert_eq!(told(&mut lull, 29, 0), 0);
+        assert_eq!(told(&mut lull, 1, 0), 1);
+        assert_eq!(told(&mut lull, 90, 0), 2, "at 60 and at 120");
+        assert_eq!(told(&mut lull, 1, 5), 0);
+        assert_eq!(told(&mut lull, 30, 0), 1);
+    }
+}

@@ -1,0 +1,61 @@
+//! `pgrig tps --matrix`'s arguments, and the matrix that they make.
+
+use clap::Args;
+use tps::matrix::{Axis, Matrix};
+
+use crate::app::args::TpsArgs;
+use crate::app::exit::Usage;
+
+/// Trials of each cell where nobody said.
+const TRIALS: usize = 3;
+
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Matrix")]
+pub(crate) struct MatrixArgs {
+    /// Vary something, and measure every combination: durability (normal, dangerous, async, unlogged; or only
+    /// some: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a setting of the server
+    /// (work_mem=4MB,64MB; --set does the same then); may be repeated. Trials are interleaved; what is changed
+    /// is put back always
+    #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
+    pub(crate) matrix: Vec<Axis>,
+
+    /// What durability=unlogged makes unlogged where scripts are your own (-f): the tables that they write
+    #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
+    pub(crate) tables: Vec<String>,
+
+    /// Turn off fsync or make tables unlogged even where the server is not pgrig's own: a crash meanwhile may cost
+    /// every database of that cluster
+    #[arg(long, requires = "matrix")]
+    pub(crate) allow_dangerous_settings: bool,
+}
+
+impl MatrixArgs {
+    /// Whether a matrix is wanted.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.matrix.is_empty()
+    }
+}
+
+impl TpsArgs {
+    /// The matrix. Each --set is an axis too.
+    ///
+    /// # Errors
+    /// If something does not go with a matrix.
+    pub(crate) fn matrix(&self) -> Result<Matrix, Usage> {
+        if !self.fail_if.is_empty() {
+            return Err(Usage("--fail-if judges one run, not a matrix: leave one of them out".to_owned()));
+        }
+        let set = self.server.embedded.set.iter().map(|(name, values)| {
+            format!("{name}={values}")
+                .parse()
+                .map_err(|error| Usage(format!("--set {name}={values}: {error}")))
+        });
+        let axes = self.matrix.matrix.iter().cloned().map(Ok).chain(set).collect::<Result<Vec<Axis>, _>>()?;
+        Ok(Matrix {
+            axes,
+            trials: self.trials.map_or(TRIALS, usize::from),
+            tables: self.matrix.tables.clone(),
+            allow_dangerous: self.matrix.allow_dangerous_settings,
+        })
+    }
+}

@@ -1,0 +1,112 @@
+//! The trials of a `tps` run, one after the other.
+
+pub(crate) mod text;
+
+use connect::Connection;
+use tps::watch::Watched;
+use tps::{End, Outcome, Plan, TpsError};
+
+use crate::app::args::TpsArgs;
+use crate::app::interrupt::{interrupted, interrupted_telling};
+use crate::app::printer::Printer;
+use crate::app::target::Chosen;
+use crate::cmd::tps::live::Live;
+use crate::cmd::tps::matrix::LINE_INTERVAL;
+use crate::cmd::tps::{matrix, watched};
+
+/// A trial.
+pub(crate) struct Measured {
+    pub(crate) outcome: Outcome,
+    pub(crate) watched: Watched,
+}
+
+/// How a run's trials ended.
+pub(crate) enum Ended {
+    Complete,
+    Interrupted,
+    /// Clients were lost: why.
+    Lost(Vec<String>),
+    Failed(TpsError),
+}
+
+/// The results of a run's trials.
+pub(crate) struct Done {
+    /// Complete ones; or the first one alone, if that is not complete.
+    pub(crate) trials: Vec<Measured>,
+    pub(crate) ended: Ended,
+    /// The number of a trial that is not complete and not kept.
+    pub(crate) left_out: Option<usize>,
+}
+
+/// Trials to be run.
+pub(crate) struct Trials<'a> {
+    pub(crate) arguments: &'a TpsArgs,
+    pub(crate) plan: &'a Plan,
+    pub(crate) chosen: &'a Chosen,
+    pub(crate) printer: &'a Printer,
+}
+
+impl Trials<'_> {
+    /// Runs them until one is not complete. `keep` gets each trial that is kept, with its number.
+    pub(crate) async fn run(&self, connection: Connection, mut keep: impl FnMut(usize, &Measured)) -> Done {
+        let all = self.arguments.trials();
+        let mut trials: Vec<Measured> = Vec::new();
+        let mut connection = Some(connection);
+        for number in 1..=all {
+            if all > 1 {
+                self.printer.say(format!("trial {number} of {all}"));
+            }
+            let left_out = (!trials.is_empty()).then_some(number);
+            let measured = match self.one(connection.take()).await {
+                Ok(measured) => measured,
+                Err(TpsError::Interrupted) if left_out.is_some() => {
+                    return Done { trials, ended: Ended::Interrupted, left_out };
+                }
+                Err(error) => return Done { trials, ended: Ended::Failed(error), left_out },
+            };
+            if all > 1 {
+                self.printer.say(matrix::text::trial(&self.plan.request, &measured.outcome));
+            }
+            let ended = match measured.outcome.end {
+                End::Complete => None,
+                End::Interrupted => Some(Ended::Interrupted),
+                End::Lost => Some(Ended::Lost(super::text::lost(self.plan, &measured.outcome))),
+            };
+            if ended.is_none() || left_out.is_none() {
+                keep(number, &measured);
+                trials.push(measured);
+            }
+            if let Some(ended) = ended {
+                return Done { trials, ended, left_out };
+            }
+        }
+        Done { trials, ended: Ended::Complete, left_out: None }
+    }
+
+    async fn one(&self, connection: Option<Connection>) -> Result<Measured, TpsError> {
+        tokio::select! {
+            biased;
+            () = interrupted(self.printer) => return Err(TpsError::Interrupted),
+            prepared = self.prepare(connection) => prepared?,
+        }
+        let every = self.arguments.progress.or((self.arguments.trials() > 1).then_some(LINE_INTERVAL));
+        let live = Live::new(&self.plan.request, every, self.printer);
+        let interrupt = interrupted_telling(|text| live.tell(text));
+        let (result, watched) = watched::run(&self.chosen.target, self.plan, &live, interrupt).await;
+        drop(live);
+        Ok(Measured { outcome: result?, watched })
+    }
+
+    /// Makes the tables ready. The trial has sessions of its own.
+    async fn prepare(&self, connection: Option<Connection>) -> Result<(), TpsError> {
+        let connection = match connection {
+            Some(connection) => connection,
+            None => self.chosen.target.connect().await?,
+        };
+        for failure in self.plan.prepare(&connection).await? {
+            self.printer.warn(failure);
+        }
+        connection.close().await;
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! A run of `tps` that is shown while it goes on, and watched.
+
+use connect::{APPLICATION_NAME, Target};
+use tps::watch::{Watch, Watched, Watching};
+use tps::{self, Debugged, Observer, Outcome, Phase, Plan, Second, TpsError};
+
+use crate::cmd::tps::live::Live;
+
+/// Carries the plan out. What else happened is known even where the run failed.
+pub(crate) async fn run(
+    target: &Target,
+    plan: &Plan,
+    live: &Live<'_>,
+    interrupt: impl Future<Output = ()>,
+) -> (Result<Outcome, TpsError>, Watched) {
+    let target = told_apart(target);
+    let clients = target.application_name().to_owned();
+    let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
+    let observer = WatchedRun::new(plan, live, &watch);
+    let result = Box::pin(tps::run(&target, plan, &observer, interrupt)).await;
+    (result, watch.finish().await)
+}
+
+/// What seconds may be off, seconds.
+const TOLERANCE: f64 = 0.05;
+
+/// Passes on what a run tells, and tells the watch when it counts.
+struct WatchedRun<'a> {
+    live: &'a Live<'a>,
+    watch: &'a Watch,
+    /// Seconds from the first transaction until measuring begins.
+    measured_from: f64,
+}
+
+impl<'a> WatchedRun<'a> {
+    fn new(plan: &Plan, live: &'a Live<'a>, watch: &'a Watch) -> Self {
+        let measured_from = (plan.request.ramp + plan.request.warmup).as_secs_f64();
+        if measured_from <= 0.0 {
+            watch.measured();
+        }
+        Self { live, watch, measured_from }
+    }
+}
+
+impl Observer for WatchedRun<'_> {
+    fn second(&self, second: &Second) {
+        // The last second that does not count ends when the first one that does begins.
+        if second.phase != Phase::Measured && second.at >= self.measured_from - TOLERANCE {
+            self.watch.measured();
+        }
+        self.live.second(second);
+    }
+
+    fn debugged(&self, debugged: &Debugged) {
+        self.live.debugged(debugged);
+    }
+}
+
+/// With sessions that can be told from all others.
+fn told_apart(target: &Target) -> Target {
+    match target.application_name() {
+        APPLICATION_NAME => {
+            target.clone().with_application_name(&format!("pgrig tps {}", std::process::id()))
+        }
+        // The user's own choice.
+        _ => target.clone(),
+    }
+}
