@@ -35,3 +35,9 @@ pub trait Classified: Error + Send + Sync + 'static {
         false
     }
 }
+
+impl Classified for std::io::Error {
+    fn class(&self) -> Class {
+        Class::Machine
+    }
+}

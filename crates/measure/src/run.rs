@@ -2,6 +2,7 @@
 //!
 //! `FORMAT.md` explains every field; [`SCHEMA`] is what documents are tested against.
 
+use failure::{Class, Classified};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -53,6 +54,14 @@ pub enum UnreadableRun {
     /// Another release wrote it.
     #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}")]
     Format(u64),
+}
+
+impl Classified for UnreadableRun {
+    fn class(&self) -> Class {
+        match self {
+            Self::Foreign(_) | Self::Format(_) => Class::Machine,
+        }
+    }
 }
 
 /// A run with its figures, by configuration and name.

@@ -1,5 +1,6 @@
 //! Where SQL goes: standard output or a file, plain or compressed.
 
+use failure::{Class, Classified};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::mem::ManuallyDrop;
@@ -68,6 +69,15 @@ pub enum SinkError {
     /// Nobody wants to see that.
     #[error("compressed output does not go to a terminal: use -o FILE, > FILE or --compress none")]
     Terminal,
+}
+
+impl Classified for SinkError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Io { .. } | Self::Stdout(_) => Class::Machine,
+            Self::Terminal => Class::Request,
+        }
+    }
 }
 
 /// Takes SQL. A file is there under its name only when it is whole.

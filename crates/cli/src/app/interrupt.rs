@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::app::exit::Unhappy;
+use crate::app::failure::Unhappy;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::app::{fault, terminal};

@@ -3,9 +3,11 @@
 pub(crate) mod args;
 pub(crate) mod duration;
 pub(crate) mod exit;
+pub(crate) mod failure;
 pub(crate) mod fault;
 pub(crate) mod input;
 pub(crate) mod interrupt;
+pub(crate) mod json;
 pub(crate) mod printer;
 pub(crate) mod recovery;
 pub(crate) mod runs;

@@ -12,8 +12,8 @@ use server::settings::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+use crate::app::failure::{Broken, Failure, Unhappy};
 use crate::app::args::ServerChoice;
-use crate::app::exit::Unhappy;
 use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::app::target::{Meant, meant, options};
@@ -73,7 +73,7 @@ pub(crate) fn put_back_own(
     target: &Target,
     is_exclusive: bool,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let own = Place::Own(instance.to_owned());
     each_of(
         home,
@@ -84,19 +84,19 @@ pub(crate) fn put_back_own(
                 Some(Found::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            Found::Elsewhere(journal) => anyhow::bail!(elsewhere(&journal.record, &journal.path)),
+            Found::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
             Found::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },
     )
 }
 
-fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> anyhow::Result<()> {
+fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> Result<(), Failure> {
     match restore(target, journal, Duration::MAX, printer) {
         Ok(done) => tell(&journal.record, &done, printer),
         // That instance was destroyed, and this is a new one of its name.
         Err(Left::Settings(SettingsError::OtherServer)) => journal.close()?,
-        Err(error) => anyhow::bail!(left(journal, &error)),
+        Err(error) => return Err(Broken(left(journal, &error)).into()),
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ fn restore_own(target: &Target, journal: &Journal, printer: &Printer) -> anyhow:
 ///
 /// # Errors
 /// If something is not: [`sweep`] has said why.
-pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) -> Result<(), Failure> {
     let all = Journal::all(&journals(home)).unwrap_or_default();
     if all.iter().all(|found| record_of(found).is_none()) {
         return Ok(());
@@ -115,11 +115,11 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
     each_of(home, is_same, printer, |found| match found {
-        Found::Elsewhere(journal) => anyhow::bail!(elsewhere(&journal.record, &journal.path)),
-        Found::Dead(journal) => anyhow::bail!(
+        Found::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+        Found::Dead(journal) => return Err(Broken(format!(
             "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
             journal.path().display()
-        ),
+        )).into()),
         _ => Ok(()),
     })
 }
@@ -129,8 +129,8 @@ fn each_of(
     home: &Home,
     concerns: impl Fn(&Record) -> bool,
     printer: &Printer,
-    act: impl Fn(Found) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+    act: impl Fn(Found) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let begin = Instant::now();
     let (mut told, mut is_first) = (false, true);
     loop {

@@ -1,14 +1,13 @@
 //! Run documents as files: `PGRIG_HOME/runs/<id>.json`, and wherever --json says.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use jiff::Timestamp;
 use measure::Run;
 
-use crate::app::exit::Usage;
+use crate::app::failure::{Context, Failure, Usage};
 use crate::app::printer::Printer;
 
 /// Where one run is saved; each time whole, so that a reader never sees half a document.
@@ -34,7 +33,7 @@ pub(crate) fn identify(verb: &str) -> (String, String) {
 
 impl RunFile {
     /// For the run `id`; `copy` is --json's argument.
-    pub(crate) fn new(home: &Path, id: &str, copy: Option<&str>) -> anyhow::Result<Self> {
+    pub(crate) fn new(home: &Path, id: &str, copy: Option<&str>) -> Result<Self, Failure> {
         let directory = home.join("runs");
         fs::create_dir_all(&directory)
             .with_context(|| format!("cannot create {} for run documents", directory.display()))?;
@@ -51,18 +50,18 @@ impl RunFile {
     }
 
     /// Saves the run as it is so far.
-    pub(crate) fn save(&self, run: &Run) -> anyhow::Result<()> {
-        write(&self.path, &run.document()?)
+    pub(crate) fn save(&self, run: &Run) -> Result<(), Failure> {
+        write(&self.path, &document(run)?)
     }
 
     /// Saves the run for the last time, and hands it to whoever asked for JSON.
-    pub(crate) fn finish(&mut self, run: &Run) -> anyhow::Result<()> {
+    pub(crate) fn finish(&mut self, run: &Run) -> Result<(), Failure> {
         self.save(run)?;
         match &mut self.copy {
             None => Ok(()),
-            Some(Copy::Stdout) => Ok(Printer::json(run.document()?.trim_end())?),
+            Some(Copy::Stdout) => Ok(Printer::json(document(run)?.trim_end())?),
             Some(Copy::File(file, name)) => file
-                .write_all(run.document()?.as_bytes())
+                .write_all(document(run)?.as_bytes())
                 .with_context(|| format!("cannot write --json {name}")),
         }
     }
@@ -72,7 +71,11 @@ impl RunFile {
     }
 }
 
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+fn document(run: &Run) -> Result<String, Failure> {
+    Ok(run.document().map_err(io::Error::from)?)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let whole = || format!("cannot save the run document as {}", path.display());
     let partial = path.with_extension("json.partial");
     fs::write(&partial, text).with_context(whole)?;

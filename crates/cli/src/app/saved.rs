@@ -3,13 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use glob::Pattern;
 use measure::{Run, Status};
 use pgserver::Home;
 use serde::Deserialize;
 
-use crate::app::exit::Usage;
+use crate::app::failure::{Context, Failure, Usage};
 use crate::app::input;
 use crate::app::printer::Printer;
 
@@ -26,7 +25,7 @@ struct Name {
 ///
 /// # Errors
 /// If a word names no run, or a run is not readable.
-pub(crate) fn find(words: &[String], printer: &Printer) -> anyhow::Result<Vec<Run>> {
+pub(crate) fn find(words: &[String], printer: &Printer) -> Result<Vec<Run>, Failure> {
     let mut files: Vec<PathBuf> = Vec::new();
     let mut known = None;
     for word in words {
@@ -56,7 +55,7 @@ pub(crate) fn find(words: &[String], printer: &Printer) -> anyhow::Result<Vec<Ru
 ///
 /// # Errors
 /// If there is none.
-pub(crate) fn read(file: &Path) -> anyhow::Result<Run> {
+pub(crate) fn read(file: &Path) -> Result<Run, Failure> {
     let name = file.display();
     let text = input::file(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
     Ok(Run::read(&text).map_err(|error| Usage(format!("{name}: {error}")))?)
@@ -93,12 +92,12 @@ fn named(word: &str, known: &[(Name, PathBuf)], printer: &Printer) -> Result<Vec
 ///
 /// # Errors
 /// If the saved runs cannot be listed.
-pub(crate) fn has_label(label: &str, printer: &Printer) -> anyhow::Result<bool> {
+pub(crate) fn has_label(label: &str, printer: &Printer) -> Result<bool, Failure> {
     Ok(names(printer)?.iter().any(|(name, _)| name.label.as_deref() == Some(label)))
 }
 
 /// Of all saved runs. Warns of files that are no run documents.
-fn names(printer: &Printer) -> anyhow::Result<Vec<(Name, PathBuf)>> {
+fn names(printer: &Printer) -> Result<Vec<(Name, PathBuf)>, Failure> {
     let directory = Home::locate()?.root().join("runs");
     if !directory.exists() {
         return Ok(Vec::new());

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use anyhow::Context;
 use connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
 use server::DataDirectory;
@@ -11,8 +10,8 @@ use server::differing_settings;
 use server::settings::{Place, Restart};
 use tps::matrix::{Ground, Restarter};
 
+use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::args::{EmbeddedArgs, ServerChoice};
-use crate::app::exit::Usage;
 use crate::app::printer::Printer;
 use crate::app::recovery;
 
@@ -39,7 +38,7 @@ struct Embedded {
 }
 
 /// Finds the server, and starts the embedded one if that is meant.
-pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> anyhow::Result<Chosen> {
+pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> Result<Chosen, Failure> {
     if meant(choice)? == Meant::Named {
         let target = resolve(&options(choice), &env)?;
         return Ok(Chosen { target, kind: Kind::Named { recipe: recipe(&options(choice), &env)? } });
@@ -144,7 +143,7 @@ fn is_off(settings: &[(String, String)], name: &str) -> bool {
 
 impl Chosen {
     /// Connects, and makes sure that an embedded server runs with the settings it was given.
-    pub(crate) async fn connect(&self, printer: &Printer) -> anyhow::Result<Connection> {
+    pub(crate) async fn connect(&self, printer: &Printer) -> Result<Connection, Failure> {
         let connection = self.connect_or_restart(printer).await?;
         for warning in self.target.warnings().iter().chain(connection.warnings()) {
             printer.warn(warning);
@@ -157,7 +156,7 @@ impl Chosen {
     }
 
     /// Waits for a server that is not ready yet. One of pgrig's own that died is started again.
-    async fn connect_or_restart(&self, printer: &Printer) -> anyhow::Result<Connection> {
+    async fn connect_or_restart(&self, printer: &Printer) -> Result<Connection, Failure> {
         let error = match self.target.connect_when_ready(&|text| printer.say(text)).await {
             Ok(connection) => return Ok(connection),
             Err(error) => error,
@@ -178,7 +177,7 @@ impl Chosen {
     ///
     /// # Errors
     /// If something is.
-    pub(crate) fn check_restored(&self, home: &Home, printer: &Printer) -> anyhow::Result<()> {
+    pub(crate) fn check_restored(&self, home: &Home, printer: &Printer) -> Result<(), Failure> {
         match &self.kind {
             Kind::Embedded(_) => Ok(()),
             Kind::Named { .. } => recovery::check_restored(home, &self.target, printer),
@@ -233,7 +232,7 @@ impl Chosen {
     }
 
     /// Leaves the server as it was found.
-    pub(crate) fn release(self, printer: &Printer) -> anyhow::Result<()> {
+    pub(crate) fn release(self, printer: &Printer) -> Result<(), Failure> {
         match self.kind {
             Kind::Embedded(embedded) => {
                 let running = embedded.running.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -274,11 +273,13 @@ impl Restarter for Chosen {
 pub(crate) async fn assert_settings(
     connection: &Connection,
     settings: &[(String, String)],
-) -> anyhow::Result<()> {
-    let differing = differing_settings(&connection.client, settings).await.context("cannot read settings")?;
+) -> Result<(), Failure> {
+    let differing = differing_settings(&connection.client, settings)
+        .await
+        .map_err(|error| Broken(format!("cannot read settings: {error}")))?;
     let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
-    anyhow::bail!(
+    Err(Broken(format!(
         "{name} is {active}, not {expected} as this instance was started with (ALTER SYSTEM, or ALTER ROLE \
          or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
-    )
+    )).into())
 }

@@ -1,5 +1,6 @@
 //! The runs of a baseline and those of a candidate.
 
+use failure::{Class, Classified};
 use super::difference::{Difference, differences};
 use super::exact::{FALSE_ALARMS, of_sides};
 use super::{in_order, start};
@@ -22,6 +23,14 @@ pub enum NoPairs {
     /// A run began before the round before it was complete.
     #[error("runs {0} and {1} did not run in turn: compare them without --paired")]
     Order(String, String),
+}
+
+impl Classified for NoPairs {
+    fn class(&self) -> Class {
+        match self {
+            Self::Counts(..) | Self::Order(..) => Class::Request,
+        }
+    }
 }
 
 impl Sides {

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use measure::compare::{Comparison, Look, Looks, Options, Sides, fewest_rounds};
 use measure::paired::Orders;
 use measure::{Run, Verdict};
@@ -21,9 +20,9 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::runtime::Builder;
 
+use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::args as cli;
 use crate::app::args::AbArgs;
-use crate::app::exit::{Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::identify;
@@ -51,7 +50,7 @@ pub(crate) struct Arm {
 }
 
 /// Runs the commands, prints, and fails if that was asked for.
-pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> {
     let (id, _) = identify("ab");
     let arms = arms(arguments, arguments.label.as_deref().unwrap_or(&id))?;
     for arm in &arms {
@@ -86,7 +85,7 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> anyhow::Result<()> {
 }
 
 /// The commands, checked before anything runs.
-fn arms(arguments: &AbArgs, label: &str) -> anyhow::Result<Vec<Arm>> {
+fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     let own = std::env::current_exe().context("cannot find pgrig's own program")?;
     let mut verb = None;
     let arms = arguments.commands.iter().zip('a'..='z').map(|(shown, letter)| {
@@ -156,7 +155,7 @@ struct Rounds {
 }
 
 impl Work<'_> {
-    async fn rounds(&self) -> anyhow::Result<Rounds> {
+    async fn rounds(&self) -> Result<Rounds, Failure> {
         let mut runs: Vec<Vec<Run>> = self.arms.iter().map(|_| Vec::new()).collect();
         let mut orders = Orders::new(self.arms.len(), self.seed);
         let began = Instant::now();
@@ -197,7 +196,7 @@ impl Work<'_> {
     }
 
     /// One run of each arm, in the order of the arms; their labels end with `suffix`.
-    async fn round(&self, order: &[usize], suffix: &str) -> anyhow::Result<Vec<Run>> {
+    async fn round(&self, order: &[usize], suffix: &str) -> Result<Vec<Run>, Failure> {
         let mut found: Vec<Option<Run>> = self.arms.iter().map(|_| None).collect();
         for place in order {
             found[*place] = Some(self.command(&self.arms[*place], suffix).await?);
@@ -206,7 +205,7 @@ impl Work<'_> {
     }
 
     /// Runs a command to its end, and reads its document.
-    async fn command(&self, arm: &Arm, suffix: &str) -> anyhow::Result<Run> {
+    async fn command(&self, arm: &Arm, suffix: &str) -> Result<Run, Failure> {
         let [document, errors] = ["run.json", "errors"].map(|name| self.place.path().join(name));
         let log = File::create(&errors).context("cannot write what a command prints")?;
         let mut command = std::process::Command::new(&arm.program);
@@ -245,7 +244,7 @@ impl Work<'_> {
         Run::read(&text).with_context(|| format!("command {} left no run document", arm.letter))
     }
 
-    fn refuse_failed(arm: &Arm, status: ExitStatus, errors: &Path) -> anyhow::Result<()> {
+    fn refuse_failed(arm: &Arm, status: ExitStatus, errors: &Path) -> Result<(), Failure> {
         if status.success() || status.code() == Some(MISSED) {
             return Ok(());
         }
@@ -254,7 +253,7 @@ impl Work<'_> {
         let Arm { letter, shown, .. } = arm;
         let text = format!("command {letter} ({shown}) ended with {status}: {said}");
         // The request was wrong.
-        if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(anyhow::anyhow!(text)) }
+        if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(Broken(text).into()) }
     }
 
     /// How to judge at a look: the allowed false verdicts are shared by the comparisons with the first arm.
@@ -264,7 +263,7 @@ impl Work<'_> {
     }
 
     /// Each other arm beside the first.
-    fn comparisons(&self, runs: &[Vec<Run>], look: Look) -> anyhow::Result<Vec<(Sides, Comparison)>> {
+    fn comparisons(&self, runs: &[Vec<Run>], look: Look) -> Result<Vec<(Sides, Comparison)>, Failure> {
         let beside_first = runs[1..].iter().map(|candidate| {
             let sides =
                 Sides::new(runs[0].clone(), candidate.clone()).context("there is no round")?.paired()?;
@@ -276,7 +275,7 @@ impl Work<'_> {
     }
 
     /// Whether all judged figures are known to differ.
-    fn all_differ(&self, runs: &[Vec<Run>], look: Look) -> anyhow::Result<bool> {
+    fn all_differ(&self, runs: &[Vec<Run>], look: Look) -> Result<bool, Failure> {
         let comparisons = self.comparisons(runs, look)?;
         let mut verdicts = comparisons.iter().flat_map(|(_, comparison)| comparison.judged()).peekable();
         Ok(verdicts.peek().is_some()
@@ -288,7 +287,7 @@ impl Work<'_> {
     }
 
     /// As soon as there is a round: refuses runs without a figure to judge, and warns if rounds are too few for a verdict.
-    fn check_figures(&self, round: &[Run]) -> anyhow::Result<()> {
+    fn check_figures(&self, round: &[Run]) -> Result<(), Failure> {
         let judge = &self.arguments.judge;
         let mut judged = 0;
         for candidate in &round[1..] {
@@ -318,7 +317,7 @@ impl Work<'_> {
     }
 
     /// Prints and saves the verdicts.
-    fn end(&self, rounds: Rounds) -> anyhow::Result<()> {
+    fn end(&self, rounds: Rounds) -> Result<(), Failure> {
         let Rounds { runs, look } = rounds;
         let judge = &self.arguments.judge;
         let comparisons = self.comparisons(&runs, look)?;

@@ -6,15 +6,15 @@ mod text;
 
 use std::path::Path;
 
-use anyhow::Context;
 use blockio::{self, Baseline, BlockioError, Plan, Request};
 use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use server::Survey;
 use tokio::runtime::Builder;
 
+use crate::app::json;
+use crate::app::failure::{Context, Failure, Usage};
 use crate::app::args::BlockioArgs;
-use crate::app::exit::Usage;
 use crate::app::input;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
@@ -24,7 +24,7 @@ use crate::cmd::blockio::progress::BlockioProgress;
 use crate::cmd::fill::{farewell, on_server};
 
 /// Measures the server that the arguments name.
-pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Failure> {
     let request = arguments.request();
     request.check()?;
     let baseline = arguments.baseline.as_deref().map(|file| baseline(file, &request)).transpose()?;
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> anyhow::Result<
 }
 
 /// Read before anything is done, so that a wrong one costs nothing.
-fn baseline(file: &Path, request: &Request) -> anyhow::Result<Baseline> {
+fn baseline(file: &Path, request: &Request) -> Result<Baseline, Failure> {
     let text = input::file(file)
         .map_err(|error| Usage(format!("cannot read --baseline {}: {error}", file.display())))?;
     Ok(Baseline::read(&text, request)?)
@@ -48,7 +48,7 @@ async fn measure(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
     let survey = Survey::for_tables(&connection, &chosen.data_directory(None)?).await?;
     if !arguments.explain {
@@ -59,7 +59,7 @@ async fn measure(
     connection.close().await;
     if arguments.explain {
         if arguments.save.json.is_some() {
-            return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
+            return Ok(Printer::json(&json::pretty(&plan)?)?);
         }
         return Ok(printer.result(text::plan(&plan, &survey))?);
     }
@@ -74,8 +74,8 @@ async fn measure(
         label: arguments.save.label.clone(),
         started_at,
         status: Status::Unfinished,
-        request: serde_json::to_value(request)?,
-        plan: serde_json::to_value(&plan)?,
+        request: json::value(request)?,
+        plan: json::value(&plan)?,
         environment: survey.environment.clone(),
         trials: Vec::new(),
         notes: Vec::new(),

@@ -5,18 +5,18 @@ pub(crate) mod text;
 
 use std::fs;
 
-use anyhow::Context;
 use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
 use serde_json::{Value, json};
 
+use crate::app::json;
+use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::args::{CompareArgs, JudgeArgs};
-use crate::app::exit::{Unhappy, Usage};
 use crate::app::printer::Printer;
 use crate::app::saved;
 
 /// Compares, prints, and fails if that was asked for.
-pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
     let sides = sides(arguments, printer)?;
     let comparison = Comparison::of(&sides, &arguments.judge.options());
     let hindrances: Vec<&Difference> = comparison.hindrances().collect();
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<
     fail_on(&[&comparison], &arguments.judge)
 }
 
-fn sides(arguments: &CompareArgs, printer: &Printer) -> anyhow::Result<Sides> {
+fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
     let side = |one: &Option<String>, several: &[String]| {
         let words: Vec<String> = one.iter().chain(several).cloned().collect();
         saved::find(&words, printer)
@@ -93,8 +93,8 @@ pub(crate) fn document(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs
 }
 
 /// Writes --json's document.
-pub(crate) fn save(name: &str, document: &Value) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(document)?;
+pub(crate) fn save(name: &str, document: &Value) -> Result<(), Failure> {
+    let text = json::pretty(document)?;
     if name == "-" {
         return Ok(Printer::json(&text)?);
     }
@@ -102,7 +102,7 @@ pub(crate) fn save(name: &str, document: &Value) -> anyhow::Result<()> {
 }
 
 /// Fails if a verdict is one of --fail-on's.
-pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> anyhow::Result<()> {
+pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> Result<(), Failure> {
     let judged = comparisons.iter().flat_map(|comparison| comparison.judged());
     let missed: Vec<String> = judged
         .filter(|(_, verdict)| judge.fails_on(*verdict))

@@ -11,7 +11,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use blockio::BlockioError;
 use connect::Connection;
 use fill::{
     self, Abandoned, Conduct, FillError, Outcome, Plan, Rehearsed, Request, SCRATCH_SCHEMA, Spread,
@@ -25,8 +24,9 @@ use tokio::runtime::Builder;
 
 use server::Survey;
 
+use crate::app::json;
+use crate::app::failure::{Failure, Usage};
 use crate::app::args::{FillArgs, ServerChoice};
-use crate::app::exit::Usage;
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
@@ -34,7 +34,7 @@ use crate::app::target::{self, Chosen};
 use crate::cmd::fill::progress::FillProgress;
 
 /// Fills the server that the arguments name.
-pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(size) = arguments.ladder {
         return ladder::run(size.0, arguments, printer);
     }
@@ -73,8 +73,8 @@ pub(crate) fn on_server(
     server: &ServerChoice,
     runtime: &mut Builder,
     printer: &Printer,
-    work: impl AsyncFnOnce(&Home, &Chosen) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+    work: impl AsyncFnOnce(&Home, &Chosen) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let home = Home::locate()?;
     // Started on the main thread, which outlives everything: the server ends when it does.
     let chosen = target::choose(server, &home, printer)?;
@@ -84,17 +84,11 @@ pub(crate) fn on_server(
     let log = chosen.log();
     let released = chosen.release(printer);
     if let (Err(error), Some(log)) = (&result, log)
-        && failed_at_a_step(error)
+        && error.is_explained_by_log()
     {
         printer.say(format!("the server's log: {}", log.display()));
     }
     result.and(released)
-}
-
-/// Whether the server's log may say more.
-fn failed_at_a_step(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(FillError::Step { .. }))
-        || matches!(error.downcast_ref(), Some(BlockioError::Step { .. }))
 }
 
 async fn fill(
@@ -103,7 +97,7 @@ async fn fill(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<Option<Spent>> {
+) -> Result<Option<Spent>, Failure> {
     let connection = chosen.connect(printer).await?;
     let survey =
         Survey::for_tables(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
@@ -124,7 +118,7 @@ async fn fill(
                 "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
         }
         if arguments.save.json.is_some() {
-            Printer::json(&serde_json::to_string_pretty(&plan)?)?;
+            Printer::json(&json::pretty(&plan)?)?;
         } else {
             printer.result(planned)?;
         }
@@ -147,8 +141,8 @@ async fn fill(
         label: arguments.save.label.clone(),
         started_at,
         status: Status::Unfinished,
-        request: serde_json::to_value(request)?,
-        plan: serde_json::to_value(&plan)?,
+        request: json::value(request)?,
+        plan: json::value(&plan)?,
         environment: survey.environment.clone(),
         trials: Vec::new(),
         notes: Vec::new(),

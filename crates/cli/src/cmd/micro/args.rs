@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
+use crate::app::failure::{Failure, Usage};
 use crate::app::args::{SaveArgs, ServerChoice, up_to};
 use crate::app::duration::Length;
-use crate::app::exit::Usage;
 use crate::app::input;
 
 /// How long rounds go on, unless told otherwise.
@@ -128,7 +128,7 @@ pub(crate) struct MicroArgs {
 
 impl MicroArgs {
     /// What is asked for.
-    pub(crate) fn request(&self) -> anyhow::Result<Request> {
+    pub(crate) fn request(&self) -> Result<Request, Failure> {
         if self.format != TableFormat::Text && (self.save.json.as_deref() == Some("-") || self.explain) {
             let text = "--format md and csv print the table of results alone: leave out --explain, and give --json a file";
             return Err(Usage(text.to_owned()).into());
@@ -215,7 +215,7 @@ impl MicroArgs {
 }
 
 /// One that comes with pgrig, or a file.
-fn suite(name: &str) -> anyhow::Result<Suite> {
+fn suite(name: &str) -> Result<Suite, Failure> {
     if let Some((_, text)) = shipped().into_iter().find(|(known, _)| *known == name) {
         return Ok(Suite::read(name, text)?);
     }

@@ -7,7 +7,6 @@ mod text;
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use connect::Connection;
 use measure::{FORMAT_VERSION, Note, Run, Series, Status, Trial, Unit};
 use micro::{self, Calibration, Ended, MicroError, Observer, Outcome, Outlook, Plan, Request, Round};
@@ -16,6 +15,8 @@ use server::Survey;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
+use crate::app::json;
+use crate::app::failure::{Context, Failure};
 use crate::app::args::{MicroArgs, TableFormat};
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
@@ -28,7 +29,7 @@ use crate::cmd::micro::progress::RoundsProgress;
 const SAVE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Measures on the server that the arguments name.
-pub(crate) fn run(arguments: &MicroArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &MicroArgs, printer: &Printer) -> Result<(), Failure> {
     let request = arguments.request()?;
     request.check()?;
     // One thread: an answer then reaches whoever times it without waking another one.
@@ -65,12 +66,12 @@ struct Recorder<'a> {
     progress: RoundsProgress<'a>,
     printer: &'a Printer,
     saved: Instant,
-    unsaved: Option<anyhow::Error>,
+    unsaved: Option<Failure>,
 }
 
 impl Recorder<'_> {
     /// Takes the bar off the screen.
-    fn end(self) -> (Option<Outcome>, Option<anyhow::Error>) {
+    fn end(self) -> (Option<Outcome>, Option<Failure>) {
         (self.outcome, self.unsaved)
     }
 
@@ -89,9 +90,9 @@ impl Observer for Recorder<'_> {
         for finding in &plan.findings {
             self.printer.warn(finding);
         }
-        match serde_json::to_value(plan) {
+        match json::value(plan) {
             Ok(plan) => self.run.plan = plan,
-            Err(error) => self.unsaved = Some(error.into()),
+            Err(error) => self.unsaved = Some(error),
         }
         self.outcome = Some(Outcome::new(plan.clone()));
         self.save();
@@ -109,17 +110,17 @@ impl Observer for Recorder<'_> {
 }
 
 impl Conducted<'_> {
-    async fn explain(&self) -> anyhow::Result<()> {
+    async fn explain(&self) -> Result<(), Failure> {
         let interrupt = interrupted(self.printer);
         let plan = micro::explain(&self.chosen.target, self.connection, self.request, interrupt).await?;
         if self.arguments.save.json.is_some() {
-            return Ok(Printer::json(&serde_json::to_string_pretty(&plan)?)?);
+            return Ok(Printer::json(&json::pretty(&plan)?)?);
         }
         Ok(self.printer.result(text::explained(&plan))?)
     }
 
     /// A document that holds nothing yet.
-    async fn document(&self) -> anyhow::Result<(Run, RunFile)> {
+    async fn document(&self) -> Result<(Run, RunFile), Failure> {
         let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?).await?;
         let (id, started_at) = identify("micro");
         let file = RunFile::new(self.home.root(), &id, self.arguments.save.json.as_deref())?;
@@ -130,7 +131,7 @@ impl Conducted<'_> {
             label: self.arguments.save.label.clone(),
             started_at,
             status: Status::Unfinished,
-            request: serde_json::to_value(self.request)?,
+            request: json::value(self.request)?,
             plan: serde_json::json!({}),
             environment: survey.environment,
             trials: Vec::new(),
@@ -140,7 +141,7 @@ impl Conducted<'_> {
         Ok((run, file))
     }
 
-    async fn measure(&self) -> anyhow::Result<()> {
+    async fn measure(&self) -> Result<(), Failure> {
         if self.arguments.save_in_database {
             micro::check_saving(&self.chosen.target).await?;
         }
@@ -196,7 +197,7 @@ impl Conducted<'_> {
     }
 
     /// The table to standard output; there too, if it is for people, all that belongs to it.
-    fn show(&self, outcome: &Outcome) -> anyhow::Result<()> {
+    fn show(&self, outcome: &Outcome) -> Result<(), Failure> {
         let (request, format) = (self.request, self.arguments.format);
         let judged = outcome.judged(request);
         let table = judged.map(|judged| table::results(outcome, &judged, request.has_rows(), format));
@@ -215,7 +216,7 @@ impl Conducted<'_> {
         Ok(())
     }
 
-    async fn calibrate(&self) -> anyhow::Result<()> {
+    async fn calibrate(&self) -> Result<(), Failure> {
         let (mut run, mut file) = self.document().await?;
         let mut progress = RoundsProgress::new("calibrating", self.printer);
         let mut so_far: Option<Calibration> = None;
@@ -229,7 +230,7 @@ impl Conducted<'_> {
         drop(progress);
         let ended = result.map(|found| so_far = Some(found));
         if let Some(found) = &so_far {
-            run.plan = serde_json::to_value(&found.plan)?;
+            run.plan = json::value(&found.plan)?;
             run.trials = vec![calibration_trial(found)];
         }
         self.finish(&mut run, &mut file, &ended)?;
@@ -256,7 +257,7 @@ impl Conducted<'_> {
         run: &mut Run,
         file: &mut RunFile,
         result: &Result<(), MicroError>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Failure> {
         run.status = match result {
             Ok(()) => Status::Done,
             Err(MicroError::Interrupted { .. }) => Status::Interrupted,

@@ -3,20 +3,21 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use anyhow::Context;
 use comfy_table::{Table, presets};
 use connect::Target;
 use jiff::Timestamp;
 use measure::human::bytes;
 use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Status};
 
+use crate::app::json;
+use crate::app::failure::{Context, Failure};
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::printer::Printer;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
 
 /// Does what the arguments say.
-pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failure> {
     let home = Home::locate()?;
     match &arguments.action {
         ServerAction::Start { embedded, tcp } => start(&home, embedded, *tcp, printer),
@@ -28,7 +29,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> anyhow::Result<(
     }
 }
 
-fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> anyhow::Result<()> {
+fn start(home: &Home, embedded: &EmbeddedArgs, tcp: bool, printer: &Printer) -> Result<(), Failure> {
     let spec = Spec { tcp: tcp.then_some(true), ..target::spec(embedded) };
     let running = Instance::open(home, spec)?.start_detached(&|event| printer.say(event))?;
     target::announce(&running, home, printer);
@@ -46,7 +47,7 @@ fn target(running: &Running) -> Target {
 }
 
 /// Asserts with SHOW that the settings are in force.
-fn check(running: &Running, printer: &Printer) -> anyhow::Result<()> {
+fn check(running: &Running, printer: &Printer) -> Result<(), Failure> {
     let target = target(running);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     interrupt::block_on(runtime, printer, async {
@@ -55,13 +56,13 @@ fn check(running: &Running, printer: &Printer) -> anyhow::Result<()> {
     })
 }
 
-fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
+fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
     let was_running = open(home, &name.instance)?.stop(&|event| printer.say(event))?;
     printer.say(if was_running { "stopped" } else { "it was not running" });
     Ok(())
 }
 
-fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> anyhow::Result<()> {
+fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> Result<(), Failure> {
     let instances = match name {
         Some(name) => vec![open(home, name)?],
         None => Instance::list(home)?,
@@ -74,7 +75,7 @@ fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> any
         printer.warn(error);
     }
     if json {
-        return Ok(Printer::json(&serde_json::to_string_pretty(&found)?)?);
+        return Ok(Printer::json(&json::pretty(&found)?)?);
     }
     if found.is_empty() {
         printer.say("no instance yet: pgrig fill or pgrig server start makes one");
@@ -129,7 +130,7 @@ fn running(server: &ServerStatus) -> String {
 
 /// Prints the URI also of a server that does not run: `psql "$(pgrig server url)"` must fail there
 /// rather than be given nothing, and reach another server.
-fn url(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
+fn url(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
     let instance = open(home, &name.instance)?;
     let running = instance.connection();
     let connection = match &running {
@@ -141,19 +142,19 @@ fn url(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()
     Ok(())
 }
 
-fn logs(home: &Home, name: &InstanceName) -> anyhow::Result<()> {
+fn logs(home: &Home, name: &InstanceName) -> Result<(), Failure> {
     let path = open(home, &name.instance)?.log_path();
     let mut log = File::open(&path).with_context(|| format!("cannot read the log {}", path.display()))?;
     io::copy(&mut log, &mut io::stdout().lock())?;
     Ok(io::stdout().flush()?)
 }
 
-fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> anyhow::Result<()> {
+fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
     open(home, &name.instance)?.destroy(&|event| printer.say(event))?;
     printer.say(format!("instance {} is gone, with its data", name.instance));
     Ok(())
 }
 
-fn open(home: &Home, name: &str) -> anyhow::Result<Instance> {
+fn open(home: &Home, name: &str) -> Result<Instance, Failure> {
     Ok(Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?)
 }

@@ -6,12 +6,13 @@ use fill::Calculation;
 use measure::human::{bytes, bytes_both, grouped};
 use page::Geometry;
 
+use crate::app::json;
+use crate::app::failure::{Failure, Usage};
 use crate::app::args::SizeArgs;
-use crate::app::exit::Usage;
 use crate::app::printer::Printer;
 
 /// Calculates and prints.
-pub(crate) fn run(arguments: &SizeArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &SizeArgs, printer: &Printer) -> Result<(), Failure> {
     let block_size = arguments.block_size;
     if !block_size.is_power_of_two() || !(1024..=32768).contains(&block_size) {
         return Err(Usage(format!(
@@ -21,7 +22,7 @@ pub(crate) fn run(arguments: &SizeArgs, printer: &Printer) -> anyhow::Result<()>
     }
     let found = Calculation::new(&arguments.request(), Geometry::new(block_size))?;
     if arguments.json {
-        return Ok(Printer::json(&serde_json::to_string_pretty(&found)?)?);
+        return Ok(Printer::json(&json::pretty(&found)?)?);
     }
     Ok(printer.result(text(&found))?)
 }

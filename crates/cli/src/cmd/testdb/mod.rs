@@ -7,11 +7,12 @@ mod unlog;
 
 pub(crate) use lend::fail_in_eval;
 
+use crate::app::failure::Failure;
 use crate::app::args::{TestdbAction, TestdbArgs};
 use crate::app::printer::Printer;
 
 /// Runs the verb.
-pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> Result<(), Failure> {
     match &arguments.action {
         TestdbAction::Unlog(arguments) => unlog::run(arguments, printer),
         TestdbAction::Bench(arguments) => bench::run(arguments, printer),

@@ -15,8 +15,9 @@ use server::Survey;
 use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS, TpsError};
 
+use crate::app::json;
+use crate::app::failure::{Failure, Unhappy};
 use crate::app::args::TpsArgs;
-use crate::app::exit::Unhappy;
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
@@ -24,7 +25,7 @@ use crate::cmd::fill::{farewell, on_server};
 use crate::cmd::tps::trials::{Done, Ended, Measured, Trials};
 
 /// Measures the server that the arguments name.
-pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     if let Some(shown) = arguments.shown() {
         return Ok(printer.result(shown?)?);
     }
@@ -43,7 +44,7 @@ async fn measure(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
     let surroundings = Survey::of(&connection, &chosen.data_directory(None)?).await?;
     let environment = surroundings.environment;
@@ -52,7 +53,7 @@ async fn measure(
     if arguments.explain {
         if arguments.save.json.is_some() {
             let document = json!({ "request": request(arguments, &plan), "plan": plan.document() });
-            return Ok(Printer::json(&serde_json::to_string_pretty(&document)?)?);
+            return Ok(Printer::json(&json::pretty(&document)?)?);
         }
         return Ok(printer.result(planned)?);
     }
@@ -110,7 +111,7 @@ struct Saved {
 
 impl Saved {
     /// As it is before the run.
-    fn new(arguments: &TpsArgs, plan: &Plan, environment: Environment, home: &Home) -> anyhow::Result<Self> {
+    fn new(arguments: &TpsArgs, plan: &Plan, environment: Environment, home: &Home) -> Result<Self, Failure> {
         let (id, started_at) = identify("tps");
         let file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
         let run = Run {
@@ -146,7 +147,7 @@ impl Saved {
     }
 
     /// All trials are over.
-    fn ended(&mut self, done: &Done, findings: &[Finding]) -> anyhow::Result<()> {
+    fn ended(&mut self, done: &Done, findings: &[Finding]) -> Result<(), Failure> {
         if let Some(number) = done.left_out {
             self.notes.push(format!("trial {number} of {} is not complete and is left out", self.trials));
         }
@@ -194,7 +195,7 @@ fn judge(arguments: &TpsArgs, plan: &Plan, outcome: &Outcome, trials: usize) -> 
 }
 
 /// What the exit status says: the worst first.
-fn status(ended: Ended, findings: &[Finding]) -> anyhow::Result<()> {
+fn status(ended: Ended, findings: &[Finding]) -> Result<(), Failure> {
     let missed: Vec<String> = findings
         .iter()
         .filter(|finding| finding.missed)
@@ -202,7 +203,7 @@ fn status(ended: Ended, findings: &[Finding]) -> anyhow::Result<()> {
         .collect();
     match ended {
         Ended::Failed(error) => Err(error.into()),
-        Ended::Lost(why) => Err(Unhappy::Lost(why.join("\n")).into()),
+        Ended::Lost(why) => Err(Unhappy::Lost(why).into()),
         Ended::Interrupted => Err(Unhappy::Interrupted.into()),
         Ended::Complete if !missed.is_empty() => Err(Unhappy::Missed(missed).into()),
         Ended::Complete => Ok(()),

@@ -16,11 +16,12 @@ use tokio::sync::watch;
 
 use server::interruption::{Ended, until_stopped};
 
+use crate::app::json;
+use crate::app::failure::{Failure, Unhappy, Usage};
 use crate::cmd::fill::{clear_abandoned, disturbances, farewell, on_server, records};
 use server::{Survey, settle};
 
 use crate::app::args::{FillArgs, LEVELS};
-use crate::app::exit::{Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
@@ -48,7 +49,7 @@ const BEST: [(&str, &str, &str); 2] = [
 ];
 
 /// Fills `size` bytes at every level, again and again.
-pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<(), Failure> {
     refuse_flags(arguments)?;
     let trials = arguments.trials.unwrap_or(TRIALS);
     let rungs = rungs(size)?;
@@ -114,13 +115,14 @@ fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
     )))
 }
 
-fn rungs(size: u64) -> anyhow::Result<Vec<Rung>> {
+fn rungs(size: u64) -> Result<Vec<Rung>, Failure> {
     let levels = LEVELS.iter().map(|(level, flags)| (level.name(), level.phrase(), *flags));
     let best = BEST.iter().map(|(name, phrase, flags)| ((*name).to_owned(), (*phrase).to_owned(), *flags));
     levels
         .chain(best)
         .map(|(name, phrase, flags)| {
-            let arguments = FillArgs::of_flags(&format!("{size}B --schema {SCRATCH_SCHEMA} {flags}"))?;
+            let arguments = FillArgs::of_flags(&format!("{size}B --schema {SCRATCH_SCHEMA} {flags}"))
+                .map_err(|error| Usage(error.to_string()))?;
             Ok(Rung { name, phrase, flags, request: arguments.request()? })
         })
         .collect()
@@ -137,7 +139,7 @@ struct Ladder<'a> {
 
 impl Ladder<'_> {
     /// Rounds of all rungs, each in another order, so that none is always first.
-    async fn climb(&self, rounds: u16, run: &mut Run, file: &RunFile) -> anyhow::Result<()> {
+    async fn climb(&self, rounds: u16, run: &mut Run, file: &RunFile) -> Result<(), Failure> {
         let (stop, stopped) = watch::channel(false);
         let climbing = pin!(async {
             let mut random = fastrand::Rng::with_seed(u64::from(rounds));
@@ -166,7 +168,7 @@ impl Ladder<'_> {
         rung: &Rung,
         run: &mut Run,
         mut stopped: watch::Receiver<bool>,
-    ) -> anyhow::Result<()> {
+    ) -> Result<(), Failure> {
         clear_scratch(&self.chosen.target).await?;
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
@@ -188,7 +190,7 @@ impl Ladder<'_> {
             run.notes
                 .push(Note { text: format!("trial {}, {}: {}", run.trials.len() + 1, rung.name, note.text) });
         }
-        run.plan[&rung.name] = serde_json::to_value(&plan)?;
+        run.plan[&rung.name] = json::value(&plan)?;
         run.trials.push(outcome.trial(&rung.name, &plan, None));
         Ok(())
     }

@@ -7,6 +7,7 @@ use connect::Target;
 use pgserver::{Home, Instance, Running, Spec};
 use testdb::bench::{Tmpfs, Volatile, has_room, places};
 
+use crate::app::failure::Failure;
 use crate::app::args::BenchArgs;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
@@ -54,7 +55,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Stops the server and deletes it, if it was started.
-    pub(crate) fn destroy(self) -> anyhow::Result<()> {
+    pub(crate) fn destroy(self) -> Result<(), Failure> {
         let started = self.started.into_inner().unwrap_or_else(PoisonError::into_inner);
         let Some(Started { home, instance, running }) = started else { return Ok(()) };
         // Its data go in any case.

@@ -14,15 +14,15 @@ use serde_json::json;
 use server::Survey;
 use server::settings::SYNC_BY_HAND;
 use testdb::bench::{
-    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure, Means,
+    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure as FailedVariant, Means,
     Output, Site, Work,
 };
 use testdb::source::Source;
 use tokio::runtime::Builder;
 use tps::Plan;
 
+use crate::app::failure::{Failure, Usage};
 use crate::app::args::BenchArgs;
-use crate::app::exit::Usage;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
@@ -33,7 +33,7 @@ use crate::cmd::testdb::bench::memory::Memory;
 use crate::cmd::testdb::bench::results::Results;
 
 /// Measures on the server that the arguments name.
-pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> Result<(), Failure> {
     arguments.test_command()?;
     if let Some(request) = arguments.transactions()? {
         Plan::parse(request)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> anyhow::Result<()
         on_server(&arguments.server(), &mut Builder::new_multi_thread(), printer, async |home, chosen| {
             Box::pin(measure(arguments, source, home, chosen, printer)).await
         });
-    measured.map_err(|error| match error.downcast_ref() {
+    measured.map_err(|error| match error.error() {
         // Nobody else has that instance.
         Some(pgserver::Error::InUse { instance, pid })
             if instance == BenchArgs::INSTANCE && arguments.server.embedded.instance.is_none() =>
@@ -65,7 +65,7 @@ async fn measure(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let environment = surroundings(chosen, printer).await?;
     let (id, started_at) = identify("testdb");
     let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
@@ -135,7 +135,7 @@ async fn measure(
     destroyed
 }
 
-async fn surroundings(chosen: &Chosen, printer: &Printer) -> anyhow::Result<Environment> {
+async fn surroundings(chosen: &Chosen, printer: &Printer) -> Result<Environment, Failure> {
     let connection = chosen.connect(printer).await?;
     let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
     // It may be the template, which nobody may be connected to.
@@ -148,7 +148,7 @@ fn request(
     source: Option<Source>,
     chosen: &Chosen,
     log: &std::path::Path,
-) -> anyhow::Result<BenchRequest> {
+) -> Result<BenchRequest, Failure> {
     let content = match source {
         Some(source) if !source.can_be_read_again() => return Err(BenchError::ReadOnce.into()),
         Some(source) => Content::Script(source),
@@ -177,7 +177,7 @@ fn request(
 }
 
 /// The run document's `request`.
-fn document(arguments: &BenchArgs, request: &BenchRequest) -> anyhow::Result<serde_json::Value> {
+fn document(arguments: &BenchArgs, request: &BenchRequest) -> Result<serde_json::Value, Failure> {
     let content = match &request.content {
         Content::Empty => json!({ "kind": "empty" }),
         Content::Script(source) => {
@@ -218,7 +218,7 @@ struct Recorder<'a> {
     threshold: f64,
     began: Instant,
     printer: &'a Printer,
-    unsaved: Option<anyhow::Error>,
+    unsaved: Option<Failure>,
 }
 
 impl<'a> Recorder<'a> {
@@ -264,11 +264,11 @@ impl BenchObserver for Recorder<'_> {
         }
     }
 
-    fn failed(&mut self, failure: &Failure) {
+    fn failed(&mut self, failure: &FailedVariant) {
         if let Some(results) = &mut self.results {
             results.fail(failure);
         }
-        let Failure { variant, how, output } = failure;
+        let FailedVariant { variant, how, output } = failure;
         self.run.notes.push(Note { text: format!("{variant} failed: {how}") });
         self.printer.warn(text::failure(failure));
         if !output.is_empty() {

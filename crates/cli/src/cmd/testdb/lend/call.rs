@@ -6,13 +6,12 @@ use std::pin::{Pin, pin};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use pgserver::{Instance, TELL_AFTER};
 use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::args::{KeeperArgs, ServerChoice};
-use crate::app::exit::Usage;
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::place::Place;
@@ -42,7 +41,7 @@ impl<'a> Caller<'a> {
         keeper: Option<&'a KeeperArgs>,
         idle: Duration,
         printer: &'a Printer,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, Failure> {
         let place = Place::of(server)?;
         // A keeper that runs already has its server.
         if server.embedded.asks_for_more_than_a_name() {
@@ -56,7 +55,7 @@ impl<'a> Caller<'a> {
     pub(crate) fn call<T>(
         &self,
         ask: &impl AsyncFn(&mut Client) -> Result<T, CallError>,
-    ) -> anyhow::Result<T> {
+    ) -> Result<T, Failure> {
         let mut gone = Gone::default();
         loop {
             let answer = self.runtime.block_on(async {
@@ -103,7 +102,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Returns when a keeper answers, maybe one that somebody else started.
-    fn start(&self) -> anyhow::Result<()> {
+    fn start(&self) -> Result<(), Failure> {
         self.place.prepare()?;
         let mut starting: Option<Starting> = None;
         let begin = Instant::now();
@@ -132,7 +131,7 @@ impl<'a> Caller<'a> {
     }
 
     /// This program again, on its own.
-    fn spawn(&self) -> anyhow::Result<Starting> {
+    fn spawn(&self) -> Result<Starting, Failure> {
         let path = self.place.log();
         let open = || File::options().create(true).append(true).read(true).open(&path);
         let mut log = open().with_context(|| format!("cannot write to {}", path.display()))?;
@@ -189,7 +188,7 @@ struct Starting {
 
 impl Starting {
     /// Tells what it tells; how it ended, if it did.
-    fn look(&mut self, printer: &Printer) -> anyhow::Result<Option<ExitStatus>> {
+    fn look(&mut self, printer: &Printer) -> Result<Option<ExitStatus>, Failure> {
         let ended = self.child.try_wait()?;
         self.log.read_to_end(&mut self.news)?;
         // An error is for whoever asked, who is told it once.
@@ -203,7 +202,7 @@ impl Starting {
     }
 
     /// It ends well if another one was there before.
-    fn must_be_well(&self, ended: ExitStatus) -> anyhow::Result<()> {
+    fn must_be_well(&self, ended: ExitStatus) -> Result<(), Failure> {
         if ended.success() {
             return Ok(());
         }
@@ -213,13 +212,13 @@ impl Starting {
             if said.is_empty() { format!("the keeper ended before it answered: {ended}") } else { said };
         match ended.code() {
             Some(2) => Err(Usage(said).into()),
-            _ => Err(anyhow::anyhow!(said)),
+            _ => Err(Broken(said).into()),
         }
     }
 }
 
 /// The server's arguments once more; `-d` goes another way.
-fn server_arguments(choice: &ServerChoice) -> anyhow::Result<Vec<String>> {
+fn server_arguments(choice: &ServerChoice) -> Result<Vec<String>, Failure> {
     let ServerChoice { dbname: _, host, port, username, embedded } = choice;
     let mut arguments = Vec::new();
     let mut give = |option: &str, value: Option<String>| {

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use measure::human::bytes;
 use testdb::lend::{List, Listed, ListedOwner, ListedState};
 
+use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::app::table::{align_right, new_table};
 
@@ -14,7 +15,7 @@ const LENGTHS: usize = 4;
 const COMMAND: usize = 40;
 
 /// Prints the databases and what SHOW says.
-pub(crate) fn print(list: &List, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
     if list.databases.is_empty() {
         printer.result("no databases of pgrig testdb that this role owns")?;
     } else {

@@ -9,11 +9,11 @@ mod serve;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
+use crate::app::json;
+use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
-use crate::app::exit::Usage;
 use crate::app::printer::Printer;
 use call::Caller;
 
@@ -28,7 +28,7 @@ const LENDS: Duration = Duration::from_mins(10);
 const LOOKS: Duration = Duration::from_secs(5);
 
 /// A fresh database.
-pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
     let result = lend(arguments, printer);
     if result.is_err() && matches!(arguments.format, LoanFormat::Shell) {
         fail_in_eval();
@@ -42,7 +42,7 @@ pub(crate) fn fail_in_eval() {
     let _ = Printer::json("false");
 }
 
-fn lend(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
+fn lend(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
     let request = LendRequest {
         from: arguments.from.as_deref().map(absolute).transpose()?,
         template: arguments.template.clone(),
@@ -60,7 +60,7 @@ fn lend(arguments: &NewArgs, printer: &Printer) -> anyhow::Result<()> {
     Ok(Printer::json(&loan.told(arguments.format.into()))?)
 }
 
-fn owner(arguments: &NewArgs) -> anyhow::Result<Option<Owner>> {
+fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
     match arguments.owner {
         Some(pid) => {
             let owner = Owner::of(pid);
@@ -72,17 +72,17 @@ fn owner(arguments: &NewArgs) -> anyhow::Result<Option<Owner>> {
 }
 
 /// What there is.
-pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let list = caller.call(&async |client| client.list().await)?;
     if arguments.json {
-        return Ok(Printer::json(&serde_json::to_string_pretty(&list)?)?);
+        return Ok(Printer::json(&json::pretty(&list)?)?);
     }
     list_text::print(&list, printer)
 }
 
 /// Keeps databases.
-pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
         let loan = caller.call(&async |client| client.keep(name).await)?;
@@ -92,7 +92,7 @@ pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> anyhow::Result<()
 }
 
 /// Drops what is named.
-pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
         (arguments.all, Which::All),
@@ -115,7 +115,7 @@ pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> anyhow::Result<()
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
-        [(_, error), ..] => anyhow::bail!("{} of them could not be dropped: {error}", dropped.failed.len()),
+        [(_, error), ..] => return Err(Broken(format!("{} of them could not be dropped: {error}", dropped.failed.len())).into()),
     }
 }
 
@@ -131,7 +131,7 @@ impl From<LoanFormat> for Format {
 }
 
 /// The keeper works in another directory.
-fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if path.as_os_str() == "-" {
         return Err(Usage(
             "--from: a template is made from a file that can be read again: give its name".to_owned(),

@@ -4,12 +4,12 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use connect::{Target, resolve};
 use pgserver::{Home, Instance, LockFile};
 use server::process::host;
 use testdb::lend::KeeperId;
 
+use crate::app::failure::{Context, Failure};
 use crate::app::args::{EmbeddedArgs, ServerChoice};
 use crate::app::target::{Meant, meant, options};
 
@@ -25,7 +25,7 @@ pub(crate) struct Place {
 impl Place {
     /// Of the keeper of this server. A server that is named in another way has another keeper; they do not touch what
     /// the other one has.
-    pub(crate) fn of(choice: &ServerChoice) -> anyhow::Result<Self> {
+    pub(crate) fn of(choice: &ServerChoice) -> Result<Self, Failure> {
         let home = Home::locate()?;
         let mut server = choice.clone();
         let mut named = None;
@@ -48,7 +48,7 @@ impl Place {
     }
 
     /// Makes the directory, for its owner alone.
-    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+    pub(crate) fn prepare(&self) -> Result<(), Failure> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.directory);
         made.with_context(|| format!("cannot make {}", self.directory.display()))
     }
@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// The lock's file.
-    pub(crate) fn lock(&self) -> anyhow::Result<LockFile> {
+    pub(crate) fn lock(&self) -> Result<LockFile, Failure> {
         let path = self.directory.join("lock");
         LockFile::open(&path).with_context(|| format!("cannot open {}", path.display()))
     }

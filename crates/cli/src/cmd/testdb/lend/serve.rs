@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use jiff::Timestamp;
 use pgserver::{LockFile, TELL_AFTER};
 use testdb::lend::{CallError, Client, Door, Ended, Keeper, LendRequest, Offer, Opening, Rules, listen};
@@ -15,8 +14,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
+use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::args::{ServeArgs, ServerChoice};
-use crate::app::exit::{Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::printer::Printer;
 use crate::app::target::{self, Chosen};
@@ -29,7 +28,7 @@ const EVERY: Duration = Duration::from_millis(10);
 const NO_LOCK: &str = "cannot lock the keeper's place";
 
 /// Runs a keeper until it is done or interrupted.
-pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     match arguments.background {
         Some(idle) => background(arguments, idle.0, printer),
         None => foreground(arguments, printer),
@@ -37,7 +36,7 @@ pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()
 }
 
 /// On its own, for whoever calls.
-fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyhow::Result<()> {
+fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> Result<(), Failure> {
     leave_the_caller();
     interrupt::listen(printer);
     let dbname = std::env::var(DBNAME_VARIABLE).ok();
@@ -55,7 +54,7 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> anyho
 }
 
 /// With a door for others.
-fn foreground(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
+fn foreground(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     let public = Public::parse(&arguments.listen, arguments.ready_file.clone())?;
     for path in &arguments.from {
         Source::file(path)?.hash()?;
@@ -64,7 +63,7 @@ fn foreground(arguments: &ServeArgs, printer: &Printer) -> anyhow::Result<()> {
     place.prepare()?;
     let _lock = take_over(&place, printer)?;
     let files = arguments.from.iter().map(|path| Ok(Offer::File(absolute(path)?, arguments.unlogged)));
-    let mut offers = files.collect::<anyhow::Result<Vec<_>>>()?;
+    let mut offers = files.collect::<Result<Vec<_>, Failure>>()?;
     offers.extend(arguments.template.iter().cloned().map(Offer::Database));
     if arguments.unlogged {
         printer.say(EMPTIED);
@@ -92,7 +91,7 @@ fn leave_the_caller() {
 }
 
 /// The lock; a keeper in the background makes room.
-fn take_over(place: &Place, printer: &Printer) -> anyhow::Result<LockFile> {
+fn take_over(place: &Place, printer: &Printer) -> Result<LockFile, Failure> {
     let lock = place.lock()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let tell = Instant::now() + TELL_AFTER;
@@ -139,7 +138,7 @@ enum Address {
 }
 
 impl Public {
-    fn parse(text: &str, ready_file: Option<PathBuf>) -> anyhow::Result<Self> {
+    fn parse(text: &str, ready_file: Option<PathBuf>) -> Result<Self, Failure> {
         let address = match text.strip_prefix("unix:") {
             Some("") => return Err(Usage("--listen unix:PATH needs a path".to_owned()).into()),
             Some(path) => Address::Unix(std::path::absolute(path)?),
@@ -148,7 +147,7 @@ impl Public {
         Ok(Self { address, ready_file })
     }
 
-    async fn open(&self) -> anyhow::Result<(Door, String)> {
+    async fn open(&self) -> Result<(Door, String), Failure> {
         match &self.address {
             Address::Tcp(text) => {
                 let shape = || {
@@ -183,7 +182,7 @@ impl Public {
 }
 
 /// A socket where there may be one of a process that is gone.
-fn fresh_socket(path: &Path) -> anyhow::Result<UnixListener> {
+fn fresh_socket(path: &Path) -> Result<UnixListener, Failure> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
         return Err(Usage(format!("somebody listens on {} already", path.display())).into());
     }
@@ -207,7 +206,7 @@ struct Work {
 
 impl Work {
     /// Whether it was interrupted.
-    fn run(self, printer: &Printer) -> anyhow::Result<bool> {
+    fn run(self, printer: &Printer) -> Result<bool, Failure> {
         // The server first, outside the runtime: starting it blocks.
         let chosen = target::choose(&self.place.server, &self.place.home, printer)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -219,7 +218,7 @@ impl Work {
         Ok(interrupted)
     }
 
-    async fn keep(&self, chosen: &Chosen, printer: &Printer) -> anyhow::Result<bool> {
+    async fn keep(&self, chosen: &Chosen, printer: &Printer) -> Result<bool, Failure> {
         if chosen.target.is_embedded() {
             // Whether it runs with the settings that it was given.
             chosen.connect(printer).await?.close().await;
@@ -296,7 +295,7 @@ impl Work {
     }
 
     /// What is offered is lent once, before anybody is told where: so it works, and its template is there.
-    async fn make_ready(&self, socket: &Path, url: Option<&str>) -> anyhow::Result<()> {
+    async fn make_ready(&self, socket: &Path, url: Option<&str>) -> Result<(), Failure> {
         for offer in &self.offers {
             let (from, template, unlogged) = match offer {
                 Offer::File(path, unlogged) => (Some(path.clone()), None, *unlogged),
@@ -311,7 +310,7 @@ impl Work {
     }
 
     /// On standard output, and in a file that is there at once as a whole.
-    fn tell_ready(&self, url: &str) -> anyhow::Result<()> {
+    fn tell_ready(&self, url: &str) -> Result<(), Failure> {
         if let Some(file) = self.public.as_ref().and_then(|public| public.ready_file.as_ref()) {
             let partial = file.with_extension("partial");
             let written = fs::write(&partial, format!("{url}\n")).and_then(|()| fs::rename(&partial, file));

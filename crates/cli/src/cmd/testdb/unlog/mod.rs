@@ -4,12 +4,12 @@ pub(crate) mod args;
 mod dump;
 mod live;
 
+use crate::app::failure::{Failure, Usage};
 use crate::app::args::UnlogArgs;
-use crate::app::exit::Usage;
 use crate::app::printer::Printer;
 
 /// Runs the verb.
-pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
     if arguments.is_live() {
         let for_dumps = [
             ("FILE", arguments.file.is_some()),

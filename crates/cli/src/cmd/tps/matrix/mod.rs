@@ -13,6 +13,8 @@ use tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Si
 use tps::watch::Watched;
 use tps::{Outcome, Plan, Request, TpsError};
 
+use crate::app::json;
+use crate::app::failure::Failure;
 use crate::app::args::TpsArgs;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
@@ -27,7 +29,7 @@ use crate::cmd::tps::watched;
 pub(crate) const LINE_INTERVAL: u64 = 60;
 
 /// Measures all combinations on the server that the arguments name.
-pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &TpsArgs, printer: &Printer) -> Result<(), Failure> {
     let request = arguments.request()?;
     let matrix = arguments.matrix()?;
     matrix.check()?;
@@ -48,7 +50,7 @@ async fn measure(
     home: &Home,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
     let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
     let plan = MatrixPlan::new(&chosen.target, &connection, request, matrix, chosen.ground()).await?;
@@ -60,7 +62,7 @@ async fn measure(
     if arguments.explain {
         if arguments.save.json.is_some() {
             let document = json!({ "request": request, "plan": plan.document() });
-            return Ok(Printer::json(&serde_json::to_string_pretty(&document)?)?);
+            return Ok(Printer::json(&json::pretty(&document)?)?);
         }
         return Ok(printer.result(planned)?);
     }

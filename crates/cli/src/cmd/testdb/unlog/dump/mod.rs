@@ -13,8 +13,8 @@ use testdb::sink::{Compression, Sink, SinkError};
 use testdb::source::{self, Form, Source};
 use tokio::runtime::Runtime;
 
+use crate::app::failure::{Failure, Usage};
 use crate::app::args::{Compress, UnlogArgs};
-use crate::app::exit::Usage;
 use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::cmd::testdb::unlog::dump::progress::Watched;
@@ -26,7 +26,7 @@ const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql),
 const LISTED: usize = 20;
 
 /// Rewrites a dump. All that is said goes to standard error: standard output is for the dump.
-pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
     let source = source(arguments)?;
     let options = options(arguments)?;
     let started = Instant::now();
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()
     Ok(())
 }
 
-fn source(arguments: &UnlogArgs) -> anyhow::Result<Source> {
+fn source(arguments: &UnlogArgs) -> Result<Source, Failure> {
     match arguments.file.as_deref() {
         Some(file) if file != Path::new("-") => Ok(Source::file(file)?),
         None if io::stdin().is_terminal() => {
@@ -121,7 +121,7 @@ fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
 }
 
 /// An output that is gone is an I/O error as in every verb.
-fn told(error: DumpError) -> anyhow::Error {
+fn told(error: DumpError) -> Failure {
     match error {
         DumpError::Write(error) => {
             io::Error::new(error.kind(), format!("cannot write the dump: {error}")).into()

@@ -6,6 +6,7 @@ mod text;
 use testdb::unlog::{Direction, UnlogRequest, apply, plan};
 use tokio::runtime::Builder;
 
+use crate::app::failure::Failure;
 use crate::app::args::UnlogArgs;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
@@ -14,7 +15,7 @@ use crate::cmd::fill::on_server;
 use crate::cmd::testdb::unlog::live::progress::UnlogProgress;
 
 /// Changes the database that the arguments name.
-pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {
     let request = request(arguments);
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         Box::pin(unlog(arguments, &request, chosen, printer)).await
@@ -38,7 +39,7 @@ async fn unlog(
     request: &UnlogRequest,
     chosen: &Chosen,
     printer: &Printer,
-) -> anyhow::Result<()> {
+) -> Result<(), Failure> {
     chosen.connect(printer).await?.close().await;
     let target = &chosen.target;
     let plan = plan(target, request).await?;

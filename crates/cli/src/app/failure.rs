@@ -1,0 +1,217 @@
+//! Why a verb fails: an error with its class, or a result that is not what was hoped for.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+use failure::{Class, Classified};
+use measure::Status;
+
+/// Why a verb fails.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An error.
+    Error(Box<Classed>),
+    /// The work is done, and its results are printed.
+    Unhappy(Unhappy),
+}
+
+/// An error with its class.
+#[derive(Debug)]
+pub(crate) struct Classed {
+    class: Class,
+    /// What pgrig was doing, outermost last.
+    context: Vec<String>,
+    is_explained_by_log: bool,
+    error: Box<dyn Error + Send + Sync>,
+}
+
+/// A request that is wrong in a way that only the command line can tell.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
+impl Classified for Usage {
+    fn class(&self) -> Class {
+        Class::Request
+    }
+}
+
+/// A failure of the machine or the server that has no type of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Broken(pub(crate) String);
+
+impl Classified for Broken {
+    fn class(&self) -> Class {
+        Class::Machine
+    }
+}
+
+/// The work was done, and did not end well. Its results have been printed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unhappy {
+    /// Thresholds of --fail-if were missed, or --fail-on came true: which.
+    #[error("{}", .0.join("\n"))]
+    Missed(Vec<String>),
+    /// Clients or the server were lost: the reasons.
+    #[error("{}", .0.join("\n"))]
+    Lost(Vec<String>),
+    /// The user ended it.
+    #[error("interrupted: what was measured until then is above")]
+    Interrupted,
+    /// The user ended it before there was anything to show.
+    #[error("interrupted")]
+    Stopped,
+    /// The user ended a server that runs until it is ended.
+    #[error("interrupted: what was lent is dropped; templates and kept databases stay")]
+    Ended,
+}
+
+impl<E: Classified> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Error(Box::new(Classed {
+            class: error.class(),
+            context: Vec::new(),
+            is_explained_by_log: error.is_explained_by_log(),
+            error: Box::new(error),
+        }))
+    }
+}
+
+impl From<Unhappy> for Failure {
+    fn from(unhappy: Unhappy) -> Self {
+        Self::Unhappy(unhappy)
+    }
+}
+
+impl Failure {
+    /// Whether the user interrupted the work.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        match self {
+            Self::Error(classed) => classed.class == Class::Interrupted,
+            Self::Unhappy(Unhappy::Interrupted | Unhappy::Stopped | Unhappy::Ended) => true,
+            Self::Unhappy(Unhappy::Missed(_) | Unhappy::Lost(_)) => false,
+        }
+    }
+
+    /// Whether another request is the remedy.
+    pub(crate) fn is_usage(&self) -> bool {
+        matches!(self, Self::Error(classed) if classed.class == Class::Request)
+    }
+
+    /// Whether the server's log may say more.
+    pub(crate) fn is_explained_by_log(&self) -> bool {
+        matches!(self, Self::Error(classed) if classed.is_explained_by_log)
+    }
+
+    /// The reader of standard output has enough: `pgrig server logs | head`.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.error::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// The error, if it is of this type.
+    pub(crate) fn error<E: Error + 'static>(&self) -> Option<&E> {
+        match self {
+            Self::Error(classed) => classed.error.downcast_ref(),
+            Self::Unhappy(_) => None,
+        }
+    }
+
+    /// Status of a run that ends so.
+    pub(crate) fn run_status(&self) -> Status {
+        match self {
+            Self::Unhappy(Unhappy::Missed(_)) => Status::Done,
+            failure if failure.is_interrupt() => Status::Interrupted,
+            _ => Status::Failed,
+        }
+    }
+
+    /// Notes of a run that ends so.
+    pub(crate) fn run_notes(&self) -> Vec<String> {
+        match self {
+            Self::Error(classed) => vec![classed.error.to_string()],
+            Self::Unhappy(Unhappy::Lost(why)) => why.clone(),
+            Self::Unhappy(Unhappy::Stopped) => vec![Unhappy::Stopped.to_string()],
+            Self::Unhappy(Unhappy::Missed(_) | Unhappy::Interrupted | Unhappy::Ended) => Vec::new(),
+        }
+    }
+}
+
+/// The text with its causes; those that the text already holds are not repeated.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let classed = match self {
+            Self::Error(classed) => classed,
+            Self::Unhappy(unhappy) => return unhappy.fmt(f),
+        };
+        let mut text = String::new();
+        let mut add = |cause: String| match &mut text {
+            text if text.is_empty() => *text = cause,
+            text if text.contains(&cause) => {}
+            text => *text += &format!(": {cause}"),
+        };
+        classed.context.iter().rev().cloned().for_each(&mut add);
+        let mut next: Option<&(dyn Error + 'static)> = Some(&*classed.error);
+        while let Some(error) = next {
+            add(error.to_string());
+            next = error.source();
+        }
+        f.write_str(&text)
+    }
+}
+
+/// Says what pgrig was doing when something failed.
+pub(crate) trait Context<T> {
+    /// In a few words.
+    fn context(self, doing: impl Into<String>) -> Result<T, Failure>;
+
+    /// The same, put together only if it failed.
+    fn with_context<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> Context<T> for Result<T, E> {
+    fn context(self, doing: impl Into<String>) -> Result<T, Failure> {
+        self.with_context(|| doing)
+    }
+
+    fn with_context<S: Into<String>>(self, doing: impl FnOnce() -> S) -> Result<T, Failure> {
+        self.map_err(|error| {
+            let mut failure = error.into();
+            if let Failure::Error(classed) = &mut failure {
+                classed.context.push(doing().into());
+            }
+            failure
+        })
+    }
+}
+
+impl<T> Context<T> for Option<T> {
+    fn context(self, doing: impl Into<String>) -> Result<T, Failure> {
+        self.with_context(|| doing)
+    }
+
+    fn with_context<S: Into<String>>(self, missing: impl FnOnce() -> S) -> Result<T, Failure> {
+        self.ok_or_else(|| Broken(missing().into()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once_and_context_keeps_the_class() {
+        let wrong: Result<(), Usage> = Err(Usage("no such file".to_owned()));
+        let failure = wrong.context("cannot read --json x: no such file").context("outer").unwrap_err();
+        assert!(failure.is_usage() && !failure.is_interrupt());
+        assert_eq!(failure.to_string(), "outer: cannot read --json x: no such file");
+    }
+
+    #[test]
+    fn missed_thresholds_do_not_spoil_the_run() {
+        assert_eq!(Failure::from(Unhappy::Missed(Vec::new())).run_status(), Status::Done);
+        assert_eq!(Failure::from(Unhappy::Stopped).run_status(), Status::Interrupted);
+        assert_eq!(Failure::from(Broken(String::new())).run_status(), Status::Failed);
+    }
+}
