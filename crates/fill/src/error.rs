@@ -5,11 +5,11 @@ use measure::human::bytes;
 use rowgen::SpecError;
 use thiserror::Error;
 
-use super::direct::{Failure, NotDirect};
-use super::limits::{LimitsError, OutOfSpace, Shortage};
-use super::probe::ProbeError;
-use super::remains::Remains;
-use super::request::InitStep;
+use crate::limits::{LimitsError, OutOfSpace, Shortage};
+use crate::probe::ProbeError;
+use crate::remains::Remains;
+use crate::request::InitStep;
+use crate::run::direct::{Failure, NotDirect};
 use catalog::CatalogError;
 use connect::ConnectError;
 use server::SurveyError;

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use measure::{Series, Trial, Unit};
 
-use super::compression::Compression;
-use super::limits::{Event, StopReason};
-use super::plan::Plan;
-use super::predict::Sizes;
-use super::probe::{ProbeKind, ProbePoint};
-use super::request::InitStep;
+use crate::limits::{Event, StopReason};
+use crate::plan::Plan;
+use crate::plan::sizes::Sizes;
+use crate::probe::{ProbeKind, ProbePoint};
+use crate::request::InitStep;
+use crate::run::compression::Compression;
 
 /// A finished fill.
 #[derive(Clone, Debug)]

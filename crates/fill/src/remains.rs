@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::plan::Plan;
-use super::request::InitStep;
-use super::tables::Tables;
+use crate::plan::Plan;
+use crate::plan::tables::Tables;
+use crate::request::InitStep;
 
 /// How far the fill has come, as its own commits tell: true even when the server is gone.
 #[derive(Debug)]

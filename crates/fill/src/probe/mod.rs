@@ -31,7 +31,7 @@ pub use turn::{TurningPoint, turning_point};
 
 use self::kind::Statements;
 use self::point::Latencies;
-use super::leaf::Leaf;
+use crate::leaf::Leaf;
 
 /// The table's size at the first point, bytes; each further one comes at twice the size.
 const FIRST: u64 = 16 << 20;

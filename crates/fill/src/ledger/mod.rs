@@ -1,0 +1,377 @@
+//! The ledger: which chunks are loaded, recorded in the very transactions that load them.
+//!
+//! One or two tables beside the filled ones, as long as the fill lasts: one for each persistence among the
+//! relations that it writes to ([`crate::ledger::relations`]). Crash recovery that empties an unlogged relation empties its
+//! records too, so the two never disagree. The comment of the first table holds the request and the relations. It
+//! lives in the catalog and so survives a crash.
+
+pub(crate) mod relations;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use rowgen::Table;
+use serde::{Deserialize, Serialize};
+use tokio_postgres::SimpleQueryMessage;
+
+use crate::ledger::relations::{Destination, Part, Roster};
+use crate::plan::Plan;
+use crate::plan::chunks::{Chunk, Chunking};
+use crate::plan::row_range::Target;
+use crate::request::{Persistence, Request, Subject};
+use connect::{ConnectError, Connection};
+use server::Session;
+use server::quote::{literal, qualified};
+
+/// Bytes of the longest identifier: NAMEDATALEN less the final zero.
+const NAME_BYTES: usize = 63;
+
+/// What a fill must keep to if it is to be completed later.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Charter {
+    /// The request as it was given.
+    pub request: Request,
+    /// The relations that rows go to, as they were when the fill began or was last resumed.
+    pub roster: Roster,
+    /// pgbench's scale.
+    pub scale: u64,
+    /// Branches that were there before.
+    pub scale_before: u64,
+    /// See [`Chunking`].
+    pub first_row: u64,
+    /// See [`Chunking`].
+    pub rows: Option<u64>,
+    /// See [`Chunking`].
+    pub chunk_rows: u64,
+    /// The rows of a table of the user's, as they were described when the fill began: what is
+    /// there decides over them, and more is there now.
+    pub described: Option<Table>,
+    /// Whether those can be sent in binary.
+    pub binary: bool,
+    /// Bytes that such a table shall take in the end.
+    pub until_size: Option<u64>,
+}
+
+/// Rows of each chunk that is loaded, by destination.
+pub(crate) type Records = HashMap<Destination, BTreeMap<u64, u64>>;
+
+impl Charter {
+    /// Whether a comment is one.
+    pub(crate) fn is_one(comment: &str) -> bool {
+        serde_json::from_str::<Self>(comment).is_ok()
+    }
+}
+
+/// A fill that was begun and is not complete.
+#[derive(Clone, Debug)]
+pub struct Unfinished {
+    pub(crate) charter: Charter,
+    /// What is recorded as loaded.
+    pub(crate) records: Records,
+}
+
+impl Unfinished {
+    /// The rows that it was to load, all told.
+    pub(crate) fn target(&self) -> Target {
+        let Charter { scale, scale_before, first_row, rows, .. } = self.charter;
+        Target { first_row, rows, scale, scale_before }
+    }
+
+    /// Records of the bulk table.
+    fn of_bulk(&self) -> impl Iterator<Item = (&u64, &u64)> {
+        let Roster { root, leaves, .. } = &self.charter.roster;
+        let is_bulk = |oid: u32| oid == *root || leaves.iter().any(|leaf| leaf.oid == oid);
+        self.records.iter().filter(move |(to, _)| is_bulk(to.oid)).flat_map(|(_, chunks)| chunks)
+    }
+
+    /// How many chunks are loaded, as a whole or in part.
+    pub(crate) fn chunks(&self) -> u64 {
+        self.of_bulk().map(|(chunk, _)| chunk).collect::<HashSet<_>>().len() as u64
+    }
+
+    /// The bulk table's rows that are loaded.
+    pub(crate) fn rows(&self) -> u64 {
+        self.of_bulk().map(|(_, rows)| rows).sum()
+    }
+}
+
+/// The tables that record chunks.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// For the only persistence; for logged relations if there are both.
+    first: String,
+    /// For unlogged relations if there are both.
+    second: String,
+    pub(crate) roster: Roster,
+    /// What was recorded before this run.
+    records: Records,
+}
+
+impl Ledger {
+    fn new(plan: &Plan, roster: Roster, records: Records) -> Self {
+        let [first, second] = names(&plan.bulk_name()).map(|name| qualified(&plan.schema, &name));
+        Self { first, second, roster, records }
+    }
+
+    /// Creates the tables, in the transaction that the session is in if it is in one.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(crate) async fn begin(session: &Session, plan: &Plan) -> Result<Self, ConnectError> {
+        let roster = Roster::of(&session.connection, plan).await?.expect("tables that were found or created");
+        let ledger = Self::new(plan, roster, Records::new());
+        session.run_all(&ledger.create(plan)).await?;
+        Ok(ledger)
+    }
+
+    /// The ledger of a fill that was begun before. If relations have another persistence than then, their
+    /// records move to where they share their fate again.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(crate) async fn resume(
+        session: &Session,
+        plan: &Plan,
+        begun: &Unfinished,
+        now: Roster,
+    ) -> Result<Self, ConnectError> {
+        let moved = |(to, chunks): (&Destination, &BTreeMap<u64, u64>)| {
+            Some((now.destination_now(*to)?, chunks.clone()))
+        };
+        let records: Records = begun.records.iter().filter_map(moved).collect();
+        let persistence_of = |roster: &Roster| {
+            roster.all().map(|relation| (relation.oid, relation.persistence)).collect::<HashMap<_, _>>()
+        };
+        let same = persistence_of(&now) == persistence_of(&begun.charter.roster);
+        let ledger = Self::new(plan, now.with_rows_of(&begun.charter.roster), records);
+        if !same {
+            session.run("BEGIN").await?;
+            session.run(&drop_both([&ledger.first, &ledger.second])).await?;
+            session.run_all(&ledger.create(plan)).await?;
+            session.run_all(&ledger.insert_all()).await?;
+            session.run("COMMIT").await?;
+        }
+        Ok(ledger)
+    }
+
+    fn is_split(&self) -> bool {
+        self.roster.persistences().len() > 1
+    }
+
+    /// The table for relations of this persistence.
+    fn table(&self, persistence: Persistence) -> &str {
+        match persistence {
+            Persistence::Unlogged if self.is_split() => &self.second,
+            Persistence::Unlogged | Persistence::Logged => &self.first,
+        }
+    }
+
+    /// The statements that create the tables.
+    fn create(&self, plan: &Plan) -> Vec<String> {
+        let Chunking { first_row, rows, chunk_rows, .. } = plan.chunking;
+        let charter = Charter {
+            request: plan.request.clone(),
+            roster: self.roster.clone(),
+            scale: plan.scale,
+            scale_before: plan.scale_before,
+            first_row,
+            rows,
+            chunk_rows,
+            described: plan.described.as_ref().map(|rows| rows.table.clone()),
+            binary: plan.described.as_ref().is_some_and(|rows| rows.binary),
+            until_size: plan.until_size,
+        };
+        let charter = serde_json::to_string(&charter).expect("plain data");
+        let table = |persistence| {
+            let unlogged = match persistence {
+                Persistence::Logged => "",
+                Persistence::Unlogged => "UNLOGGED ",
+            };
+            format!(
+                "CREATE {unlogged}TABLE {} (relation oid, chunk bigint, rows bigint NOT NULL DEFAULT 0, \
+                 PRIMARY KEY (relation, chunk))",
+                self.table(persistence)
+            )
+        };
+        // Without the first table the second one is nobody's.
+        let remove = format!("DROP TABLE IF EXISTS {}", self.second);
+        let comment = format!("COMMENT ON TABLE {} IS {}", self.first, literal(&charter));
+        let tables = self.roster.persistences().into_iter().map(table);
+        [remove].into_iter().chain(tables).chain([comment]).collect()
+    }
+
+    /// The statements that insert what was recorded before.
+    fn insert_all(&self) -> Vec<String> {
+        let of = |(to, chunks): (&Destination, &BTreeMap<u64, u64>)| {
+            let records: Vec<String> =
+                chunks.iter().map(|(chunk, rows)| format!("({}, {chunk}, {rows})", to.oid)).collect();
+            format!("INSERT INTO {} VALUES {}", self.table(to.persistence), records.join(", "))
+        };
+        self.records.iter().filter(|(_, chunks)| !chunks.is_empty()).map(of).collect()
+    }
+
+    /// Begins the transaction that will load a chunk, and claims these parts of it: tells which of them are not
+    /// loaded yet. A second session that claims a part waits until the first commits or aborts.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(crate) async fn begin_chunk(
+        &self,
+        session: &Session,
+        chunk: u64,
+        parts: Vec<Part>,
+    ) -> Result<Vec<Part>, ConnectError> {
+        let claims: Vec<String> = parts.iter().map(|part| self.insert(part.destination, chunk)).collect();
+        let claimed = Self::claimed(session, &format!("BEGIN; {}", claims.join("; "))).await?;
+        let claimed = claimed.into_iter().skip(1).chain(std::iter::repeat(false));
+        Ok(parts.into_iter().zip(claimed).filter_map(|(part, claimed)| claimed.then_some(part)).collect())
+    }
+
+    /// Claims a chunk for one destination: tells whether it was not recorded.
+    ///
+    /// # Errors
+    /// If the server refuses.
+    pub(crate) async fn claim(
+        &self,
+        session: &Session,
+        to: Destination,
+        chunk: u64,
+    ) -> Result<bool, ConnectError> {
+        Ok(Self::claimed(session, &self.insert(to, chunk)).await?.contains(&true))
+    }
+
+    fn insert(&self, to: Destination, chunk: u64) -> String {
+        let table = self.table(to.persistence);
+        format!("INSERT INTO {table} (relation, chunk) VALUES ({}, {chunk}) ON CONFLICT DO NOTHING", to.oid)
+    }
+
+    /// For each statement whether it inserted a row.
+    async fn claimed(session: &Session, sql: &str) -> Result<Vec<bool>, ConnectError> {
+        match session.connection.client.simple_query(sql).await {
+            Ok(messages) => {
+                let rows = |message| match message {
+                    SimpleQueryMessage::CommandComplete(rows) => Some(rows == 1),
+                    _ => None,
+                };
+                Ok(messages.into_iter().filter_map(rows).collect())
+            }
+            Err(error) => Err(session.connection.explain(error).await),
+        }
+    }
+
+    /// The statement that records how many rows a claimed chunk has brought to a destination.
+    pub(crate) fn record(&self, to: Destination, chunk: u64, rows: u64) -> String {
+        let table = self.table(to.persistence);
+        format!("UPDATE {table} SET rows = {rows} WHERE relation = {} AND chunk = {chunk}", to.oid)
+    }
+
+    /// Whether this was recorded before this run.
+    pub(crate) fn has(&self, to: Destination, chunk: u64) -> bool {
+        self.records.get(&to).is_some_and(|chunks| chunks.contains_key(&chunk))
+    }
+
+    /// Whether nothing of a chunk is left to load, as far as was recorded before this run.
+    pub(crate) fn is_loaded(&self, plan: &Plan, chunk: &Chunk) -> bool {
+        !self.records.is_empty()
+            && self.roster.parts(plan, chunk).iter().all(|part| self.has(part.destination, chunk.number))
+    }
+
+    /// The statement that ends it: the fill is complete.
+    pub(crate) fn drop(&self) -> String {
+        drop_both([&self.first, &self.second])
+    }
+}
+
+/// The statement that drops both tables, or the one that there is.
+fn drop_both(tables: [&str; 2]) -> String {
+    format!("DROP TABLE IF EXISTS {}", tables.join(", "))
+}
+
+/// The statement that drops the ledger beside a bulk table.
+pub(crate) fn remove(schema: &str, bulk: &str) -> String {
+    let [first, second] = names(bulk).map(|name| qualified(schema, &name));
+    drop_both([&first, &second])
+}
+
+/// The unquoted names of the ledger's tables beside a bulk table of that name.
+pub(crate) fn names(bulk: &str) -> [String; 2] {
+    [name(bulk), name_beside("pgrig_unlogged_chunks", bulk)]
+}
+
+/// The unquoted name of the ledger's first table beside a bulk table of that name.
+pub(crate) fn name(bulk: &str) -> String {
+    name_beside("pgrig_chunks", bulk)
+}
+
+/// The unquoted name of a table of pgrig's own beside a bulk table.
+pub(crate) fn name_beside(prefix: &str, bulk: &str) -> String {
+    let mut name = format!("{prefix}_{bulk}");
+    while name.len() > NAME_BYTES {
+        name.pop();
+    }
+    name
+}
+
+/// Reads a ledger. `comment` is its comment.
+///
+/// # Errors
+/// If the server cannot be asked. `Ok(None)` if it is none that this pgrig understands.
+pub(crate) async fn read(
+    connection: &Connection,
+    schema: &str,
+    bulk: &str,
+    comment: Option<&str>,
+) -> Result<Option<Unfinished>, ConnectError> {
+    let charter: Option<Charter> = comment.and_then(|comment| serde_json::from_str(comment).ok());
+    let Some(charter) = charter else { return Ok(None) };
+    let records = records(connection, schema, bulk, &charter.roster).await?;
+    Ok(Some(Unfinished { charter, records }))
+}
+
+/// What is recorded of relations that had the persistence that `roster` says.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(crate) async fn records(
+    connection: &Connection,
+    schema: &str,
+    bulk: &str,
+    roster: &Roster,
+) -> Result<Records, ConnectError> {
+    let [first, second] = names(bulk).map(|name| qualified(schema, &name));
+    let persistences = roster.persistences();
+    let tables: Vec<(Persistence, &str)> = match persistences.len() {
+        2 => vec![(Persistence::Logged, &first), (Persistence::Unlogged, &second)],
+        _ => persistences.into_iter().map(|persistence| (persistence, first.as_str())).collect(),
+    };
+    let mut records = Records::new();
+    for (persistence, table) in tables {
+        let query = format!("SELECT relation, chunk, rows FROM {table}");
+        let rows = match connection.client.query(&query, &[]).await {
+            Ok(rows) => rows,
+            Err(error) => return Err(connection.explain(error).await),
+        };
+        for row in rows {
+            let number = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
+            let to = Destination { oid: row.get("relation"), persistence };
+            records.entry(to).or_default().insert(number("chunk"), number("rows"));
+        }
+    }
+    Ok(records)
+}
+
+/// The table that an unfinished fill with this subject creates and fills, as SQL names it; none if there
+/// is no such fill.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(crate) async fn table_begun(
+    client: &tokio_postgres::Client,
+    subject: &Subject,
+) -> Result<Option<String>, tokio_postgres::Error> {
+    let rows = client.query(include_str!("../sql/ledgers.sql"), &[]).await?;
+    Ok(rows.iter().find_map(|row| {
+        let charter: Charter = serde_json::from_str(row.get("comment")).ok()?;
+        let table = charter.described.filter(|_| charter.request.subject == *subject)?;
+        Some(qualified(row.get("schema"), &table.name))
+    }))
+}

@@ -1,0 +1,431 @@
+//! A plan is data: printed before anything is touched, kept in the run document, obeyed by the steps.
+
+use std::num::NonZeroU16;
+use std::ops::Range;
+
+use page::Geometry;
+use rowgen::{Column, Payload, Table, pgbench};
+use serde::{Serialize, Serializer};
+
+use crate::ledger::Unfinished;
+use crate::limits::{ChunkSpace, Owed, WalUse};
+use crate::plan::chunks::{Chunk, Chunking, Spread};
+use crate::plan::sizes::Sizes;
+use crate::plan::tables::Tables;
+use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
+use crate::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
+use crate::run::direct::Ground;
+use server::quote::qualified;
+
+/// What will be done, with what, and why.
+#[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
+pub struct Plan {
+    /// What was asked for.
+    #[serde(skip)]
+    pub request: Request,
+    /// The server's.
+    #[serde(skip)]
+    pub geometry: Geometry,
+    /// The server's major release.
+    #[serde(skip)]
+    pub major: u32,
+    /// Which tables.
+    pub subject: Subject,
+    /// Schema of the tables.
+    pub schema: String,
+    /// Whether that schema has to be created.
+    pub create_schema: bool,
+    /// Existing tables that are dropped first.
+    pub dropped: Vec<String>,
+    /// Bytes that those take, as of their last vacuum.
+    pub dropped_bytes: u64,
+    /// Whether there is the ledger of a fill that will not be completed: it is dropped too.
+    #[serde(skip)]
+    pub stale_ledger: bool,
+    /// The rows of a table of the user's; in documents its columns and what they hold.
+    #[serde(rename = "columns", serialize_with = "columns")]
+    pub described: Option<Rows>,
+    /// Bytes that the tables shall take in the end, where that is measured as they grow.
+    pub until_size: Option<u64>,
+    /// Which rows the bulk table gets, in which chunks.
+    pub chunking: Chunking,
+    /// Whether the tables that the request creates are there, all unlogged and empty, as a crash leaves them after
+    /// the fill: they are filled again.
+    #[serde(skip)]
+    pub emptied: bool,
+    /// What an earlier, interrupted run of this request has done.
+    #[serde(skip)]
+    pub unfinished: Option<Unfinished>,
+    /// pgbench's scale: rows of pgbench_branches; of a fill without an end the scale so far.
+    pub scale: u64,
+    /// Branches that are there before.
+    pub scale_before: u64,
+    /// Whether ids are bigint, where the tables are there already.
+    #[serde(skip)]
+    pub wide_ids: Option<bool>,
+    /// Logged or unlogged.
+    pub persistence: Persistence,
+    /// Percent.
+    pub fillfactor: u8,
+    /// Partitions of the bulk table.
+    pub partitions: Option<Partitions>,
+    /// The bulk table's index.
+    pub index: IndexKind,
+    /// Tablespace of tables.
+    pub tablespace: Option<String>,
+    /// Tablespace of indexes.
+    pub index_tablespace: Option<String>,
+    /// Whether autovacuum may visit the tables.
+    pub autovacuum: bool,
+    /// What stands in the filler column.
+    pub payload: Payload,
+    /// The steps, in order.
+    pub steps: InitSteps,
+    /// How rows are made and loaded.
+    pub method: Method,
+    /// What pages are written on, if that is the method.
+    #[serde(skip)]
+    pub ground: Option<Ground>,
+    /// Connections that load at once; of the method direct, threads that write.
+    pub streams: NonZeroU16,
+    /// Rows that one COPY command loads at most.
+    pub copy_rows: u64,
+    /// Whether the checkpointer is kept writing while rows come in, so that two cores are at work.
+    pub write_behind: bool,
+    /// Whether loading sessions have the kernel start writing early (`backend_flush_after`), so that
+    /// the disk works while rows are made, not after. For unlogged tables, whose commit waits for no
+    /// disk, that only makes the load wait: 8 GB come at 470 MB/s so, at 600 otherwise.
+    pub flush_early: bool,
+    /// Options of VACUUM; none without that step.
+    pub vacuum: Option<&'static str>,
+    /// Whether rows are frozen behind the load, if that ends where space does.
+    #[serde(skip)]
+    pub freezes: bool,
+    /// COPY's format.
+    pub format: CopyFormat,
+    /// How indexes are built; none without that step.
+    pub index_build: Option<IndexBuild>,
+    /// What it will take; for a fill without an end what a chunk takes.
+    pub predicted: Prediction,
+    /// Why method, streams and format are what they are: a sentence each.
+    pub reasons: Vec<String>,
+}
+
+/// What is known of the rows of a table of the user's.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// How they are made.
+    pub table: Table,
+    /// Whether every column can be sent in binary.
+    pub binary: bool,
+    /// What one takes without its indexes, bytes, on average.
+    pub width: u64,
+    /// Which column they can be looked up by, if any.
+    pub key: Option<RowKey>,
+    /// The most rows that keys leave room for, and why.
+    pub most: Option<(u64, String)>,
+    /// What people should know.
+    pub warnings: Vec<String>,
+}
+
+/// An indexed integer column that ascends by one from row to row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowKey {
+    /// Its unquoted name.
+    pub column: String,
+    /// What the first row that is loaded has in it.
+    pub first: i64,
+}
+
+/// How rows are made and loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// CREATE TABLE AS SELECT generate_series.
+    CreateTableAs,
+    /// COPY (FREEZE), each leaf in the transaction that creates or truncates it: all or nothing.
+    FrozenCopy,
+    /// COPY, a transaction for each chunk.
+    ChunkedCopy,
+    /// INSERT … SELECT generate_series, a transaction for each chunk.
+    Server,
+    /// COPY, a transaction for each chunk; into leaves by hash the same seed rows each time.
+    Reinsert,
+    /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
+    Explode,
+    /// Finished pages written into the files of each leaf, in the transaction that creates or truncates it.
+    Direct,
+}
+
+impl Method {
+    /// Its name for people and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CreateTableAs => "create-table-as",
+            Self::FrozenCopy => "frozen-copy",
+            Self::ChunkedCopy => "chunked-copy",
+            Self::Server => "server",
+            Self::Reinsert => "reinsert",
+            Self::Explode => "explode",
+            Self::Direct => "direct",
+        }
+    }
+
+    /// Whether rows travel by COPY, at least some.
+    pub fn copies(self) -> bool {
+        !matches!(self, Self::CreateTableAs | Self::Server | Self::Direct)
+    }
+
+    /// Whether a chunk is a whole leaf, emptied and filled in one transaction, so that its rows can be
+    /// frozen as they come.
+    pub fn is_frozen(self) -> bool {
+        matches!(self, Self::FrozenCopy | Self::Explode | Self::Direct)
+    }
+}
+
+/// Session settings for building indexes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct IndexBuild {
+    /// `maintenance_work_mem`, bytes.
+    pub maintenance_work_mem: u64,
+    /// `max_parallel_maintenance_workers`; none leaves the server's own.
+    pub parallel_workers: Option<u32>,
+}
+
+/// Rows that ids of type integer are enough for.
+pub(crate) const MOST_NARROW_IDS: u64 = i32::MAX as u64;
+
+/// Bytes of heap that have a byte in the maps that a vacuum makes: free space map and visibility map.
+const HEAP_PER_MAPS: u64 = 3600;
+
+/// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
+/// SortTuple in an array that doubles as it grows, and the index tuple with its header.
+pub(crate) const SORT_MEMORY_BYTES: u64 = 80;
+/// What a row takes in an index build's temporary file, bytes.
+pub(crate) const SORT_TAPE_BYTES: u64 = 24;
+
+impl IndexBuild {
+    /// What temporary files would take of as many rows as are sorted without any, bytes. Parallel workers
+    /// hand over what they sorted in files, however little it is (`tuplesort_performsort`).
+    pub(crate) fn tape_in_memory(self) -> u64 {
+        match self.parallel_workers {
+            Some(0) => self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES,
+            Some(_) | None => 0,
+        }
+    }
+}
+
+/// What the plan expects to take, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Prediction {
+    /// Finished tables and indexes.
+    #[serde(flatten)]
+    pub sizes: Sizes,
+    /// WAL written.
+    pub wal: u64,
+    /// Taken meanwhile and given back: sort files, or the dense copy of a table.
+    pub temporary: u64,
+}
+
+impl Prediction {
+    /// The most disk that is taken at any moment, bytes: WAL may pile up to `max_wal_size` or be
+    /// held by a slot, so all of it counts.
+    pub fn peak(&self) -> u64 {
+        self.sizes.total() + self.wal + self.temporary
+    }
+}
+
+impl Plan {
+    /// Whether the plan has this step.
+    pub fn includes(&self, step: InitStep) -> bool {
+        self.steps.include(step)
+    }
+
+    /// Whether the tables that the request creates are there.
+    pub(crate) fn is_created(&self) -> bool {
+        self.unfinished.is_some() || self.emptied
+    }
+
+    /// Whether tables are created, filled and committed in one transaction.
+    pub fn is_single_transaction(&self) -> bool {
+        let created_here = self.includes(InitStep::Create) && !self.is_created();
+        self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
+    }
+
+    /// Sessions that load at once. A leaf that is written directly needs but one.
+    pub(crate) fn sessions(&self) -> NonZeroU16 {
+        let leaves = u16::try_from(self.chunking.spread.leaves()).unwrap_or(u16::MAX);
+        match self.method {
+            Method::Direct => self.streams.min(NonZeroU16::new(leaves).unwrap_or(NonZeroU16::MIN)),
+            _ => self.streams,
+        }
+    }
+
+    /// Whether the bulk table's key is written with its rows.
+    pub(crate) fn writes_key(&self) -> bool {
+        self.method == Method::Direct
+            && self.index == IndexKind::Btree
+            && self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
+    }
+
+    /// Whether columns that are the same in every row have their value as a default while rows come in: in
+    /// tables that pgrig makes, and may alter.
+    pub(crate) fn has_load_defaults(&self) -> bool {
+        self.described.is_none() && self.includes(InitStep::Create)
+    }
+
+    /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
+    pub(crate) fn exploded(&self, chunk: u64) -> Option<u64> {
+        (self.method == Method::Explode).then(|| self.chunks() + chunk)
+    }
+
+    /// Numbers of the rows of `pgbench_branches` that come with a chunk: those whose first account is in it, so
+    /// that at every commit the accounts that are there have theirs.
+    pub(crate) fn branches(&self, chunk: &Chunk) -> Range<u64> {
+        let by_hash = matches!(self.chunking.spread, Spread::Hash { .. });
+        if self.subject != Subject::Pgbench || (by_hash && chunk.leaf > 0) || chunk.rows.is_empty() {
+            return 0..0;
+        }
+        let per_branch = pgbench::ACCOUNTS_PER_SCALE;
+        let is_first = chunk.rows.start == self.chunking.first_row;
+        let first = if is_first { self.scale_before } else { chunk.rows.start.div_ceil(per_branch) };
+        let first = first.max(self.scale_before);
+        first..chunk.rows.end.div_ceil(per_branch).min(self.scale).max(first)
+    }
+
+    /// Percent of each page that is filled while rows come in.
+    pub(crate) fn load_fillfactor(&self) -> u8 {
+        if self.method == Method::Explode { 100 } else { self.fillfactor }
+    }
+
+    /// Space of the first group of chunks.
+    pub(crate) fn first_space(&self) -> ChunkSpace {
+        let by_hash = matches!(self.chunking.spread, Spread::Hash { .. }) && self.rows().is_none();
+        self.chunk_space().times(if by_hash { self.chunking.spread.leaves().into() } else { 1 })
+    }
+
+    /// What a chunk takes, and later steps for its rows.
+    pub fn chunk_space(&self) -> ChunkSpace {
+        let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
+        let chunk = self.chunking.chunk_rows.min(rows);
+        let share = |bytes: u64| u64::try_from(u128::from(bytes) * u128::from(chunk) / u128::from(rows));
+        let share = |bytes| share(bytes).unwrap_or(u64::MAX);
+        let Prediction { sizes, wal, .. } = self.predicted;
+        let (heap, keys, wal) = (share(sizes.heap), share(sizes.index), share(wal));
+        let maps = if self.freezes { 0 } else { heap / HEAP_PER_MAPS };
+        if let Some(build) = self.index_build.filter(|_| !self.has_keys_early()) {
+            let (sort, sort_memory) = (chunk * SORT_TAPE_BYTES, build.tape_in_memory());
+            let later = Owed { keys, sort, sort_memory, wal: keys.min(wal), maps };
+            return ChunkSpace { heap, keys: 0, wal, later };
+        }
+        // Keys that several streams add split pages in halves.
+        let keys = if self.streams.get() > 1 { keys * 2 } else { keys };
+        ChunkSpace { heap, keys, wal, later: Owed { maps, ..Owed::default() } }
+    }
+
+    /// The bulk table's name in its schema, quoted.
+    pub fn bulk_qualified(&self) -> String {
+        qualified(&self.schema, &Tables::of(self).bulk.name)
+    }
+
+    /// How many chunks there can be: without an end, as many as there are ids for.
+    pub(crate) fn chunks(&self) -> u64 {
+        match (self.chunking.count(), self.wide_ids) {
+            (Some(count), _) => count,
+            (None, Some(false)) => {
+                MOST_NARROW_IDS.saturating_sub(self.chunking.first_row) / self.chunking.chunk_rows
+            }
+            (None, _) => u64::MAX,
+        }
+    }
+
+    /// Heap that so many of its rows take, bytes.
+    pub(crate) fn heap_of(&self, rows: u64) -> u64 {
+        let known = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
+        let heap = u128::from(self.predicted.sizes.heap) * u128::from(rows) / u128::from(known);
+        u64::try_from(heap).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it may be all right if there is no room for rows: those that an earlier run has loaded may
+    /// be all, and want their keys.
+    pub(crate) fn may_be_full(&self) -> bool {
+        self.chunks_done() > 0
+    }
+
+    /// What later steps take for the rows of an interrupted run.
+    pub(crate) fn owed(&self) -> Owed {
+        self.chunk_space().later.times(self.chunks_done())
+    }
+
+    /// Whether keys are there while rows come in.
+    fn has_keys_early(&self) -> bool {
+        !self.steps.order(InitStep::Generate, InitStep::PrimaryKeys)
+    }
+
+    /// Probes of this kind into the bulk table.
+    pub(crate) fn prober(&self, kind: ProbeKind) -> Result<Prober, ProbeError> {
+        let bulk = Tables::of(self).bulk;
+        let name = qualified(&self.schema, &bulk.name);
+        let key = match &self.described {
+            Some(rows) => rows.key.clone(),
+            None => bulk.columns.first().map(|key| RowKey { column: key.name.clone(), first: 1 }),
+        };
+        if key.is_none() && kind.needs_index() {
+            return Err(ProbeError::NoKey { probe: kind.name(), table: name });
+        }
+        let is_made_here = self.described.is_none() && self.includes(InitStep::Create);
+        let keys_early = self.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
+        if kind.needs_index() && is_made_here && (!keys_early || self.index == IndexKind::None) {
+            let key = key.map_or(String::new(), |key| key.column);
+            return Err(ProbeError::NoIndex { probe: kind.name(), table: name, key });
+        }
+        let RowKey { column, first } = key.unwrap_or(RowKey { column: String::new(), first: 1 });
+        let table = ProbeTable { name, key: column, first_key: first };
+        Ok(Prober::new(kind, table, self.geometry, self.major, bulk.seed))
+    }
+
+    /// How much of what is loaded goes through WAL.
+    pub(crate) fn wal_use(&self) -> WalUse {
+        match (self.predicted.wal, self.rows()) {
+            (0, _) => WalUse::Little,
+            (_, None) => WalUse::Full,
+            (wal, Some(_)) => WalUse::Total(wal),
+        }
+    }
+
+    /// Rows that are loaded in all, those of an interrupted run included; none if only a limit ends it.
+    pub fn rows(&self) -> Option<u64> {
+        if self.until_size.is_some() { None } else { self.chunking.rows }
+    }
+
+    /// Whether chunks are recorded: whenever rows are generated in more than one statement.
+    pub fn has_ledger(&self) -> bool {
+        self.includes(InitStep::Generate) && self.method != Method::CreateTableAs
+    }
+
+    /// Unquoted name of the table that holds the bulk.
+    pub fn bulk_name(&self) -> String {
+        match &self.described {
+            Some(rows) => rows.table.name.clone(),
+            None => Tables::of(self).bulk.name,
+        }
+    }
+
+    /// Rows that are there already.
+    pub fn rows_done(&self) -> u64 {
+        self.unfinished.as_ref().map_or(0, Unfinished::rows)
+    }
+
+    /// Chunks that are loaded already.
+    pub fn chunks_done(&self) -> u64 {
+        self.unfinished.as_ref().map_or(0, Unfinished::chunks)
+    }
+}
+
+#[expect(clippy::ref_option, reason = "serde's signature")]
+fn columns<S: Serializer>(described: &Option<Rows>, serializer: S) -> Result<S::Ok, S::Error> {
+    let column = |column: &Column| serde_json::json!({ "name": column.name, "type": column.kind.sql(), "values": column.phrase() });
+    let columns = described.as_ref().map(|rows| rows.table.columns.iter().map(column).collect::<Vec<_>>());
+    columns.serialize(serializer)
+}

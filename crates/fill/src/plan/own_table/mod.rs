@@ -1,0 +1,329 @@
+//! A table of the user's: described by its catalog, filled with finished pages where that can be, else loaded by
+//! COPY chunk by chunk, until it has the rows or the size that was asked for.
+
+mod key;
+mod pages;
+mod rules;
+mod width;
+
+use rowgen::{Column, ColumnSpec, Format, Table, Values};
+use tokio_postgres::Client;
+use tokio_postgres::error::ErrorPosition;
+
+use self::pages::Candidate;
+use crate::error::FillError;
+use crate::ledger::relations::Roster;
+use crate::ledger::{self, Unfinished};
+use crate::plan::present;
+use crate::plan::tables::Tables;
+use crate::plan::{Plan, Rows};
+use crate::request::{Amount, InitStep, OwnTable, Request};
+use crate::run::direct::{Ground, NotDirect};
+use crate::run::resume::same_tables;
+use crate::sql::ddl;
+use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
+use connect::Connection;
+use server::quote::{identifier, qualified};
+use server::{Survey, ask, schema_for_tables};
+
+/// A table, seen.
+struct Seen {
+    info: TableInfo,
+    rows: Rows,
+    first_row: u64,
+    /// Whether the role may VACUUM it.
+    may_vacuum: bool,
+    /// Its files and indexes.
+    candidate: Candidate,
+    /// What table and indexes shall take in the end, bytes, if a size was asked for.
+    until_size: Option<u64>,
+    /// Whether --schema has to be created first.
+    create_schema: bool,
+    /// Whether there is the ledger of a fill that will not be completed.
+    stale_ledger: bool,
+}
+
+/// Plans the fill of a table of the user's. Nothing is changed: what --ddl makes is rolled back.
+pub(super) async fn plan(
+    survey: &Survey,
+    ground: &Result<Ground, NotDirect>,
+    connection: &Connection,
+    request: &Request,
+    own: &OwnTable,
+    resume: bool,
+) -> Result<Plan, FillError> {
+    let specs: Vec<ColumnSpec> = own.columns.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
+    let name = match &own.name {
+        Some(name) => Some(in_schema(request.schema.as_deref(), name)),
+        // The table that --ddl creates is known only once it is there.
+        None if resume => begun(connection, request).await?,
+        None => None,
+    };
+    let look = Look { survey, ground, connection, request, own, specs };
+    let there = match &name {
+        Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
+        None => None,
+    };
+    match (there, &own.ddl) {
+        (Some(info), _) => look.existing(info, resume).await,
+        (None, Some(ddl)) => look.created(ddl, name.as_deref(), resume).await,
+        (None, None) => unreachable!("refused: neither name nor DDL"),
+    }
+}
+
+/// The table that an interrupted fill of the same request has created.
+async fn begun(connection: &Connection, request: &Request) -> Result<Option<String>, FillError> {
+    match ledger::table_begun(&connection.client, &request.subject).await {
+        Ok(name) => Ok(name),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
+
+/// The name within --schema, if that is given and the name has none of its own.
+fn in_schema(schema: Option<&str>, name: &str) -> String {
+    match schema {
+        Some(schema) if !name.contains('.') => format!("{}.{name}", identifier(schema)),
+        _ => name.to_owned(),
+    }
+}
+
+/// The table, if it is there; that it is not is an error only if nothing creates it.
+async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Option<TableInfo>, FillError> {
+    match TableInfo::read(client, name, Scope::Idle).await {
+        Ok(info) => Ok(Some(info)),
+        Err(CatalogError::NoTable { .. }) if may_be_missing => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A look at a table with a fill in mind.
+struct Look<'a> {
+    survey: &'a Survey,
+    ground: &'a Result<Ground, NotDirect>,
+    connection: &'a Connection,
+    request: &'a Request,
+    own: &'a OwnTable,
+    specs: Vec<ColumnSpec>,
+}
+
+impl Look<'_> {
+    /// Plans for the table that the user's SQL creates.
+    async fn created(&self, sql: &str, name: Option<&str>, resume: bool) -> Result<Plan, FillError> {
+        let create_schema = match &self.request.schema {
+            Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?.exists,
+            None => false,
+        };
+        self.run("BEGIN").await?;
+        let made = self.made(sql, name, create_schema).await;
+        self.run("ROLLBACK").await?;
+        let (request, mut seen) = made?;
+        // A fill that was interrupted had created the table, and somebody has dropped it.
+        if let Some(comment) = self.ledger(&seen.info).await? {
+            let begun =
+                ledger::read(self.connection, &seen.info.schema, &seen.info.name, comment.as_deref()).await?;
+            let begun = begun.filter(|begun| resume && request.is_that_of(&begun.charter.request));
+            if let Some(begun) = begun {
+                same_tables(&request, None, &begun)?;
+            }
+            if resume {
+                return Err(FillError::Unfinished { schema: seen.info.schema, may_forget: true });
+            }
+            seen.stale_ledger = true;
+        }
+        rules::plan(self.survey, self.ground, &request, seen, None)
+    }
+
+    /// Looks at the table within the transaction that creates it.
+    async fn made(
+        &self,
+        sql: &str,
+        name: Option<&str>,
+        create_schema: bool,
+    ) -> Result<(Request, Seen), FillError> {
+        let connection = self.connection;
+        let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
+        if let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await {
+            let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+            let said = connection.explain(error).await;
+            return Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") });
+        }
+        let created: Vec<String> =
+            ask(connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0);
+        let name = match (name, created.as_slice()) {
+            (Some(name), _) => name,
+            (None, [only]) => only,
+            (None, []) => {
+                return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
+            }
+            (None, several) => {
+                let problem =
+                    format!("it creates {}: say which to fill with --table NAME", several.join(", "));
+                return Err(FillError::Ddl { problem });
+            }
+        };
+        let info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
+        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let seen = Seen { create_schema, ..self.look(info, Scope::Transaction).await? };
+        Ok((request, seen))
+    }
+
+    /// Plans for a table that is there: a fill begun before, or one that finds or leaves it empty.
+    async fn existing(&self, info: TableInfo, resume: bool) -> Result<Plan, FillError> {
+        let connection = self.connection;
+        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let ledger = self.ledger(&info).await?;
+        if let Some(comment) = ledger.as_ref().filter(|_| resume) {
+            return self.unfinished(info, &request, comment.as_deref()).await;
+        }
+        if request.steps.include(InitStep::Create) {
+            let problem =
+                format!("{} exists already: leave out --ddl to fill it as it is", info.display_name());
+            return Err(FillError::Ddl { problem });
+        }
+        let table = qualified(&info.schema, &info.name);
+        let has_rows = format!("SELECT EXISTS (SELECT FROM {table})");
+        if !request.append && info.may_select && ask(connection, &has_rows, &[]).await?.get(0) {
+            return Err(FillError::OwnTableHasRows { table: info.display_name() });
+        }
+        let seen = Seen { stale_ledger: ledger.is_some(), ..self.look(info, Scope::Idle).await? };
+        rules::plan(self.survey, self.ground, &request, seen, None)
+    }
+
+    /// The comment of the ledger beside the table, if there is one.
+    async fn ledger(&self, info: &TableInfo) -> Result<Option<Option<String>>, FillError> {
+        let query = include_str!("../../sql/ledger.sql");
+        let row = ask(self.connection, query, &[&info.schema, &ledger::name(&info.name)]).await?;
+        Ok(row.get::<_, bool>("ledger_exists").then(|| row.get("ledger_comment")))
+    }
+
+    /// Plans the rest of a fill that was begun by the same request.
+    async fn unfinished(
+        &self,
+        info: TableInfo,
+        request: &Request,
+        comment: Option<&str>,
+    ) -> Result<Plan, FillError> {
+        let begun = ledger::read(self.connection, &info.schema, &info.name, comment).await?;
+        let begun = begun.filter(|begun| request.is_that_of(&begun.charter.request));
+        let described = |begun: Unfinished| Some((begun.charter.described.clone()?, begun));
+        let Some((table, begun)) = begun.and_then(described) else {
+            return Err(FillError::Unfinished { schema: info.schema, may_forget: true });
+        };
+        let tables = Tables { small: Vec::new(), bulk: table.clone() };
+        let now = Roster::ask(self.connection, &info.schema, &tables, begun.charter.roster.routes).await?;
+        same_tables(request, now.as_ref(), &begun)?;
+        let first_row = begun.charter.first_row;
+        let key = key::row_key(self.connection, &info, &table, first_row, begun.rows()).await?;
+        let binary = begun.charter.binary;
+        let width = width::of_row(&table, self.survey.server.geometry, None);
+        let rows = Rows { table, binary, width, key, most: None, warnings: Vec::new() };
+        let seen = Seen { until_size: begun.charter.until_size, ..self.seen(info, rows, first_row).await? };
+        rules::plan(self.survey, self.ground, request, seen, Some(begun))
+    }
+
+    /// Describes the rows, and has the server judge a sample.
+    async fn look(&self, info: TableInfo, scope: Scope) -> Result<Seen, FillError> {
+        let client = &self.connection.client;
+        let rows = match self.request.amount {
+            Amount::Rows(rows) => Some(rows),
+            _ => None,
+        };
+        let wish = Wish { columns: self.specs.clone(), rows, seed: self.own.seed, ..Wish::default() };
+        let described = describe(client, &info, &wish, scope).await?;
+        let verified = verify(client, &info, &described, scope).await?;
+        let binary = described.supports(Format::Binary);
+        let Described { mut table, first_row, most_rows, mut warnings, .. } = described;
+        if self.request.append && first_row == 0 {
+            // Nothing is unique by its row number, so the rows would be those of the last time.
+            table.seed = table.seed.wrapping_add(self.bytes_present(&info).await?);
+        }
+        warnings.extend(verified.warnings);
+        let width = width::of_row(&table, self.survey.server.geometry, verified.bytes_per_row);
+        let most = most_rows.map(|most| (most.rows, most.why));
+        let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
+        self.seen(info, Rows { table, binary, width, key, most, warnings }, first_row).await
+    }
+
+    /// Asks for what the constraints do not tell.
+    async fn seen(&self, info: TableInfo, rows: Rows, first_row: u64) -> Result<Seen, FillError> {
+        let row = ask(self.connection, include_str!("../../sql/own_table.sql"), &[&info.oid]).await?;
+        if !row.get::<_, bool>("may_create_tables") {
+            return Err(FillError::LedgerPrivilege { role: row.get("role"), schema: row.get("schema") });
+        }
+        if info.partitions.is_some() {
+            self.refuse_mixed(&info, &rows.table).await?;
+        }
+        Ok(Seen {
+            until_size: self.until_size(&info).await?,
+            candidate: Candidate::of(self.connection, &info).await?,
+            info,
+            rows,
+            first_row,
+            may_vacuum: row.get("may_vacuum"),
+            create_schema: false,
+            stale_ledger: false,
+        })
+    }
+
+    /// Refuses leaves that are partly unlogged if it cannot be told which rows a crash takes.
+    async fn refuse_mixed(&self, info: &TableInfo, table: &Table) -> Result<(), FillError> {
+        let tables = Tables { small: Vec::new(), bulk: table.clone() };
+        let roster = Roster::ask(self.connection, &info.schema, &tables, true).await?;
+        if roster.is_none_or(|roster| roster.of_leaves().len() < 2) {
+            return Ok(());
+        }
+        let query = include_str!("../../sql/partition_columns.sql");
+        let decide: Vec<String> = match self.connection.client.query(query, &[&info.oid]).await {
+            Ok(rows) => rows.iter().map(|row| row.get("name")).collect(),
+            Err(error) => return Err(self.connection.explain(error).await.into()),
+        };
+        let of_server = |column: &&Column| column.values == Values::Server && decide.contains(&column.name);
+        let problem = if matches!(self.request.amount, Amount::Size(_)) {
+            "the number of rows in each chunk follows from the table's size, which a crash would change: give \
+             --rows instead of SIZE"
+                .to_owned()
+        } else if let Some(column) = table.columns.iter().find(of_server) {
+            format!(
+                "the server makes column {}, which decides the partition: give it values with --column",
+                column.name
+            )
+        } else {
+            return Ok(());
+        };
+        Err(FillError::Combination(format!(
+            "some partitions of {} are unlogged and others are not, so a crash loses a part of each chunk, and {problem}; \
+             or make all partitions logged or all unlogged",
+            info.display_name()
+        )))
+    }
+
+    /// What table and indexes shall take in the end, bytes, if a size is asked for.
+    async fn until_size(&self, info: &TableInfo) -> Result<Option<u64>, FillError> {
+        let Amount::Size(size) = self.request.amount else { return Ok(None) };
+        let present = if self.request.append { self.bytes_present(info).await? } else { 0 };
+        Ok(Some(size + present))
+    }
+
+    /// What table and indexes take now.
+    async fn bytes_present(&self, info: &TableInfo) -> Result<u64, FillError> {
+        let names = vec![&info.name];
+        let row = ask(self.connection, include_str!("../../sql/sizes.sql"), &[&info.schema, &names]).await?;
+        let present = row.get::<_, i64>("heap") + row.get::<_, i64>("index");
+        Ok(u64::try_from(present).unwrap_or_default())
+    }
+
+    async fn run(&self, sql: &str) -> Result<(), FillError> {
+        match self.connection.client.batch_execute(sql).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
+    }
+}
+
+/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
+/// statement has a position of its own.
+fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
+    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
+    let before = query.chars().take(usize::try_from(*position).ok()?);
+    Some(1 + before.filter(|character| *character == '\n').count())
+}

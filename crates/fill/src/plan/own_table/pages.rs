@@ -1,0 +1,178 @@
+//! Whether a table of the user's can be filled with finished pages, with how many rows, and what it then takes.
+
+use page::{Geometry, LINE_POINTER, TUPLE_HEADER};
+use rowgen::{Table, TupleEncoder, Unstorable};
+
+use super::rules::INDEX_ENTRY;
+use crate::error::FillError;
+use crate::plan::Rows;
+use crate::plan::sizes::{MAX_BLOCKS, Sizes, nearest};
+use crate::request::{Amount, InitStep, Persistence, Request};
+use crate::run::direct::{IndexFound, NotDirect, Relation};
+use catalog::TableInfo;
+use connect::Connection;
+use server::ask;
+use server::quote::qualified;
+
+/// Blocks of the empty index of a TOAST table.
+const TOAST_INDEX: u64 = 1;
+
+/// The table's files and indexes, as they are.
+pub(super) struct Candidate {
+    relation: Relation,
+    indexes: Vec<IndexFound>,
+    is_partition: bool,
+}
+
+/// What is to be written.
+pub(super) struct Pages {
+    pub(super) rows: u64,
+    pub(super) sizes: Sizes,
+}
+
+impl Candidate {
+    /// Asks the server.
+    pub(super) async fn of(connection: &Connection, info: &TableInfo) -> Result<Self, FillError> {
+        let name = qualified(&info.schema, &info.name);
+        let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name]).await?);
+        match connection.client.query(IndexFound::QUERY, &[&name]).await {
+            Ok(rows) => Ok(Self {
+                relation,
+                indexes: rows.iter().map(IndexFound::of).collect(),
+                is_partition: info.partition_of.is_some(),
+            }),
+            Err(error) => Err(connection.explain(error).await.into()),
+        }
+    }
+
+    /// How many indexes it has.
+    pub(super) fn indexes(&self) -> u64 {
+        self.indexes.len() as u64
+    }
+
+    /// The pages of these rows; `begun` says how many, where that has been decided before.
+    ///
+    /// # Errors
+    /// Why they cannot be written.
+    pub(super) fn pages(
+        &self,
+        request: &Request,
+        geometry: Geometry,
+        described: &Rows,
+        first_row: u64,
+        begun: Option<u64>,
+    ) -> Result<Pages, NotDirect> {
+        if self.is_partition {
+            return Err(NotDirect::Duties("it is a partition with bounds for its rows".to_owned()));
+        }
+        self.relation.takes(&described.table)?;
+        self.refuse_files(request)?;
+        let encoder = TupleEncoder::new(&described.table).map_err(|why| refusal(&why))?;
+        let (longest, threshold) = (TUPLE_HEADER + encoder.longest(), geometry.toast_threshold());
+        if longest > threshold {
+            return Err(NotDirect::Toast { longest, threshold });
+        }
+        // Where they differ, what one takes on average.
+        let about = || u32::try_from(described.width).unwrap_or(u32::MAX).saturating_sub(LINE_POINTER);
+        let layout = Layout {
+            candidate: self,
+            geometry,
+            tuple: encoder.fixed_length().map_or_else(about, |body| TUPLE_HEADER + body),
+            fillfactor: request.fillfactor,
+            unlogged: request.persistence == Persistence::Unlogged,
+            vacuum: request.steps.include(InitStep::Vacuum),
+            table: &described.table,
+            first_row,
+        };
+        let rows = match (begun, request.amount) {
+            (Some(rows), _) | (None, Amount::Rows(rows)) => rows,
+            (None, Amount::Size(size)) if encoder.fixed_length().is_some() => {
+                let most = described.most.as_ref().map_or(u64::MAX, |(most, _)| *most);
+                layout.rows_for(size, most).ok_or(NotDirect::Size)?
+            }
+            (None, _) => return Err(NotDirect::Size),
+        };
+        Ok(Pages { rows, sizes: layout.sizes(rows) })
+    }
+
+    /// Refuses files that cannot be replaced by new ones, or that are not empty if they are new.
+    fn refuse_files(&self, request: &Request) -> Result<(), NotDirect> {
+        if !request.steps.include(InitStep::Create) {
+            self.relation.can_begin_anew()?;
+            if !self.indexes.is_empty() && !self.relation.may_reindex() {
+                let problem = "only its owner may have its indexes built anew";
+                return Err(NotDirect::Truncate(problem.to_owned()));
+            }
+            return Ok(());
+        }
+        if !self.relation.is_new {
+            let text = "--ddl creates it within a block that catches errors, a transaction of its own";
+            return Err(NotDirect::Ddl(text.to_owned()));
+        }
+        if self.relation.bytes > 0 {
+            return Err(NotDirect::Ddl("--ddl puts rows into it".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn refusal(why: &Unstorable) -> NotDirect {
+    let remedy = match why {
+        Unstorable::Server { column } => format!(" (if not generated: --column {column}=serial, say)"),
+        _ => String::new(),
+    };
+    NotDirect::Column(format!("{why}{remedy}"))
+}
+
+/// How rows become blocks.
+struct Layout<'a> {
+    candidate: &'a Candidate,
+    geometry: Geometry,
+    /// Length of a tuple, bytes.
+    tuple: u32,
+    /// Percent.
+    fillfactor: u8,
+    /// Whether indexes have an init fork.
+    unlogged: bool,
+    /// Whether there is a free space map.
+    vacuum: bool,
+    table: &'a Table,
+    first_row: u64,
+}
+
+impl Layout<'_> {
+    /// What table and indexes take. Of indexes that the server builds that is an estimate.
+    fn sizes(&self, rows: u64) -> Sizes {
+        let block = u64::from(self.geometry.block_size());
+        let init_fork = u64::from(self.unlogged);
+        let main = self.geometry.heap_blocks(rows, self.tuple, self.fillfactor);
+        let toast = if self.candidate.relation.has_toast { TOAST_INDEX + init_fork } else { 0 };
+        let table = self.with(rows);
+        let index = self.candidate.indexes.iter().map(|index| match index.key(&table) {
+            Some(key) => {
+                (self.geometry.btree_blocks(rows, key.kind.length(), index.fillfactor) + init_fork) * block
+            }
+            None => rows.saturating_mul(INDEX_ENTRY),
+        });
+        let free = if self.vacuum { self.geometry.free_space_map_blocks(main) } else { 0 };
+        Sizes {
+            heap: (main + self.geometry.visibility_map_blocks(main) + free + toast) * block,
+            index: index.fold(0, u64::saturating_add),
+        }
+    }
+
+    /// The number of rows, `most` at most, that comes closest to a size; none if indexes that the server
+    /// builds decide as well.
+    fn rows_for(&self, size: u64, most: u64) -> Option<u64> {
+        let per_page = u64::from(self.geometry.rows_per_page(self.tuple, self.fillfactor));
+        let most = most.min(MAX_BLOCKS * per_page).max(1);
+        let rows = nearest(size, most, |rows| self.sizes(rows).total());
+        let table = self.with(rows);
+        self.candidate.indexes.iter().all(|index| index.key(&table).is_some()).then_some(rows)
+    }
+
+    /// The table with so many rows.
+    fn with(&self, rows: u64) -> Table {
+        Table { rows: self.first_row.saturating_add(rows), ..self.table.clone() }
+    }
+}

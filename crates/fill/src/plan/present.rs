@@ -1,0 +1,181 @@
+//! What is there already, where steps work on existing tables.
+
+use rowgen::Kind;
+use rowgen::pgbench::TELLERS_PER_SCALE;
+
+use crate::error::FillError;
+use crate::ledger::relations::{Relation, Roster};
+use crate::plan::Plan;
+use crate::plan::tables::{Tables, bound, key, leaves};
+use crate::request::{Persistence, Request, Subject};
+use connect::Connection;
+use server::ask;
+use server::quote::{identifier, qualified};
+
+/// What follows from the bulk table that is there, rather than from the request.
+#[derive(Clone, Debug, Default)]
+pub struct Present {
+    /// Whether its ids are bigint.
+    pub wide_ids: bool,
+    /// Whether it has a B-tree: keys then grow with the rows.
+    pub indexed: bool,
+    /// Tablespace of that; none: the database's own.
+    pub index_tablespace: Option<String>,
+}
+
+/// The request with the persistence, fillfactor and tablespace that the bulk table has.
+pub(crate) async fn adjusted(
+    connection: &Connection,
+    request: &Request,
+    schema: &str,
+    bulk: &str,
+) -> Result<(Request, Present), FillError> {
+    let row = ask(connection, include_str!("../sql/present.sql"), &[&schema, &bulk]).await?;
+    let unlogged: bool = row.get("unlogged");
+    let fillfactor: i32 = row.get("fillfactor");
+    let request = Request {
+        persistence: if unlogged { Persistence::Unlogged } else { Persistence::Logged },
+        fillfactor: u8::try_from(fillfactor).unwrap_or(100),
+        tablespace: row.get("tablespace"),
+        ..request.clone()
+    };
+    let (wide_ids, indexed) = (row.get("wide_ids"), row.get("indexed"));
+    Ok((request, Present { wide_ids, indexed, index_tablespace: row.get("index_tablespace") }))
+}
+
+/// Rows of the bulk table by its largest id, and of pgbench_branches. Without an index on the id the
+/// whole table is read.
+///
+/// # Errors
+/// If the table has rows that the request does not want to add to.
+pub(crate) async fn rows(
+    connection: &Connection,
+    request: &Request,
+    schema: &str,
+    tables: &Tables,
+) -> Result<(u64, u64), FillError> {
+    use crate::request::InitStep::Generate;
+    if !request.steps.include(Generate) || request.subject == Subject::Series {
+        return Ok((0, 0));
+    }
+    let bulk = qualified(schema, &tables.bulk.name);
+    if !request.append {
+        for table in tables.all().filter(|table| key(table).is_some()) {
+            let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(schema, &table.name));
+            if ask(connection, &query, &[]).await?.get(0) {
+                return Err(FillError::HasRows { schema: schema.to_owned(), table: table.name.clone() });
+            }
+        }
+        return Ok((0, 0));
+    }
+    let key = identifier(key(&tables.bulk).map_or("", |key| &key.name));
+    let query = format!("SELECT coalesce(max({key}), 0)::bigint FROM {bulk}");
+    let rows = u64::try_from(ask(connection, &query, &[]).await?.get::<_, i64>(0)).unwrap_or_default();
+    let branches = whole(connection, schema, "pgbench_branches", "bid").await?;
+    let tellers = whole(connection, schema, "pgbench_tellers", "tid").await?;
+    let problem = if branches == 0 && rows > 0 {
+        "pgbench_branches is empty, and pgbench_accounts is not".to_owned()
+    } else if rows == 0 && branches > 0 {
+        format!("pgbench_accounts is empty, and pgbench_branches has {branches} rows")
+    } else if tellers != branches * TELLERS_PER_SCALE {
+        format!(
+            "pgbench_tellers has {tellers} rows for {branches} branches, {TELLERS_PER_SCALE} for each are usual"
+        )
+    } else {
+        refuse_lost_leaves(connection, schema, tables).await?;
+        return Ok((rows, branches));
+    };
+    Err(FillError::NotWhole { problem })
+}
+
+/// Rows of a small table, whose ids are to be 1 to that number: new ones go on after them.
+async fn whole(connection: &Connection, schema: &str, table: &str, key: &str) -> Result<u64, FillError> {
+    let name = qualified(schema, table);
+    let query = format!(
+        "SELECT count(*), coalesce(min({key}), 1)::bigint, coalesce(max({key}), 0)::bigint FROM {name}"
+    );
+    let row = ask(connection, &query, &[]).await?;
+    let (rows, first, last): (i64, i64, i64) = (row.get(0), row.get(1), row.get(2));
+    if (first, last) == (1, rows) {
+        return Ok(rows.unsigned_abs());
+    }
+    Err(FillError::NotWhole {
+        problem: format!(
+            "{table} has {rows} rows, and their ids are {first} to {last} instead of 1 to {rows}"
+        ),
+    })
+}
+
+/// Refuses tables and partitions that a crash may have emptied.
+async fn refuse_lost_leaves(connection: &Connection, schema: &str, tables: &Tables) -> Result<(), FillError> {
+    let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(()) };
+    let leaves = roster.with_rows(connection).await?.leaves;
+    let lost = |leaf: &&Relation| leaf.persistence == Persistence::Unlogged && !leaf.had_rows;
+    leaves.iter().find(lost).map_or(Ok(()), |leaf| {
+        Err(FillError::NotWhole {
+            problem: format!(
+                "{leaf} is empty and unlogged: a crash of the server empties unlogged tables (if it is to be empty, \
+                 ALTER TABLE {leaf} SET LOGGED)",
+                leaf = leaf.name
+            ),
+        })
+    })
+}
+
+/// Whether all these tables are unlogged and empty, as a crash leaves them.
+pub(crate) async fn is_emptied(
+    connection: &Connection,
+    schema: &str,
+    tables: &Tables,
+) -> Result<bool, FillError> {
+    let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(false) };
+    if roster.all().any(|relation| relation.persistence == Persistence::Logged) {
+        return Ok(false);
+    }
+    Ok(!roster.with_rows(connection).await?.all().any(|relation| relation.had_rows))
+}
+
+/// Refuses tables that are there, but not as the plan would create them.
+pub(crate) async fn refuse_other_shape(connection: &Connection, plan: &Plan) -> Result<(), FillError> {
+    let bulk = Tables::of(plan).bulk;
+    let query = include_str!("../sql/shape.sql");
+    let rows = match connection.client.query(query, &[&plan.schema, &bulk.name]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    let wide_ids = key(&bulk).is_some_and(|key| key.kind == Kind::Int8);
+    let is_alike = |row: &tokio_postgres::Row, bound: &str| {
+        let there: String = row.get("bound");
+        there.replace('\'', "").to_lowercase() == bound.to_lowercase()
+            && row.get::<_, i32>("fillfactor") == i32::from(plan.fillfactor)
+            && row.get::<_, bool>("autovacuum") == plan.autovacuum
+            && row.get::<_, Option<String>>("tablespace") == plan.tablespace
+            && row.get::<_, bool>("wide_ids") == wide_ids
+    };
+    let names = leaves(&bulk, plan.partitions);
+    let there = (0..).zip(&names).all(|(number, name)| {
+        let bound =
+            plan.partitions.map(|partitions| format!("FOR VALUES {}", bound(bulk.rows, partitions, number)));
+        let row = rows.iter().find(|row| row.get::<_, &str>("name") == name);
+        row.is_some_and(|row| is_alike(row, bound.as_deref().unwrap_or_default()))
+    });
+    if there && rows.len() == names.len() && plan.persistence == Persistence::Unlogged {
+        return Ok(());
+    }
+    let tables = Tables::of(plan).relations(plan.partitions);
+    Err(FillError::TablesExist { schema: plan.schema.clone(), tables, emptied: true })
+}
+
+/// Refuses a tablespace that is not there or that the role may not use.
+pub(crate) async fn refuse_tablespace(connection: &Connection, name: &str) -> Result<(), FillError> {
+    let row = ask(connection, include_str!("../sql/tablespace.sql"), &[&name]).await?;
+    let problem = match (row.get("exists"), row.get("allowed")) {
+        (true, true) => return Ok(()),
+        (true, false) => {
+            let role: String = row.get("role");
+            format!("may not be used by role {role}: GRANT CREATE ON TABLESPACE {name} TO {role}")
+        }
+        (false, _) => format!("does not exist: CREATE TABLESPACE {name} LOCATION '…', or name another one"),
+    };
+    Err(FillError::Tablespace { name: name.to_owned(), problem })
+}

@@ -1,0 +1,99 @@
+//! Whether pages are written directly, and why not.
+
+use crate::error::FillError;
+use crate::ledger::Unfinished;
+use crate::plan::row_range::needs_chunks;
+use crate::request::{MethodChoice, Persistence, Request, Subject};
+use crate::run::direct::{Ground, NotDirect};
+use server::ServerInfo;
+use server::Site;
+
+/// What was decided about writing pages directly.
+#[derive(Clone, Debug)]
+pub(crate) enum Choice {
+    /// It is out of the question: another method was asked for, or the server is somebody's.
+    Not,
+    /// It would be chosen, but it is not possible.
+    Impossible(NotDirect),
+    /// It is done.
+    Chosen {
+        /// On this.
+        ground: Box<Ground>,
+        /// Whether that was asked for.
+        asked: bool,
+    },
+}
+
+impl Choice {
+    pub(crate) fn is_chosen(&self) -> bool {
+        self.ground().is_some()
+    }
+
+    pub(crate) fn ground(&self) -> Option<&Ground> {
+        match self {
+            Self::Chosen { ground, .. } => Some(ground),
+            Self::Not | Self::Impossible(_) => None,
+        }
+    }
+
+    /// For people who ask why.
+    pub(crate) fn reason(&self) -> Option<String> {
+        match self {
+            Self::Not => None,
+            Self::Impossible(why) => Some(format!("no pages written directly: {why}")),
+            Self::Chosen { asked: true, .. } => Some("--method direct says so".to_owned()),
+            Self::Chosen { asked: false, .. } => {
+                Some("past the server's COPY, at the speed of the disk: it is pgrig's own server".to_owned())
+            }
+        }
+    }
+}
+
+/// Decides: on pgrig's own server it is the first choice, elsewhere it is done when it is asked for.
+/// `suits` tells whether the table does.
+///
+/// # Errors
+/// If it is asked for and not possible.
+pub(crate) fn choice(
+    request: &Request,
+    server: &ServerInfo,
+    site: Site,
+    ground: &Result<Ground, NotDirect>,
+    unfinished: Option<&Unfinished>,
+    suits: Result<(), NotDirect>,
+) -> Result<Choice, FillError> {
+    let asked = request.method == MethodChoice::Direct;
+    // Who says how COPY shall send wants COPY.
+    let wanted = asked || request.method == MethodChoice::Auto && site.own && request.format.is_none();
+    if !wanted || request.subject == Subject::Series {
+        return Ok(Choice::Not);
+    }
+    match possible(request, server, ground, unfinished).and_then(|ground| suits.map(|()| ground)) {
+        Ok(ground) => Ok(Choice::Chosen { ground: Box::new(ground), asked }),
+        Err(why) if asked => Err(why.into()),
+        Err(why) => Ok(Choice::Impossible(why)),
+    }
+}
+
+fn possible(
+    request: &Request,
+    server: &ServerInfo,
+    ground: &Result<Ground, NotDirect>,
+    unfinished: Option<&Unfinished>,
+) -> Result<Ground, NotDirect> {
+    let begun_in_chunks = |begun: &Unfinished| {
+        let charter = &begun.charter;
+        charter.until_size.is_some() || charter.rows.is_none_or(|rows| charter.chunk_rows < rows)
+    };
+    if request.partitions.is_none() && unfinished.is_some_and(begun_in_chunks) {
+        return Err(NotDirect::InChunks("chunk by chunk, as it was begun".to_owned()));
+    }
+    if let Some(why) = needs_chunks(request) {
+        return Err(NotDirect::InChunks(why.to_owned()));
+    }
+    let ground = ground.clone()?;
+    if request.persistence == Persistence::Logged && !server.skips_wal() {
+        return Err(NotDirect::WalLevel { level: server.wal_level.clone() });
+    }
+    Ok(ground)
+}

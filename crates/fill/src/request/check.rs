@@ -1,0 +1,247 @@
+//! Requests that cannot work, whatever the server: each refused with its reason before anything is touched.
+
+use rowgen::Payload;
+
+use crate::error::FillError;
+use crate::plan::row_range::needs_chunks;
+use crate::request::{
+    Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
+};
+
+/// Refuses combinations that cannot work.
+///
+/// # Errors
+/// [`FillError::Combination`] names what does not go together, and the remedy.
+pub(crate) fn combinations(request: &Request) -> Result<(), FillError> {
+    let refusal = [own_table, append, steps, amount, method, partitions, index, series]
+        .into_iter()
+        .find_map(|check| check(request).err());
+    refusal.map_or(Ok(()), |text| Err(FillError::Combination(text.to_owned())))
+}
+
+type Checked = Result<(), &'static str>;
+
+fn refuse(wrong: bool, text: &'static str) -> Checked {
+    if wrong { Err(text) } else { Ok(()) }
+}
+
+fn steps(request: &Request) -> Checked {
+    use InitStep::{Create, Drop, ForeignKeys, Generate, PrimaryKeys, Vacuum};
+    let steps = &request.steps;
+    let early = |step| steps.include(step) && steps.include(Create) && !steps.order(Create, step);
+    refuse(
+        steps.include(Drop) && !steps.include(Create),
+        "the step d drops the tables and t, which creates them, is missing: add t, or leave out d",
+    )?;
+    refuse(
+        steps.include(Drop) && steps.iter().next() != Some(Drop),
+        "the step d drops what earlier steps made: put it first",
+    )?;
+    refuse(
+        [Generate, Vacuum, PrimaryKeys, ForeignKeys].into_iter().any(early),
+        "the step t creates the tables: put it before g, v, p and f",
+    )?;
+    refuse(
+        steps.include(ForeignKeys) && steps.include(Create) && !steps.order(PrimaryKeys, ForeignKeys),
+        "foreign keys reference primary keys: the step p has to come before f",
+    )
+}
+
+fn amount(request: &Request) -> Checked {
+    let generates = request.steps.include(InitStep::Generate);
+    refuse(
+        generates && request.amount == Amount::Nothing,
+        "how much? Give a SIZE, --scale, --rows, or a limit such as --brim or --for",
+    )?;
+    refuse(
+        !generates && request.amount != Amount::Nothing,
+        "none of the steps generates rows, so no amount can be given: add g to --init-steps, or leave it out",
+    )
+}
+
+fn append(request: &Request) -> Checked {
+    if !request.append {
+        return Ok(());
+    }
+    refuse(
+        request.steps.include(InitStep::Create) || request.steps.include(InitStep::Drop),
+        "--append adds to the tables that are there: leave out the steps d and t (and --drop)",
+    )?;
+    refuse(!request.steps.include(InitStep::Generate), "--append generates rows: add g to --init-steps")?;
+    refuse(
+        request.partitions.is_some(),
+        "--append keeps the partitions that are there: leave out --partitions",
+    )?;
+    refuse(
+        matches!(request.method, MethodChoice::Explode | MethodChoice::Reinsert),
+        "--append loads new rows only: --method explode would rewrite the old ones and reinsert finds no seed \
+         rows among them. Leave --method out, or give copy or server",
+    )
+}
+
+fn method(request: &Request) -> Checked {
+    let open_ended = request.amount == Amount::Unbounded;
+    match request.method {
+        MethodChoice::Explode => {
+            refuse(
+                request.fillfactor == 100,
+                "--method explode spreads out what was loaded densely: give a --fillfactor below 100",
+            )?;
+            refuse(
+                open_ended,
+                "--method explode rewrites whole tables, so it cannot fill until a limit: give a SIZE, or \
+                 another --method",
+            )?;
+            refuse(
+                request.chunk.is_some() || request.in_chunks,
+                "--method explode loads whole tables, and --chunk, limits and probes need chunks: leave them out, or \
+                 give another --method",
+            )?;
+            refuse(
+                !request.steps.include(InitStep::Create),
+                "--method explode needs tables that it creates itself: add t to --init-steps",
+            )
+        }
+        MethodChoice::Server => refuse(
+            request.format.is_some(),
+            "--method server makes rows in the server: there is no COPY that --format could set",
+        ),
+        MethodChoice::Reinsert => {
+            refuse(
+                request.payload != Payload::Blank,
+                "--method reinsert repeats its seed rows, so their payload would be the same in each chunk: \
+                 give --method copy with --payload",
+            )?;
+            refuse(
+                !request.steps.include(InitStep::Create),
+                "--method reinsert has no seed rows in tables that it did not create: add t to --init-steps, or \
+                 give another --method",
+            )
+        }
+        MethodChoice::Direct => {
+            refuse(
+                request.format.is_some(),
+                "--method direct writes pages: there is no COPY of the bulk that --format could set",
+            )?;
+            refuse(
+                needs_chunks(request).is_some(),
+                "--method direct writes a whole table in the transaction that creates or truncates it: --append, \
+                 --chunk, limits and probes do not go with it, nor, for pgbench's tables, steps without t or with p \
+                 before g. Leave them out, or give --method copy",
+            )
+        }
+        MethodChoice::Auto | MethodChoice::Copy => Ok(()),
+    }
+}
+
+fn partitions(request: &Request) -> Checked {
+    let Some(partitions) = request.partitions else { return Ok(()) };
+    let hash = partitions.method == PartitionMethod::Hash;
+    refuse(
+        !request.steps.include(InitStep::Create),
+        "--partitions are made when tables are created: add t to --init-steps, or leave them out",
+    )?;
+    refuse(
+        !hash && request.amount == Amount::Unbounded,
+        "ranges need an end, and this fill has none: give --partition-method hash, or a SIZE",
+    )?;
+    refuse(
+        request.persistence == Persistence::Unlogged && request.steps.include(InitStep::ForeignKeys),
+        "--foreign-keys with --unlogged and --partitions: PostgreSQL takes a partitioned table for a permanent one, and \
+         foreign keys between permanent and unlogged tables are refused. Leave one of them out",
+    )?;
+    refuse(
+        hash && request.method == MethodChoice::Reinsert && request.steps.include(InitStep::PrimaryKeys),
+        "--method reinsert into hash partitions repeats ids, as in the article, so there can be no primary key: \
+         give --data-only, or --partition-method range, where ids go on",
+    )
+}
+
+fn index(request: &Request) -> Checked {
+    refuse(
+        request.index != IndexKind::Btree && request.steps.include(InitStep::ForeignKeys),
+        "foreign keys reference primary keys: they go with --index btree only",
+    )?;
+    refuse(
+        request.index_tablespace.is_some() && !request.steps.include(InitStep::PrimaryKeys),
+        "--index-tablespace without an index: add the step p (leave out --data-only), or leave it out",
+    )
+}
+
+fn own_table(request: &Request) -> Checked {
+    let Subject::Table(own) = &request.subject else { return Ok(()) };
+    refuse(
+        own.name.is_none() && own.ddl.is_none(),
+        "--column says what a table's columns hold: which table? Give --table NAME",
+    )?;
+    refuse(
+        request.partitions.is_some()
+            || request.index != IndexKind::Btree
+            || request.tablespace.is_some()
+            || request.index_tablespace.is_some()
+            || !request.autovacuum
+            || request.fillfactor != 100,
+        "a table of your own is filled as it is: --partitions, --index, --tablespace, --index-tablespace, \
+         --no-autovacuum and --fillfactor are for pgbench's tables. Put such things into --ddl",
+    )?;
+    refuse(
+        request.persistence == Persistence::Unlogged,
+        "--unlogged is for pgbench's tables: CREATE UNLOGGED TABLE in --ddl, or ALTER TABLE … SET UNLOGGED the table \
+         while it is empty",
+    )?;
+    refuse(
+        matches!(request.method, MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode),
+        "rows of a table of your own come by COPY, or as finished pages: give --method copy or direct, or leave out \
+         --method and --server-side",
+    )?;
+    refuse(
+        request.payload != Payload::Blank,
+        "--payload is for pgbench's filler: say what your columns hold with --column NAME=text(80) or random(80)",
+    )?;
+    refuse(
+        matches!(request.amount, Amount::Scale(_)),
+        "--scale counts pgbench's accounts: give a SIZE or --rows for a table of your own",
+    )?;
+    refuse(
+        [InitStep::Drop, InitStep::PrimaryKeys, InitStep::ForeignKeys]
+            .into_iter()
+            .any(|step| request.steps.include(step)),
+        "the steps d, p and f are for pgbench's tables: DROP or TRUNCATE a table of your own yourself, and put its \
+         keys into --ddl",
+    )?;
+    refuse(
+        own.ddl.is_none() && request.steps.include(InitStep::Create),
+        "the step t creates pgbench's tables: give --ddl FILE to create your own, or leave t out",
+    )?;
+    refuse(
+        own.ddl.is_some() && request.append,
+        "--append adds to a table that is there: leave out --ddl, or --append",
+    )
+}
+
+fn series(request: &Request) -> Checked {
+    if request.subject != Subject::Series {
+        return Ok(());
+    }
+    let only = request.partitions.is_none()
+        && !request.append
+        && request.payload == Payload::Blank
+        && request.chunk.is_none()
+        && !request.in_chunks
+        && request.format.is_none()
+        && request.fillfactor == 100
+        && request.streams.is_none_or(|streams| streams.get() == 1)
+        && request.method == MethodChoice::Auto
+        && [InitStep::Vacuum, InitStep::PrimaryKeys, InitStep::ForeignKeys]
+            .into_iter()
+            .all(|step| !request.steps.include(step));
+    refuse(
+        !only,
+        "the level 0 table is made by one CREATE TABLE AS: only the amount, --unlogged, --schema, --tablespace \
+         and --drop go with it",
+    )?;
+    refuse(
+        matches!(request.amount, Amount::Scale(_) | Amount::Unbounded),
+        "the level 0 table has no scale and is made in one statement: give a SIZE or --rows",
+    )
+}

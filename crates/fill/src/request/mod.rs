@@ -1,0 +1,436 @@
+//! What is asked for.
+
+mod check;
+
+use std::num::{NonZeroU16, NonZeroU32};
+use std::str::FromStr;
+
+use rowgen::Payload;
+use serde::{Deserialize, Serialize};
+
+use crate::error::FillError;
+
+/// A fill as asked for, before anything is known of the server.
+///
+/// The same request given again completes a fill that was interrupted, so all that decides which
+/// rows go where is in here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Which tables.
+    pub subject: Subject,
+    /// How much.
+    pub amount: Amount,
+    /// Whether rows are added to what is there, ids going on.
+    pub append: bool,
+    /// Schema for the tables; none means the session's current one.
+    pub schema: Option<String>,
+    /// Logged or unlogged.
+    pub persistence: Persistence,
+    /// Percent of each page that is filled, 10 to 100; pgbench's tables except history.
+    pub fillfactor: u8,
+    /// How the bulk table is partitioned, if it is.
+    pub partitions: Option<Partitions>,
+    /// The bulk table's index.
+    pub index: IndexKind,
+    /// Tablespace of tables; none means the session's default.
+    pub tablespace: Option<String>,
+    /// Tablespace of indexes; none means the session's default.
+    pub index_tablespace: Option<String>,
+    /// Whether autovacuum may visit the tables.
+    pub autovacuum: bool,
+    /// What stands in the filler column.
+    pub payload: Payload,
+    /// How rows are made and loaded.
+    pub method: MethodChoice,
+    /// Loading connections; none means chosen from cores and server.
+    pub streams: Option<NonZeroU16>,
+    /// COPY's format; none means chosen from the transport.
+    pub format: Option<CopyFormat>,
+    /// Bytes of heap that are loaded and committed as a unit; none means chosen.
+    pub chunk: Option<u64>,
+    /// Whether rows are committed chunk by chunk whatever pays, because a limit or a probe looks between
+    /// chunks.
+    pub in_chunks: bool,
+    /// What is done, in order.
+    pub steps: InitSteps,
+}
+
+impl Request {
+    /// For pgbench's tables, with everything else as it is by default.
+    pub fn new(amount: Amount, steps: InitSteps) -> Self {
+        Self {
+            subject: Subject::Pgbench,
+            amount,
+            append: false,
+            schema: None,
+            persistence: Persistence::Logged,
+            fillfactor: 100,
+            partitions: None,
+            index: IndexKind::Btree,
+            tablespace: None,
+            index_tablespace: None,
+            autovacuum: true,
+            payload: Payload::Blank,
+            method: MethodChoice::Auto,
+            streams: None,
+            format: None,
+            chunk: None,
+            in_chunks: false,
+            steps,
+        }
+    }
+
+    /// Whether rows may have to be frozen behind the load: those that go through WAL, of a fill without a known end.
+    pub(crate) fn freezes(&self) -> bool {
+        self.amount == Amount::Unbounded && self.persistence == Persistence::Logged
+    }
+
+    /// Refuses what cannot work whatever the server.
+    ///
+    /// # Errors
+    /// [`FillError::Combination`] names what does not go together, and the remedy.
+    pub fn check(&self) -> Result<(), FillError> {
+        check::combinations(self)
+    }
+
+    /// Whether this is the request that began a fill. Where tables are there before, what was taken from them
+    /// does not count: somebody may have altered them since.
+    pub(crate) fn is_that_of(&self, begun: &Self) -> bool {
+        let own = matches!(self.subject, Subject::Table(_));
+        if self.steps.include(InitStep::Create) && !own {
+            return self == begun;
+        }
+        let Self { persistence, fillfactor, tablespace, .. } = begun.clone();
+        Self { persistence, fillfactor, tablespace, ..self.clone() } == *begun
+    }
+}
+
+/// Which tables are filled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subject {
+    /// pgbench's four; pgbench_accounts holds the bulk.
+    Pgbench,
+    /// One integer column, by CREATE TABLE AS: article 000's level 0.
+    Series,
+    /// A table of the user's.
+    Table(OwnTable),
+}
+
+/// A table of the user's, and what its columns shall hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnTable {
+    /// Its name, `name` or `schema.name` as in SQL; none means the only one that `ddl` creates.
+    pub name: Option<String>,
+    /// SQL that creates it first.
+    pub ddl: Option<String>,
+    /// What single columns shall hold: `column=specification`, see [`rowgen::spec`].
+    pub columns: Vec<String>,
+    /// Of the random values.
+    pub seed: u64,
+}
+
+/// How much data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Amount {
+    /// Bytes that the finished tables and their indexes take (`pg_total_relation_size`); with
+    /// `append`, bytes that they grow by.
+    Size(u64),
+    /// pgbench's scale: 100,000 accounts each.
+    Scale(u64),
+    /// Rows of the bulk table.
+    Rows(u64),
+    /// Until a limit stops it.
+    Unbounded,
+    /// No rows: the steps do not generate any.
+    Nothing,
+}
+
+/// Whether the tables survive a crash of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Persistence {
+    /// Ordinary tables.
+    Logged,
+    /// No WAL; emptied by crash recovery.
+    Unlogged,
+}
+
+/// Partitions of pgbench_accounts, as pgbench's `--partitions` and `--partition-method`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partitions {
+    /// How many.
+    pub count: NonZeroU32,
+    /// By what.
+    pub method: PartitionMethod,
+}
+
+/// What decides a row's partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartitionMethod {
+    /// Ranges of aid of equal length.
+    Range,
+    /// The hash of aid.
+    Hash,
+}
+
+impl PartitionMethod {
+    /// As PARTITION BY takes it.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Range => "RANGE",
+            Self::Hash => "HASH",
+        }
+    }
+}
+
+/// The index that the bulk table gets in the step `p`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IndexKind {
+    /// A primary key.
+    Btree,
+    /// A block range index: tiny, and the worst case for fetching by key (article 000).
+    Brin,
+    /// None.
+    None,
+}
+
+/// How rows are made and loaded, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MethodChoice {
+    /// By the planner's rules.
+    Auto,
+    /// COPY.
+    Copy,
+    /// INSERT … SELECT generate_series: nothing crosses the network.
+    Server,
+    /// Seed rows again and again, straight into the leaf: article 000's bonus level. By COPY: it extends a
+    /// heap by 64 blocks and writes each once, INSERT … SELECT by one, which it writes empty first.
+    Reinsert,
+    /// Dense COPY, then VACUUM FULL at the final fillfactor.
+    Explode,
+    /// Finished pages, written straight into the tables' files.
+    Direct,
+}
+
+impl MethodChoice {
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Copy => "copy",
+            Self::Server => "server",
+            Self::Reinsert => "reinsert",
+            Self::Explode => "explode",
+            Self::Direct => "direct",
+        }
+    }
+}
+
+/// COPY's format, as asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyFormat {
+    /// Fewest bytes on the wire.
+    Text,
+    /// Cheapest to parse.
+    Binary,
+}
+
+impl CopyFormat {
+    /// Its name, as COPY's FORMAT option takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Binary => "binary",
+        }
+    }
+}
+
+/// A step of filling; pgbench's `--init-steps`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InitStep {
+    /// Existing tables go.
+    Drop,
+    /// New ones are created.
+    Create,
+    /// Rows are generated and loaded.
+    Generate,
+    /// Pages all-visible, statistics fresh.
+    Vacuum,
+    /// Primary keys (or what index was asked for) are built.
+    PrimaryKeys,
+    /// Foreign keys are added.
+    ForeignKeys,
+}
+
+impl InitStep {
+    /// Its name in tables and run documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::Create => "create",
+            Self::Generate => "generate",
+            Self::Vacuum => "vacuum",
+            Self::PrimaryKeys => "primary-keys",
+            Self::ForeignKeys => "foreign-keys",
+        }
+    }
+
+    /// pgbench's letter. `G`, generate in the server, is a [`MethodChoice`] here.
+    fn letter(self) -> char {
+        match self {
+            Self::Drop => 'd',
+            Self::Create => 't',
+            Self::Generate => 'g',
+            Self::Vacuum => 'v',
+            Self::PrimaryKeys => 'p',
+            Self::ForeignKeys => 'f',
+        }
+    }
+
+    fn from_letter(letter: char) -> Option<Self> {
+        let all =
+            [Self::Drop, Self::Create, Self::Generate, Self::Vacuum, Self::PrimaryKeys, Self::ForeignKeys];
+        all.into_iter().find(|step| step.letter() == letter)
+    }
+}
+
+/// Steps in the order in which they are done, each at most once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct InitSteps(Vec<InitStep>);
+
+impl InitSteps {
+    /// The steps `t` and `g`: rows only.
+    pub fn data_only() -> Self {
+        Self(vec![InitStep::Create, InitStep::Generate])
+    }
+
+    /// The steps `t`, `g`, `v` and `p`.
+    pub fn whole() -> Self {
+        Self(vec![InitStep::Create, InitStep::Generate, InitStep::Vacuum, InitStep::PrimaryKeys])
+    }
+
+    /// With `step` as the first one, if it is not there yet.
+    #[must_use]
+    pub fn first(mut self, step: InitStep) -> Self {
+        if !self.include(step) {
+            self.0.insert(0, step);
+        }
+        self
+    }
+
+    /// With `step` as the last one, if it is not there yet.
+    #[must_use]
+    pub fn then(mut self, step: InitStep) -> Self {
+        if !self.include(step) {
+            self.0.push(step);
+        }
+        self
+    }
+
+    /// Without `step`.
+    #[must_use]
+    pub fn without(mut self, step: InitStep) -> Self {
+        self.0.retain(|present| *present != step);
+        self
+    }
+
+    /// With primary keys built before rows are generated, if they are built at all.
+    #[must_use]
+    pub fn keys_first(self) -> Self {
+        if !self.include(InitStep::PrimaryKeys) {
+            return self;
+        }
+        let mut steps = self.without(InitStep::PrimaryKeys);
+        let generate = steps.0.iter().position(|step| *step == InitStep::Generate).unwrap_or(0);
+        steps.0.insert(generate, InitStep::PrimaryKeys);
+        steps
+    }
+
+    /// Whether `step` is done.
+    pub fn include(&self, step: InitStep) -> bool {
+        self.0.contains(&step)
+    }
+
+    /// Whether both are done, `earlier` before `later`.
+    pub fn order(&self, earlier: InitStep, later: InitStep) -> bool {
+        let position = |wanted| self.0.iter().position(|step| *step == wanted);
+        position(earlier).zip(position(later)).is_some_and(|(earlier, later)| earlier < later)
+    }
+
+    /// In order.
+    pub fn iter(&self) -> impl Iterator<Item = InitStep> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// As pgbench writes them, e.g. `dtgvp`.
+    pub fn letters(&self) -> String {
+        self.0.iter().map(|step| step.letter()).collect()
+    }
+}
+
+/// Steps as pgbench's letters say them, and whether rows are generated in the server (`G`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Letters {
+    /// The steps.
+    pub steps: InitSteps,
+    /// Whether the letter `G` was among them.
+    pub server_side: bool,
+}
+
+impl FromStr for Letters {
+    type Err = String;
+
+    /// Reads pgbench's letters. Blanks are allowed, as pgbench allows them.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut letters = Self { steps: InitSteps(Vec::new()), server_side: false };
+        for letter in text.chars().filter(|letter| *letter != ' ') {
+            let step = if letter == 'G' { Some(InitStep::Generate) } else { InitStep::from_letter(letter) };
+            let Some(step) = step else {
+                return Err(format!(
+                    "\"{letter}\" is no step: d drops, t creates tables, g generates rows (G in the server), v \
+                     vacuums, p builds primary keys, f adds foreign keys"
+                ));
+            };
+            if letters.steps.include(step) {
+                return Err(format!("\"{letter}\" is there twice: each step is done once"));
+            }
+            letters.server_side |= letter == 'G';
+            letters.steps.0.push(step);
+        }
+        if letters.steps.0.is_empty() {
+            return Err("no step: give some of dtgGvpf".to_owned());
+        }
+        Ok(letters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_those_of_pgbench() {
+        let letters: Letters = "dtGvpf".parse().unwrap();
+        assert!(letters.server_side);
+        assert_eq!(letters.steps.letters(), "dtgvpf");
+        assert_eq!(InitSteps::whole().first(InitStep::Drop).letters(), "dtgvp");
+        for (text, said) in [("dtx", "\"x\" is no step"), ("dtgG", "there twice"), (" ", "no step")] {
+            let error = text.parse::<Letters>().unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_can_come_before_rows() {
+        assert_eq!(InitSteps::whole().first(InitStep::Drop).keys_first().letters(), "dtpgv");
+        assert_eq!(InitSteps::data_only().keys_first().letters(), "tg");
+    }
+}

@@ -1,0 +1,104 @@
+//! What has to be known of a server before its tables' pages are written, all of it proved.
+
+use std::fs::File;
+use std::io::Read;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+use page::{Geometry, Segments};
+use tokio_postgres::{Client, Row};
+
+use super::NotDirect;
+use server::ServerInfo;
+
+/// Alignment of everything on a page (`MAXIMUM_ALIGNOF`), bytes.
+const MAX_ALIGN: i32 = 8;
+/// `PG_PAGE_LAYOUT_VERSION` since 8.3.
+const LAYOUT_VERSION: u16 = 4;
+/// Of `PageHeaderData`: where `pd_pagesize_version` is.
+const PAGE_SIZE_VERSION: usize = 18;
+/// Encodings that texts can be stored in as they are made.
+const ENCODINGS: [&str; 2] = ["UTF8", "SQL_ASCII"];
+
+/// A server whose tables' pages can be written from here.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    /// Its data directory, as this machine sees it.
+    pub(super) data_directory: PathBuf,
+    /// Its blocks.
+    pub(super) geometry: Geometry,
+    /// How forks are cut into files.
+    pub(super) segments: Segments,
+    /// Whether pages have checksums.
+    pub(super) checksums: bool,
+}
+
+impl Ground {
+    /// Asks the server, and looks whether its files are what it says.
+    ///
+    /// # Errors
+    /// If the server cannot be asked. In `Ok`, why pages cannot be written here.
+    pub(crate) async fn of(
+        client: &Client,
+        server: &ServerInfo,
+        data_directory: Option<&Path>,
+    ) -> Result<Result<Self, NotDirect>, tokio_postgres::Error> {
+        let Some(directory) = data_directory else { return Ok(Err(NotDirect::Unseen)) };
+        let row = client.query_one(include_str!("../../sql/direct_ground.sql"), &[]).await?;
+        Ok(Self::proved(&row, server, directory))
+    }
+
+    fn proved(row: &Row, server: &ServerInfo, directory: &Path) -> Result<Self, NotDirect> {
+        let alignment: i32 = row.get("max_data_alignment");
+        if alignment != MAX_ALIGN {
+            return Err(NotDirect::Format {
+                what: "alignment",
+                found: alignment.to_string(),
+                known: "8 bytes",
+            });
+        }
+        let encoding: String = row.get("encoding");
+        if !ENCODINGS.contains(&encoding.as_str()) {
+            return Err(NotDirect::Encoding { encoding });
+        }
+        let access_method: String = row.get("access_method");
+        if access_method != "heap" {
+            return Err(NotDirect::AccessMethod { found: access_method });
+        }
+        refuse_other_pages(&directory.join(row.get::<_, String>("a_catalog")), server.geometry)?;
+        if access(directory, AccessFlags::W_OK).is_err() {
+            return Err(NotDirect::ReadOnly { path: directory.display().to_string() });
+        }
+        let blocks: i32 = row.get("blocks_per_segment");
+        let Some(blocks) = u32::try_from(blocks).ok().and_then(NonZeroU32::new) else {
+            let (what, found, known) = ("segment size", blocks.to_string(), "more than 0 blocks");
+            return Err(NotDirect::Format { what, found, known });
+        };
+        Ok(Self {
+            data_directory: directory.to_owned(),
+            geometry: server.geometry,
+            segments: Segments::new(server.geometry, blocks),
+            checksums: row.get::<_, i32>("data_page_checksum_version") > 0,
+        })
+    }
+}
+
+/// Looks at a page that the server itself has written.
+fn refuse_other_pages(path: &Path, geometry: Geometry) -> Result<(), NotDirect> {
+    let mut header = [0; PAGE_SIZE_VERSION + 2];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    if read.is_err() {
+        return Err(NotDirect::Unseen);
+    }
+    let found = u16::from_le_bytes([header[PAGE_SIZE_VERSION], header[PAGE_SIZE_VERSION + 1]]);
+    let expected = u16::try_from(geometry.block_size()).unwrap_or(0) | LAYOUT_VERSION;
+    if found == expected {
+        return Ok(());
+    }
+    Err(NotDirect::Format {
+        what: "page layout",
+        found: format!("{found:#06x}"),
+        known: "version 4, little-endian",
+    })
+}

@@ -1,0 +1,343 @@
+//! `--method direct`: finished pages written straight into a new table's files, past the server.
+//!
+//! The table is made in the transaction that fills it, so nobody else can see it before the commit, and the
+//! server removes its files if there is none. Everything that has to hold is proved before the first byte
+//! ([`ground`], [`relation`]), and what was written is looked at through the server before the commit.
+//! FACTS of PostgreSQL's source that this rests on: a relation's size is asked of the file system
+//! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
+//! with wal_level = minimal a permanent relation made in a transaction is not logged but synced at its
+//! commit (`smgrDoPendingSyncs` in `storage.c`).
+
+mod abandoned;
+mod crew;
+mod fork;
+mod form;
+mod ground;
+mod heap;
+mod index;
+mod pieces;
+mod promises;
+mod record;
+mod refusal;
+mod relation;
+mod statistics;
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, OnceLock};
+
+use page::{TUPLE_HEADER, visibility_map_page};
+use rowgen::{Table, TupleEncoder, Tuples};
+use thiserror::Error;
+
+pub use self::abandoned::{Abandoned, remove_abandoned};
+
+pub use self::ground::Ground;
+pub(crate) use self::record::Recorded;
+pub use self::refusal::NotDirect;
+pub(crate) use self::relation::{IndexFound, Relation, refuse};
+pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
+
+use self::crew::{Crew, Task};
+use self::fork::{Buffer, Fork};
+use self::heap::{Heap, PIECE, Placing};
+use self::index::{Index, Key};
+use self::pieces::{InTurn, Pieces};
+use self::record::Record;
+use crate::request::Persistence;
+use crate::run::copy::{Batch, Rows};
+use connect::ConnectError;
+use server::{Session, Sessions};
+
+/// Rows that tell how long the others are.
+const SAMPLE: u64 = 1000;
+
+/// Why writing failed.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The server refused something.
+    #[error(transparent)]
+    Server(#[from] ConnectError),
+    /// Something is not as it has to be.
+    #[error(transparent)]
+    NotDirect(#[from] NotDirect),
+    /// A file could not be made or written.
+    #[error("{path}: {source}{}", remedy(.source))]
+    File {
+        /// The fork's first file.
+        path: String,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// A table has no more than 2^32 - 2 blocks.
+    #[error("the table has more blocks than PostgreSQL can count: give --partitions")]
+    TooLarge,
+    /// A row is not as the table's constraints want it.
+    #[error("a row of {table} breaks {checks}: {row}. Nothing of it stays")]
+    Broken {
+        /// The table.
+        table: String,
+        /// Names of its CHECKs.
+        checks: String,
+        /// As text.
+        row: String,
+    },
+    /// The server does not see what was written.
+    #[error("{relation}: {found} bytes are in it by the server's account, {written} were written")]
+    Unseen {
+        /// The relation, and its fork.
+        relation: String,
+        /// Bytes.
+        found: u64,
+        /// Bytes.
+        written: u64,
+    },
+}
+
+/// What to do about it, where that is known.
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Free some space there, or ask for less",
+        _ => "",
+    }
+}
+
+/// Writes pages of one table.
+pub(super) struct Direct<'a> {
+    pub(super) ground: &'a Ground,
+    pub(super) table: &'a Table,
+    pub(super) persistence: Persistence,
+    /// Percent.
+    pub(super) fillfactor: u8,
+    /// Whether it gets the free space map that a vacuum makes.
+    pub(super) vacuum: bool,
+    /// Threads that make and write pages.
+    pub(super) writers: u16,
+    /// Where files are recorded before they are written.
+    pub(super) records: Option<&'a Path>,
+    pub(super) sessions: &'a Sessions<'a>,
+}
+
+impl Direct<'_> {
+    /// Fills the empty relation of this qualified name, which the session's transaction has made, with its
+    /// indexes, and counts the rows; `sent` is told of them as they are written. The caller commits, and then closes
+    /// the record of the files.
+    pub(super) async fn load(
+        &self,
+        session: &Session,
+        relation: &str,
+        rows: Rows,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<(u64, Option<Recorded>), Failure> {
+        if rows.left() == 0 {
+            return Ok((0, None));
+        }
+        fork::allow_many_files();
+        let Opened { found, fork, direct, built } = self.open(session, relation).await?;
+        let mut recorded = self.record(session).await?;
+        let write = self.write(fork, direct, rows, sent);
+        // Without the session there is no transaction any more that the files could belong to.
+        let written = tokio::select! {
+            written = write => written?,
+            lost = session.connection.ending() => return Err(lost.into()),
+        };
+        for name in &built {
+            session.run(&format!("REINDEX INDEX {name}")).await?;
+            // Its files are new ones.
+            let before = std::mem::replace(&mut recorded, self.record(session).await?);
+            close(before)?;
+        }
+        self.look(session, relation, &written).await?;
+        promises::kept(session, relation, &found).await?;
+        Ok((written.rows, recorded))
+    }
+
+    /// Records all files that the session's transaction has made. Its number is then in WAL on disk, so that no
+    /// transaction after a crash can get it.
+    async fn record(&self, session: &Session) -> Result<Option<Recorded>, Failure> {
+        let Some(directory) = self.records else { return Ok(None) };
+        let rows = session.rows(include_str!("../../sql/direct_files.sql"), &[]).await?;
+        let Some(record) = Record::of(&rows, &self.ground.data_directory) else { return Ok(None) };
+        let recorded = Recorded::begin(directory, record)
+            .map_err(|source| Failure::File { path: directory.display().to_string(), source })?;
+        let flush = "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'pgrig', ''); COMMIT";
+        self.sessions.open().await?.run(flush).await?;
+        Ok(Some(recorded))
+    }
+
+    /// Locks the empty relation of this qualified name, which the session's transaction has made, looks at it, and
+    /// opens its files and its indexes'.
+    pub(super) async fn open(&self, session: &Session, relation: &str) -> Result<Opened, Failure> {
+        session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
+        let (found, fork) =
+            relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
+        let (mut direct, mut built) = (Vec::new(), Vec::new());
+        for index in relation::indexes(session, relation).await? {
+            match index.key(self.table) {
+                Some(key) => direct.push(self.index(session, index, key).await?),
+                None => built.push(index.name),
+            }
+        }
+        Ok(Opened { found, fork, direct, built })
+    }
+
+    async fn index(&self, session: &Session, found: IndexFound, key: Key) -> Result<Index, Failure> {
+        let IndexFound { name, fillfactor, .. } = found;
+        let fork = relation::index(session, self.ground, &name).await?;
+        Ok(Index { name, ground: self.ground.clone(), fork, key, fillfactor, blocks: OnceLock::new() })
+    }
+
+    /// Has threads write heap and indexes side by side, then the visibility map.
+    async fn write(
+        &self,
+        fork: Fork,
+        indexes: Vec<Index>,
+        rows: Rows,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<Written, Failure> {
+        let encoder = TupleEncoder::new(self.table).map_err(|error| NotDirect::Column(error.to_string()))?;
+        let (tell, pages): (Vec<_>, Vec<_>) = indexes.iter().map(|_| channel()).unzip();
+        let piece = self.rows_of(&encoder, &rows, PIECE);
+        let heap = Arc::new(Heap {
+            ground: self.ground.clone(),
+            fork,
+            encoder,
+            fillfactor: self.fillfactor,
+            pieces: Pieces::new(rows.clone(), piece),
+            placing: InTurn::new(Placing::new(tell)),
+        });
+        let indexes: Vec<Arc<Index>> = indexes.into_iter().map(Arc::new).collect();
+        let mut tasks: Vec<Task> = Vec::new();
+        for _ in 0..self.writers {
+            let heap = Arc::clone(&heap);
+            tasks.push(Box::new(move |stop, tell| heap.work(stop, tell)));
+        }
+        for (index, pages) in indexes.iter().zip(pages) {
+            let (index, rows) = (Arc::clone(index), rows.clone());
+            tasks.push(Box::new(move |stop, _| index.work(rows, &pages, stop)));
+        }
+        Crew::start(tasks).finish(sent).await?;
+        let (heap_blocks, rows) = heap.placing.look(|placing| (placing.blocks(), placing.rows()));
+        let [visible_blocks, free_blocks] = self.maps(heap_blocks);
+        let written = Written { rows, heap_blocks, visible_blocks, free_blocks, indexes };
+        let to_finish = written.clone();
+        let finish: Task = Box::new(move |_, _| finish(&heap, &to_finish));
+        Crew::start(vec![finish]).finish(sent).await?;
+        Ok(written)
+    }
+
+    /// How many rows take so many bytes of heap, about: going by the first ones.
+    fn rows_of(&self, encoder: &TupleEncoder, rows: &Rows, bytes: u64) -> u64 {
+        let mut sample = Tuples::new();
+        match rows.clone().take(SAMPLE) {
+            Some(Batch::Range(range)) => encoder.encode(range, &mut sample),
+            Some(Batch::Listed(rows)) => encoder.encode_rows(&rows, &mut sample),
+            None => return 1,
+        }
+        let body = u32::try_from(sample.bytes() / sample.len()).unwrap_or(u32::MAX);
+        let per_page = self.ground.geometry.rows_per_page(TUPLE_HEADER + body, self.fillfactor);
+        (bytes / u64::from(self.ground.geometry.block_size()) * u64::from(per_page)).max(1)
+    }
+
+    /// Blocks of the visibility map and of the free space map.
+    fn maps(&self, heap_blocks: u32) -> [u32; 2] {
+        let (geometry, heap_blocks) = (self.ground.geometry, u64::from(heap_blocks));
+        let free = if self.vacuum { geometry.free_space_map_blocks(heap_blocks) } else { 0 };
+        [geometry.visibility_map_blocks(heap_blocks), free]
+            .map(|blocks| u32::try_from(blocks).expect("there are hardly more than heap blocks"))
+    }
+
+    /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
+    /// page's checksum, and the index's first.
+    async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
+        let block_size = u64::from(self.ground.geometry.block_size());
+        let of_heap = [
+            (relation, "main", written.heap_blocks),
+            (relation, "vm", written.visible_blocks),
+            (relation, "fsm", written.free_blocks),
+        ];
+        let of_indexes = written.indexes.iter().map(|index| (&*index.name, "main", index.blocks()));
+        for (name, fork, blocks) in of_heap.into_iter().chain(of_indexes) {
+            let row =
+                session.row("SELECT pg_relation_size(to_regclass($1), $2) AS bytes", &[&name, &fork]).await?;
+            let found = row.get::<_, i64>("bytes").unsigned_abs();
+            let written = u64::from(blocks) * block_size;
+            if found != written {
+                return Err(Failure::Unseen { relation: format!("{name} ({fork})"), found, written });
+            }
+        }
+        if let Some(last) = written.heap_blocks.checked_sub(1) {
+            let query = format!("SELECT count(*) AS rows FROM {relation} WHERE ctid = '({last},1)'");
+            let found: i64 = session.row(&query, &[]).await?.get("rows");
+            if found != 1 {
+                return Err(Failure::Unseen {
+                    relation: format!("{relation} (last page)"),
+                    found: 0,
+                    written: block_size,
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A relation that can be written.
+pub(super) struct Opened {
+    found: Relation,
+    fork: Fork,
+    /// Indexes that are written with it.
+    direct: Vec<Index>,
+    /// Indexes that the server builds.
+    built: Vec<String>,
+}
+
+impl Opened {
+    /// Closes the files as the server made them.
+    pub(super) fn leave(&self) {
+        let of_indexes = self.direct.iter().map(|index| &index.fork);
+        of_indexes.chain([&self.fork]).for_each(Fork::keep);
+    }
+}
+
+/// Closes a record whose files the server knows.
+pub(super) fn close(recorded: Option<Recorded>) -> Result<(), Failure> {
+    let Some(recorded) = recorded else { return Ok(()) };
+    let path = recorded.path.display().to_string();
+    recorded.close().map_err(|source| Failure::File { path, source })
+}
+
+/// What came to be.
+#[derive(Clone)]
+struct Written {
+    rows: u64,
+    heap_blocks: u32,
+    visible_blocks: u32,
+    free_blocks: u32,
+    indexes: Vec<Arc<Index>>,
+}
+
+/// Writes the maps, and has all reach the disk. There is no free space to tell of that a fillfactor would let
+/// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
+fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
+    let [visible, free] = ["_vm", "_fsm"].map(|suffix| heap.fork.beside(suffix));
+    let block_size = heap.ground.geometry.block_size() as usize;
+    let mut page = Buffer::default();
+    let page = page.of(block_size);
+    for block in 0..written.free_blocks {
+        free.write(block, page).map_err(|error| free.failure(error))?;
+    }
+    for block in 0..written.visible_blocks {
+        visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
+        visible.write(block, page).map_err(|error| visible.failure(error))?;
+    }
+    let of_indexes = written.indexes.iter().map(|index| &index.fork);
+    let forks: Vec<&Fork> = [&heap.fork, &visible, &free].into_iter().chain(of_indexes).collect();
+    for fork in &forks {
+        fork.sync().map_err(|error| fork.failure(error))?;
+    }
+    for fork in forks {
+        fork.keep();
+    }
+    Ok(())
+}

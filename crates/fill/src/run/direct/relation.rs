@@ -1,0 +1,267 @@
+//! What the server says of a relation: asked before a fill is planned, and once more within the transaction
+//! that fills it, where it has to be new, empty and locked, before anything is written into its files.
+
+use std::path::PathBuf;
+
+use page::BtreeKey;
+use rowgen::{Kind, Table, Values};
+use serde::Deserialize;
+use tokio_postgres::Row;
+use tokio_postgres::types::Json;
+
+use super::fork::Fork;
+use super::ground::Ground;
+use super::index::Key;
+use super::{Failure, NotDirect, form};
+use crate::request::Persistence;
+use server::Session;
+
+/// A table or an index.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
+pub(crate) struct Relation {
+    /// Within the data directory.
+    path: Option<String>,
+    access_method: Option<String>,
+    /// `relkind`.
+    kind: String,
+    /// `relpersistence`.
+    persistence: String,
+    /// Of the main fork.
+    pub(crate) bytes: u64,
+    pub(crate) has_toast: bool,
+    /// Whether this transaction has made or truncated it.
+    pub(crate) is_new: bool,
+    is_locked: bool,
+    /// In their order, with those that were dropped.
+    pub(super) attributes: Vec<Attribute>,
+    /// Enforced CHECKs.
+    pub(super) checks: Vec<Check>,
+    foreign_keys: Vec<String>,
+    /// Those that fire on INSERT, and so for each row of a COPY.
+    triggers: Vec<String>,
+    truncate_triggers: Vec<String>,
+    /// Other tables.
+    referenced_by: Vec<String>,
+    has_children: bool,
+    may_truncate: bool,
+    may_select: bool,
+    may_reindex: bool,
+}
+
+/// A table's attribute.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
+pub(super) struct Attribute {
+    pub(super) name: String,
+    pub(super) dropped: bool,
+    /// Its type with modifiers.
+    pub(super) type_sql: String,
+    /// The type below all domains.
+    pub(super) base_oid: u32,
+    /// `atttypmod`, or a domain's `typtypmod`.
+    pub(super) base_modifier: i32,
+    /// The type below all domains, with modifiers.
+    pub(super) base_sql: String,
+    pub(super) has_domain_checks: bool,
+    pub(super) not_null: bool,
+    /// STORAGE PLAIN of a type of varying length: no short headers.
+    pub(super) has_plain_storage: bool,
+}
+
+/// A CHECK constraint.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Check {
+    pub(super) name: String,
+    pub(super) expression: String,
+}
+
+impl Relation {
+    /// The query for [`Self::of`]; its parameter is a qualified name.
+    pub(crate) const QUERY: &str = include_str!("../../sql/direct_relation.sql");
+
+    pub(crate) fn of(row: &Row) -> Self {
+        let Json(attributes) = row.get("attributes");
+        let Json(checks) = row.get("checks");
+        Self {
+            path: row.get("path"),
+            access_method: row.get("access_method"),
+            kind: row.get("kind"),
+            persistence: row.get("persistence"),
+            bytes: row.get::<_, Option<i64>>("bytes").unwrap_or_default().unsigned_abs(),
+            has_toast: row.get("has_toast"),
+            is_new: row.get("is_new"),
+            is_locked: row.get("is_locked"),
+            attributes,
+            checks,
+            foreign_keys: row.get("foreign_keys"),
+            triggers: row.get("triggers"),
+            truncate_triggers: row.get("truncate_triggers"),
+            referenced_by: row.get("referenced_by"),
+            has_children: row.get("has_children"),
+            may_truncate: row.get("may_truncate"),
+            may_select: row.get("may_select"),
+            may_reindex: row.get("may_reindex"),
+        }
+    }
+
+    /// Whether the table can hold rows that nobody but their maker has looked at; CHECKs can be asked for
+    /// afterwards.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(crate) fn takes(&self, table: &Table) -> Result<(), NotDirect> {
+        if self.kind == "p" {
+            return Err(NotDirect::Duties("it is partitioned".to_owned()));
+        }
+        if self.access_method.as_deref() != Some("heap") {
+            return Err(NotDirect::AccessMethod { found: self.access_method.clone().unwrap_or_default() });
+        }
+        let duties = [
+            (&self.triggers, "triggers run for its rows"),
+            (&self.foreign_keys, "foreign keys have its rows looked up"),
+        ];
+        if let Some((names, duty)) = duties.into_iter().find(|(names, _)| !names.is_empty()) {
+            return Err(NotDirect::Duties(format!("{duty}: {}", names.join(", "))));
+        }
+        form::fits(&self.attributes, table)
+    }
+
+    /// Whether a table that is there can be given new files; `indexes`: whether the server has to build some.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn can_begin_anew(&self) -> Result<(), NotDirect> {
+        let problem = if !self.may_truncate || !self.may_select {
+            "this role may not do so, or not see whether it is empty: GRANT SELECT, TRUNCATE on it".to_owned()
+        } else if self.has_children {
+            "other tables inherit from it".to_owned()
+        } else if !self.referenced_by.is_empty() {
+            format!("foreign keys of {} reference it", self.referenced_by.join(", "))
+        } else if !self.truncate_triggers.is_empty() {
+            format!("triggers run for that: {}", self.truncate_triggers.join(", "))
+        } else {
+            return Ok(());
+        };
+        Err(NotDirect::Truncate(problem))
+    }
+
+    /// Whether the role may have the server build its indexes.
+    pub(crate) fn may_reindex(&self) -> bool {
+        self.may_reindex
+    }
+}
+
+/// An index of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct IndexFound {
+    /// Qualified and quoted.
+    pub(super) name: String,
+    /// Percent.
+    pub(crate) fillfactor: u8,
+    /// The only column of a plain ascending B-tree.
+    key_column: Option<String>,
+}
+
+impl IndexFound {
+    /// The query for [`Self::of`]; its parameter is a table's qualified name.
+    pub(crate) const QUERY: &str = include_str!("../../sql/direct_indexes.sql");
+
+    pub(crate) fn of(row: &Row) -> Self {
+        Self {
+            name: row.get("name"),
+            fillfactor: u8::try_from(row.get::<_, i32>("fillfactor")).unwrap_or(page::LEAF_FILLFACTOR),
+            key_column: row.get("key_column"),
+        }
+    }
+
+    /// How its keys follow from the numbers of the table's rows, if they ascend with them; none if the server
+    /// has to build it.
+    pub(crate) fn key(&self, table: &Table) -> Option<Key> {
+        let column = table.columns.iter().find(|column| Some(&column.name) == self.key_column.as_ref())?;
+        let Values::Serial { start, step } = column.values else { return None };
+        // Dates and times are stored as the integers that they are counted in.
+        let kind = match column.kind {
+            Kind::Int2 => BtreeKey::Int2,
+            Kind::Int4 | Kind::Date => BtreeKey::Int4,
+            Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::TimestampTz => BtreeKey::Int8,
+            _ => return None,
+        };
+        let units = column.kind.units()?;
+        // Past the end of the type values begin again.
+        let last = i128::from(start) + i128::from(step) * i128::from(table.rows.saturating_sub(1));
+        let ascends = step > 0 && start >= units.low && last <= i128::from(units.high);
+        ascends.then_some(Key { kind, start, step })
+    }
+}
+
+/// A table's indexes.
+pub(super) async fn indexes(session: &Session, name: &str) -> Result<Vec<IndexFound>, Failure> {
+    let rows = session.rows(IndexFound::QUERY, &[&name]).await?;
+    Ok(rows.iter().map(IndexFound::of).collect())
+}
+
+/// Looks at a table in its transaction, and opens its main fork. `table` is what rows were made for.
+pub(super) async fn heap(
+    session: &Session,
+    ground: &Ground,
+    name: &str,
+    table: &Table,
+    persistence: Persistence,
+) -> Result<(Relation, Fork), Failure> {
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
+    relation.takes(table)?;
+    let expected = match persistence {
+        Persistence::Logged => "p",
+        Persistence::Unlogged => "u",
+    };
+    let problem = if relation.kind != "r" {
+        Some("it is no ordinary table")
+    } else if relation.persistence != expected {
+        Some("it is logged or unlogged, other than when this was planned")
+    } else if !relation.is_new {
+        Some("it was not made in this transaction")
+    } else if !relation.is_locked {
+        Some("it is not locked")
+    } else if relation.bytes != 0 {
+        Some("it is not empty")
+    } else {
+        None
+    };
+    refuse(name, problem)?;
+    let fork = open(ground, &relation, 0)?;
+    Ok((relation, fork))
+}
+
+/// Looks at an index in the transaction that made it: it has a metapage and nothing else.
+pub(super) async fn index(session: &Session, ground: &Ground, name: &str) -> Result<Fork, Failure> {
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
+    let is_empty = relation.bytes == u64::from(ground.geometry.block_size());
+    let is_as_made = is_empty && relation.is_new && relation.access_method.as_deref() == Some("btree");
+    refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;
+    open(ground, &relation, relation.bytes)
+}
+
+/// Refuses a relation that is not as it has to be.
+///
+/// # Errors
+/// If there is a problem.
+pub(crate) fn refuse(name: &str, problem: Option<&str>) -> Result<(), NotDirect> {
+    let refused =
+        |problem: &str| NotDirect::Relation { relation: name.to_owned(), problem: problem.to_owned() };
+    problem.map_or(Ok(()), |problem| Err(refused(problem)))
+}
+
+/// Opens the main fork. That the file is where this machine sees the data directory, with the length that
+/// the server says, shows that the directory is the one that the server works in, and no copy of it.
+fn open(ground: &Ground, relation: &Relation, bytes: u64) -> Result<Fork, Failure> {
+    let path = ground.data_directory.join(relation.path.as_deref().unwrap_or_default());
+    let failed = |path: &PathBuf, source| Failure::File { path: path.display().to_string(), source };
+    match std::fs::metadata(&path) {
+        Ok(file) if file.len() == bytes => {}
+        Ok(_) | Err(_) => {
+            return Err(Failure::NotDirect(NotDirect::Copy { path: path.display().to_string() }));
+        }
+    }
+    Fork::of_server(path.clone(), ground.geometry, ground.segments).map_err(|error| failed(&path, error))
+}

@@ -1,0 +1,72 @@
+//! Rows are frozen behind a load that ends where space does.
+//!
+//! The first statement that reads a row after its commit sets hint bits on its page. With checksums or
+//! `wal_log_hints` that writes the whole page to WAL, unless the page was changed since the last checkpoint; a later
+//! VACUUM does the same. At the brim there is no room for so much WAL. Shortly after their load pages need no images,
+//! and once frozen they are never changed by reading.
+
+use crate::error::Cause;
+use crate::limits::{Governor, Shortage};
+use crate::run::steps::Filler;
+use connect::ConnectError;
+use server::Session;
+use server::quote::qualified;
+
+/// Heap that is loaded before it is frozen, bytes, at least: WAL for all its pages fits the room that is always kept.
+const STRETCH: u64 = 32 << 20;
+/// Each pass looks at the whole visibility map, so passes get rarer as the table grows: one for so many parts of it.
+const PARTS: u64 = 256;
+/// Rows that were there before may need images: 25 pages in 2 ms, which checkpoints keep up with.
+const THROTTLED: &str =
+    "SET vacuum_cost_delay = '2ms'; SET vacuum_cost_limit = 500; SET vacuum_cost_page_dirty = 20";
+const UNTHROTTLED: &str = "SET vacuum_cost_delay = 0";
+
+impl Filler<'_> {
+    /// Freezes what was loaded since the last time, if that is enough. Streams that come meanwhile wait.
+    pub(crate) async fn freeze_behind(&self, session: &Session) -> Result<(), Cause> {
+        if !self.freezes() {
+            return Ok(());
+        }
+        let mut frozen = self.frozen.lock().await;
+        let rows = self.progress.rows();
+        let due = STRETCH.max(self.plan.heap_of(rows) / PARTS);
+        if self.plan.heap_of(rows.saturating_sub(frozen.unwrap_or(0))) < due {
+            return Ok(());
+        }
+        let is_first = frozen.is_none();
+        *frozen = Some(rows);
+        self.freeze(session, &self.tables.bulk.name, is_first).await
+    }
+
+    /// Freezes all that is loaded, while nobody loads.
+    pub(crate) async fn freeze_all(&self, session: &Session) -> Result<(), Cause> {
+        if !self.freezes() {
+            return Ok(());
+        }
+        let is_first = self.frozen.lock().await.is_none();
+        for table in self.tables.all() {
+            self.freeze(session, &table.name, is_first).await?;
+        }
+        Ok(())
+    }
+
+    fn freezes(&self) -> bool {
+        self.plan.freezes && self.governor.as_ref().is_some_and(Governor::ends_at_space)
+    }
+
+    async fn freeze(&self, session: &Session, table: &str, is_first: bool) -> Result<(), Cause> {
+        let had_rows = self.plan.request.append || self.plan.unfinished.is_some();
+        session.run(if is_first && had_rows { THROTTLED } else { UNTHROTTLED }).await?;
+        let name = qualified(&self.plan.schema, table);
+        let vacuum = format!("VACUUM (FREEZE, INDEX_CLEANUP off, TRUNCATE false) {name}");
+        match session.run(&vacuum).await {
+            // The load meets a full disk too, and decides what it means.
+            Err(error) if is_shortage(&error) => Ok(()),
+            done => Ok(done?),
+        }
+    }
+}
+
+fn is_shortage(error: &ConnectError) -> bool {
+    Shortage::of(error).is_some()
+}

@@ -1,0 +1,166 @@
+//! How a table grows, chunk by chunk, to the size that was asked for.
+//!
+//! What rows take with their indexes and what is toasted is measured as they come. Asking for the size of
+//! a table costs some 20 ms where it has hundreds of partitions, so it is asked for the less often the
+//! farther away the goal is. Only the last chunk is cut to measure, when no other one is loading.
+
+/// How much farther than it has seen, the growth is trusted to go on as before.
+const FORESIGHT: u64 = 4;
+/// A table is as large as was asked for when less than this part of the size is missing.
+const TOLERANCE: u64 = 1000;
+
+/// A table on its way to a size.
+#[derive(Debug)]
+pub(crate) struct Growth {
+    /// Bytes that it shall take.
+    goal: u64,
+    /// Rows of a chunk.
+    chunk_rows: u64,
+    /// Bytes of a row, as far as is known.
+    row: f64,
+    /// Bytes before the first chunk.
+    before: Option<u64>,
+    /// Rows of chunks that are being loaded.
+    running: u64,
+    /// Rows of chunks that were loaded.
+    loaded: u64,
+    /// Rows that may be loaded before the size is looked at again.
+    sure: u64,
+    /// Whether the chunk that was cut to measure has begun.
+    is_cut: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Ask for the size, and call [`Growth::measured`].
+    Measure,
+    /// Load a chunk with so many rows at most, and call [`Growth::ended`].
+    Load(u64),
+    /// Nothing: the size is reached, or the chunks that are loading decide.
+    End,
+}
+
+impl Growth {
+    /// `row` is what a row takes with its indexes, bytes, as predicted.
+    pub(crate) fn new(goal: u64, chunk_rows: u64, row: f64) -> Self {
+        Self { goal, chunk_rows, row, before: None, running: 0, loaded: 0, sure: 0, is_cut: false }
+    }
+
+    /// What a stream does that has nothing to do.
+    pub(crate) fn next(&mut self) -> Next {
+        if self.is_cut {
+            return Next::End;
+        }
+        if self.sure < self.chunk_rows {
+            return Next::Measure;
+        }
+        self.sure -= self.chunk_rows;
+        self.load(self.chunk_rows)
+    }
+
+    /// The same, now that the table takes `size`.
+    pub(crate) fn measured(&mut self, size: u64) -> Next {
+        let grown = size.saturating_sub(*self.before.get_or_insert(size));
+        // Of the rows that are under way about half are in the size.
+        let counted = self.loaded + self.running / 2;
+        if self.loaded > 0 && grown > 0 {
+            self.row = grown as f64 / counted as f64;
+        }
+        let missing = self.goal.saturating_sub(size);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
+        let left = ((missing as f64 / self.row) as u64).saturating_sub(self.running);
+        if left >= self.chunk_rows {
+            self.sure = (left / 2).min(self.loaded * FORESIGHT).saturating_sub(self.chunk_rows);
+            return self.load(self.chunk_rows);
+        }
+        if self.running > 0 || left == 0 || missing < self.goal / TOLERANCE {
+            return Next::End;
+        }
+        self.is_cut = true;
+        self.load(left)
+    }
+
+    /// A chunk with so many rows at most is over.
+    pub(crate) fn ended(&mut self, rows: u64) {
+        self.running -= rows;
+        self.loaded += rows;
+    }
+
+    /// How much of the way is done, 0 to 1, about.
+    pub(crate) fn fraction(&self) -> f64 {
+        let way = self.goal.saturating_sub(self.before.unwrap_or(0)).max(1);
+        (self.loaded as f64 * self.row / way as f64).min(1.0)
+    }
+
+    fn load(&mut self, rows: u64) -> Next {
+        self.running += rows;
+        Next::Load(rows)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes made up for tests")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Grows a table whose rows take `row` bytes where `predicted` were expected, by so many streams; how
+    /// large it becomes, and how often its size was asked for.
+    fn grown(
+        goal: u64,
+        before: u64,
+        chunk_rows: u64,
+        row: f64,
+        predicted: f64,
+        streams: usize,
+    ) -> (u64, u64) {
+        let mut growth = Growth::new(goal, chunk_rows, predicted);
+        let (mut rows, mut measured) = (0, 0);
+        let mut loading: Vec<u64> = Vec::new();
+        let mut idle = streams;
+        while idle > 0 || !loading.is_empty() {
+            if idle == 0 {
+                let done = loading.remove(0);
+                growth.ended(done);
+                rows += done;
+                idle += 1;
+            }
+            let next = match growth.next() {
+                Next::Measure => {
+                    measured += 1;
+                    let under_way = loading.iter().sum::<u64>() / 2;
+                    growth.measured(before + ((rows + under_way) as f64 * row) as u64)
+                }
+                next => next,
+            };
+            idle -= 1;
+            if let Next::Load(rows) = next {
+                loading.push(rows);
+            }
+        }
+        (before + (rows as f64 * row) as u64, measured)
+    }
+
+    proptest! {
+        #[test]
+        fn the_size_is_met_and_seldom_asked_for(
+            goal in 50_000_000_u64..100_000_000_000, before in 0_u64..30_000_000, row in 30.0..20_000.0,
+            off in 0.3..30.0, chunks in 40_u64..2000, streams in 1_usize..9,
+        ) {
+            let predicted = row * off;
+            let chunk_rows = ((goal / chunks) as f64 / predicted) as u64;
+            prop_assume!(chunk_rows > 0);
+            let (size, measured) = grown(goal, before, chunk_rows, row, predicted, streams);
+            prop_assert!((size as f64 / goal as f64 - 1.0).abs() < 0.003, "{size} of {goal}");
+            prop_assert!(measured < 60 + 2 * streams as u64, "asked {measured} times");
+        }
+    }
+
+    #[test]
+    fn what_is_large_enough_gets_no_rows() {
+        assert_eq!(grown(50_000_000, 50_000_000, 1000, 100.0, 100.0, 2), (50_000_000, 2));
+        assert_eq!(grown(50_000_000, 60_000_000, 1000, 100.0, 100.0, 1), (60_000_000, 1));
+    }
+}

@@ -1,0 +1,141 @@
+//! The plan is carried out: steps in order, rows in chunks.
+
+mod ballast;
+pub(crate) mod compression;
+pub(crate) mod copy;
+pub(crate) mod direct;
+mod freeze;
+mod generate;
+mod growth;
+mod queue;
+mod rate;
+mod rehearsal;
+pub(crate) mod resume;
+pub(crate) mod scratch;
+mod sink;
+mod steps;
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+pub use rate::RateMeter;
+pub use rehearsal::Rehearsed;
+
+use self::rehearsal::Unwatched;
+use self::steps::Filler;
+use crate::error::FillError;
+use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
+use crate::outcome::Outcome;
+use crate::plan::Plan;
+use crate::probe::{ProbeKind, ProbePoint};
+use crate::request::InitStep;
+use connect::Target;
+use server::interruption::{Ended, until_stopped};
+
+/// Told of a fill's progress while it runs. Calls come from several threads.
+pub trait Observer: Sync {
+    /// The rows of an interrupted fill are looked at, before it goes on.
+    fn checking_rows(&self, rows: u64);
+    /// A step begins.
+    fn step_started(&self, step: InitStep);
+    /// So many more rows of the bulk table were handed to the server.
+    fn rows_sent(&self, rows: u64);
+    /// How far the step has come, 0 to 1: as the server says, or as a table has grown to its size.
+    fn fraction_done(&self, fraction: f64);
+    /// A mark was crossed, space ran short or came back.
+    fn event(&self, event: &Event);
+    /// What is left of the volume; told often, where it can be seen.
+    fn outlook(&self, outlook: Outlook);
+    /// A probe was made.
+    fn probed(&self, point: &ProbePoint);
+    /// The step waits for a lock that somebody else holds: told again as long as it lasts.
+    fn waiting_for_lock(&self, holder: &str);
+    /// A step is done.
+    fn step_finished(&self, step: InitStep, elapsed: Duration);
+}
+
+/// What goes on beside the plan.
+#[derive(Default)]
+pub struct Conduct {
+    /// What ends the fill, and what is told on the way.
+    pub limits: Limits,
+    /// What can be seen of the server's volumes.
+    pub sight: Option<Sight>,
+    /// A query to run as the table grows.
+    pub probe: Option<ProbeKind>,
+    /// Directory for records of files that are written past the server; see [`remove_abandoned`].
+    pub records: Option<PathBuf>,
+}
+
+/// Refuses what [`run`] would refuse before it changes anything, and changes nothing.
+///
+/// # Errors
+/// As [`run`] before its first step.
+pub async fn rehearse(target: &Target, plan: &Plan, conduct: Conduct) -> Result<Rehearsed, FillError> {
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+    let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
+    Filler::new(target, plan, governor, prober, false, None, &Unwatched).rehearse_alone().await
+}
+
+/// Whether rows are committed chunk by chunk.
+fn in_chunks(plan: &Plan) -> bool {
+    plan.has_ledger() && !plan.is_single_transaction()
+}
+
+/// The governor that admits chunks, if rows come in chunks; refuses limits that it cannot keep.
+fn governor<'a>(
+    plan: &Plan,
+    limits: Limits,
+    sight: Option<Sight>,
+    tell: &'a Tell<'a>,
+) -> Result<Option<Governor<'a>>, FillError> {
+    let in_chunks = in_chunks(plan);
+    let governor = in_chunks.then(|| Governor::new(limits, sight, plan.owed(), tell)).transpose()?;
+    if let Some(governor) = governor.as_ref().filter(|_| !plan.may_be_full()) {
+        // How much dropped tables will give back is only known afterwards.
+        let freed = if plan.dropped.is_empty() { 0 } else { u64::MAX };
+        governor.refuse_full(plan.first_space(), freed)?;
+    }
+    Ok(governor)
+}
+
+/// Carries the plan out. `interrupt` resolves when the user wants to stop: running statements are
+/// then cancelled, and the error says what is there.
+///
+/// # Errors
+/// If a step fails or is interrupted.
+pub async fn run(
+    target: &Target,
+    plan: &Plan,
+    conduct: Conduct,
+    observer: &dyn Observer,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Outcome, FillError> {
+    let tell = |event: &Event| observer.event(event);
+    // The checkpoints' own files are beside tables that are in no tablespace of their own.
+    let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
+    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+    let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
+    let filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+    let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
+    let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
+        Ended::Done(result) => Some(result),
+        Ended::Stopped(Some(Ok(Ok(outcome)))) => return Ok(outcome),
+        // Cancelled statements end with an error of their own.
+        Ended::Stopped(_) => None,
+    };
+    if !matches!(result, Some(Ok(Ok(_)))) {
+        filler.look_at_volumes();
+    }
+    match result {
+        Some(Ok(Ok(outcome))) => Ok(outcome),
+        Some(Err(refused)) => Err(refused),
+        Some(Ok(Err(source))) => Err(FillError::Step {
+            step: filler.step(),
+            source: Box::new(source.with_remedy()),
+            remains: filler.remains().await,
+        }),
+        None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),
+    }
+}

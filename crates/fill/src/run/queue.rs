@@ -1,0 +1,118 @@
+//! Which chunk is loaded next.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+use crate::ledger::Ledger;
+use crate::limits::Group;
+use crate::plan::Plan;
+use crate::plan::chunks::{Chunk, Spread};
+
+/// The chunks that are still to be loaded, in order, for several streams.
+pub(crate) struct Queue<'a> {
+    plan: &'a Plan,
+    ledger: &'a Ledger,
+    /// Number after the last chunk's.
+    end: u64,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Number of the chunk that is looked at next.
+    next: u64,
+    given_back: BTreeSet<u64>,
+}
+
+impl<'a> Queue<'a> {
+    /// Those of the plan that no earlier run has loaded.
+    pub(crate) fn of(plan: &'a Plan, ledger: &'a Ledger) -> Self {
+        let state = Mutex::new(State { next: 0, given_back: BTreeSet::new() });
+        Self { plan, ledger, end: plan.chunks(), state }
+    }
+
+    /// Whether nothing is left to be taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut state = self.lock();
+        state.given_back.is_empty() && self.skip(&mut state).is_none()
+    }
+
+    /// Which chunks the next one belongs with, so that the fill does not end between them: those of the same ids, one
+    /// in each leaf by hash, where a limit ends the fill.
+    pub(crate) fn group(&self) -> Group {
+        self.group_of_next(&mut self.lock())
+    }
+
+    fn group_of_next(&self, state: &mut State) -> Group {
+        let (Spread::Hash { leaves }, None) = (self.plan.chunking.spread, self.plan.rows()) else {
+            return Group::ALONE;
+        };
+        let next = state.given_back.first().copied();
+        let next = next.or_else(|| self.skip(state).map(|chunk| chunk.number));
+        match next {
+            Some(number) if number % u64::from(leaves) != 0 => Group { begun: true, ..Group::ALONE },
+            _ => Group { chunks: leaves.into(), begun: false },
+        }
+    }
+
+    /// The next chunk, unless it would be the first of a group while the answer was given for one that has begun.
+    pub(crate) fn take_of(&self, group: Group, most: u64) -> Option<Chunk> {
+        if group.begun && !self.group().begun {
+            return None;
+        }
+        self.take(most)
+    }
+
+    /// The next chunk, cut to so many rows.
+    pub(crate) fn take(&self, most: u64) -> Option<Chunk> {
+        let mut state = self.lock();
+        let mut chunk = if let Some(number) = state.given_back.pop_first() {
+            self.plan.chunking.chunk(number)
+        } else {
+            let chunk = self.skip(&mut state)?;
+            state.next += 1;
+            chunk
+        };
+        chunk.rows.end = chunk.rows.end.min(chunk.rows.start.saturating_add(most));
+        Some(chunk)
+    }
+
+    /// The chunk could not be loaded.
+    pub(crate) fn give_back(&self, chunk: &Chunk) {
+        self.lock().given_back.insert(chunk.number);
+    }
+
+    /// Rows of chunks that are not loaded though a later chunk is, or, of leaves by hash, another chunk of the same
+    /// rows.
+    pub(crate) fn gaps(&self) -> Vec<Range<u64>> {
+        let state = self.lock();
+        let Some(last) = (0..state.next).rev().find(|number| !state.given_back.contains(number)) else {
+            return Vec::new();
+        };
+        let chunking = &self.plan.chunking;
+        let end = match chunking.spread {
+            Spread::Hash { leaves } => (last + 1).next_multiple_of(leaves.into()).min(self.end),
+            _ => last,
+        };
+        let missing = state.given_back.range(..end).copied().chain(state.next..end);
+        let mut gaps: Vec<Range<u64>> = missing.map(|number| chunking.chunk(number).rows).collect();
+        gaps.dedup();
+        gaps
+    }
+
+    /// The next chunk that has rows and is not loaded; earlier ones are passed over for good.
+    fn skip(&self, state: &mut State) -> Option<Chunk> {
+        while state.next < self.end {
+            let chunk = self.plan.chunking.chunk(state.next);
+            if !chunk.rows.is_empty() && !self.ledger.is_loaded(self.plan, &chunk) {
+                return Some(chunk);
+            }
+            state.next += 1;
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics holding this")
+    }
+}

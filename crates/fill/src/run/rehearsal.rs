@@ -1,0 +1,190 @@
+//! The steps before the rows, run on empty tables in a transaction that is rolled back. A conflict that flags or
+//! catalogs hold (a probe without its index, a view on a table to be dropped, a tablespace that takes no index,
+//! a file that cannot be opened) shows here, while the old tables are still there.
+
+use std::time::Duration;
+
+use tokio_postgres::error::SqlState;
+
+use super::Observer;
+use crate::error::{Cause, FillError};
+use crate::ledger::{self, Ledger};
+use crate::limits::{Event, Outlook};
+use crate::plan::Method;
+use crate::plan::tables::leaves;
+use crate::probe::{ProbeError, ProbePoint};
+use crate::request::{InitStep, Subject};
+use crate::run::steps::Filler;
+use crate::sql::ddl::{self, FOREIGN_KEYS};
+use connect::ConnectError;
+use server::Session;
+use server::quote::qualified;
+
+/// Whether the rehearsal took place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rehearsed {
+    /// It found no conflict.
+    Yes,
+    /// Another session holds a lock on a table that is to be dropped.
+    Locked,
+}
+
+/// How long the tables that are to be dropped are waited for, if at all a limit applies.
+const LOCK_WAIT: &str = "1s";
+
+impl Filler<'_> {
+    /// Rehearses before the real thing, where something is at stake: waits for locks, and says so.
+    pub(crate) async fn rehearse(&self, session: &Session) -> Result<(), FillError> {
+        let has_probe = self.prober.lock().await.is_some();
+        if self.plan.dropped.is_empty() && !has_probe {
+            return Ok(());
+        }
+        if !self.plan.dropped.is_empty() && self.plan.unfinished.is_none() {
+            // Whoever holds a lock is named while this step is displayed.
+            self.observer.step_started(InitStep::Drop);
+        }
+        self.rehearse_within(session, None).await.map(|_| ())
+    }
+
+    /// Rehearses for people who only ask: gives up soon where a lock is in the way.
+    pub(crate) async fn rehearse_alone(&self) -> Result<Rehearsed, FillError> {
+        let session = self.open_loader().await?;
+        self.rehearse_within(&session, Some(LOCK_WAIT)).await
+    }
+
+    async fn rehearse_within(&self, session: &Session, wait: Option<&str>) -> Result<Rehearsed, FillError> {
+        let plan = self.plan;
+        if plan.is_created() || !plan.includes(InitStep::Create) {
+            // Keys of a table that has rows are too much for a rehearsal: such a probe is checked once they are built.
+            if !plan.steps.order(InitStep::PrimaryKeys, InitStep::Generate) {
+                self.check_probe(session).await?;
+            }
+            return Ok(Rehearsed::Yes);
+        }
+        session.run("BEGIN").await?;
+        let result = self.steps_on_empty_tables(session, wait).await;
+        match result {
+            Ok(()) => session.run("ROLLBACK").await?,
+            Err(FillError::Rehearsal(error)) if wait.is_some() && is_lock_timeout(&error) => {
+                session.run("ROLLBACK").await?;
+                return Ok(Rehearsed::Locked);
+            }
+            Err(error) => {
+                // The first error counts; without a session there is nothing to roll back.
+                let _ = session.run("ROLLBACK").await;
+                return Err(error);
+            }
+        }
+        Ok(Rehearsed::Yes)
+    }
+
+    async fn steps_on_empty_tables(&self, session: &Session, wait: Option<&str>) -> Result<(), FillError> {
+        let plan = self.plan;
+        if let Some(wait) = wait {
+            run(session, &format!("SET LOCAL lock_timeout = '{wait}'")).await?;
+        }
+        if plan.stale_ledger {
+            run(session, &ledger::remove(&plan.schema, &self.tables.bulk.name)).await?;
+        }
+        if plan.includes(InitStep::Drop) && !plan.dropped.is_empty() {
+            self.watched(session, &ddl::drop_tables(plan)).await.map_err(FillError::Rehearsal)?;
+        }
+        run_all(session, &ddl::create(plan, &self.tables)).await?;
+        if plan.method == Method::CreateTableAs {
+            let empty = rowgen::Table { rows: 0, ..self.tables.bulk.clone() };
+            return run(session, &ddl::create_table_as(plan, &empty)).await;
+        }
+        if plan.has_ledger() {
+            Ledger::begin(session, plan).await.map_err(FillError::Rehearsal)?;
+        }
+        let keys = plan.includes(InitStep::PrimaryKeys);
+        let keys_early = plan.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
+        if keys_early {
+            self.keys_of_empty_tables(session).await?;
+        }
+        self.check_probe(session).await?;
+        if plan.includes(InitStep::Generate) {
+            self.rehearse_direct(session).await?;
+        }
+        if keys && !keys_early {
+            self.keys_of_empty_tables(session).await?;
+        }
+        if plan.includes(InitStep::ForeignKeys) && plan.subject == Subject::Pgbench {
+            for key in &FOREIGN_KEYS {
+                run(session, &key.add(plan)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn keys_of_empty_tables(&self, session: &Session) -> Result<(), FillError> {
+        for table in self.tables.all() {
+            let Some(statement) = ddl::add_index(self.plan, &self.tables, table) else { continue };
+            if !self.has_index(session, &table.name).await.map_err(FillError::Rehearsal)? {
+                run(session, &statement).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what pages are to be written into: one leaf stands for all.
+    async fn rehearse_direct(&self, session: &Session) -> Result<(), FillError> {
+        let (Some(direct), Some(leaf)) =
+            (self.direct(), leaves(&self.tables.bulk, self.plan.partitions).into_iter().next())
+        else {
+            return Ok(());
+        };
+        if self.plan.writes_key() {
+            run_all(session, &ddl::add_key(self.plan, &self.tables, &leaf)).await?;
+        }
+        let opened = direct.open(session, &qualified(&self.plan.schema, &leaf)).await;
+        match opened.map_err(Cause::from) {
+            Ok(opened) => {
+                opened.leave();
+                Ok(())
+            }
+            Err(Cause::Server(error)) => Err(FillError::Rehearsal(error)),
+            Err(cause) => Err(FillError::Pages(Box::new(cause))),
+        }
+    }
+
+    /// Refuses a probe that cannot be run on the tables as they are now.
+    pub(crate) async fn check_probe(&self, session: &Session) -> Result<(), FillError> {
+        let prober = self.prober.lock().await;
+        let Some(prober) = prober.as_ref() else { return Ok(()) };
+        match prober.check(&session.connection.client).await {
+            Ok(()) => Ok(()),
+            Err(ProbeError::Query(error)) => {
+                Err(FillError::Rehearsal(session.connection.explain(error).await))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+async fn run(session: &Session, sql: &str) -> Result<(), FillError> {
+    session.run(sql).await.map_err(FillError::Rehearsal)
+}
+
+async fn run_all(session: &Session, statements: &[String]) -> Result<(), FillError> {
+    session.run_all(statements).await.map_err(FillError::Rehearsal)
+}
+
+fn is_lock_timeout(error: &ConnectError) -> bool {
+    error.sqlstate() == Some(SqlState::LOCK_NOT_AVAILABLE.code())
+}
+
+/// Watches a rehearsal that nobody watches.
+pub(crate) struct Unwatched;
+
+impl Observer for Unwatched {
+    fn checking_rows(&self, _: u64) {}
+    fn step_started(&self, _: InitStep) {}
+    fn rows_sent(&self, _: u64) {}
+    fn fraction_done(&self, _: f64) {}
+    fn event(&self, _: &Event) {}
+    fn outlook(&self, _: Outlook) {}
+    fn probed(&self, _: &ProbePoint) {}
+    fn waiting_for_lock(&self, _: &str) {}
+    fn step_finished(&self, _: InitStep, _: Duration) {}
+}

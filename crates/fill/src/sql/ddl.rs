@@ -1,0 +1,246 @@
+//! The statements that make tables what `pgbench -i` makes them.
+
+use rowgen::{Column, Table, Values};
+
+use crate::plan::tables::{Tables, bound, key, leaves};
+use crate::plan::{Method, Plan};
+use crate::request::{IndexKind, InitStep, Persistence, Subject};
+use crate::run::scratch::{SCRATCH_MARK, SCRATCH_SCHEMA};
+use server::quote::{identifier, literal, qualified};
+
+/// Everything that the step `create` runs, in order. Constant columns have their values as defaults
+/// while the load lasts.
+pub(crate) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
+    if let Subject::Table(own) = &plan.subject {
+        let of_script = |sql| of_script(plan.request.schema.as_deref(), plan.create_schema, sql);
+        return own.ddl.as_deref().map(of_script).unwrap_or_default();
+    }
+    let schema = plan.create_schema.then(|| {
+        let schema = identifier(&plan.schema);
+        let mark = (plan.schema == SCRATCH_SCHEMA)
+            .then(|| format!("; COMMENT ON SCHEMA {schema} IS {}", literal(SCRATCH_MARK)));
+        format!("CREATE SCHEMA {schema}{}", mark.unwrap_or_default())
+    });
+    let small = tables.small.iter().map(|table| create_plain(plan, table));
+    let is_made_with_rows = plan.partitions.is_none() && plan.method == Method::CreateTableAs;
+    let marks = tables.all().filter(|_| !is_made_with_rows).filter_map(|table| mark(plan, table));
+    let bulk = match plan.partitions {
+        // Made with its rows.
+        None if plan.method == Method::CreateTableAs => Vec::new(),
+        None => vec![create_plain(plan, &tables.bulk)],
+        Some(partitions) => {
+            let parent = qualified(&plan.schema, &tables.bulk.name);
+            let by = partitions.method.sql();
+            let key = key(&tables.bulk).map_or("", |key| &key.name);
+            let mut statements = vec![format!(
+                "CREATE TABLE {parent} ({}) PARTITION BY {by} ({})",
+                columns(&tables.bulk),
+                identifier(key)
+            )];
+            for (number, leaf) in (0..).zip(leaves(&tables.bulk, plan.partitions)) {
+                statements.push(format!(
+                    "CREATE {}TABLE {} PARTITION OF {parent} FOR VALUES {}{}",
+                    persistence(plan),
+                    qualified(&plan.schema, &leaf),
+                    bound(tables.bulk.rows, partitions, number),
+                    options(plan, &tables.bulk)
+                ));
+            }
+            statements
+        }
+    };
+    schema.into_iter().chain(small).chain(bulk).chain(marks).collect()
+}
+
+/// The statement that marks a table of the ladder's, which drops no others.
+pub(crate) fn mark(plan: &Plan, table: &Table) -> Option<String> {
+    let name = qualified(&plan.schema, &table.name);
+    (plan.schema == SCRATCH_SCHEMA).then(|| format!("COMMENT ON TABLE {name} IS {}", literal(SCRATCH_MARK)))
+}
+
+fn create_plain(plan: &Plan, table: &Table) -> String {
+    let name = qualified(&plan.schema, &table.name);
+    format!("CREATE {}TABLE {name} ({}){}", persistence(plan), columns(table), options(plan, table))
+}
+
+fn persistence(plan: &Plan) -> &'static str {
+    match plan.persistence {
+        Persistence::Logged => "",
+        Persistence::Unlogged => "UNLOGGED ",
+    }
+}
+
+/// Storage parameters and tablespace. pgbench gives every table but the empty history its
+/// fillfactor, 100 too.
+fn options(plan: &Plan, table: &Table) -> String {
+    let fillfactor = plan.load_fillfactor();
+    let mut parameters = Vec::new();
+    if key(table).is_some() {
+        parameters.push(format!("fillfactor = {fillfactor}"));
+    }
+    if !plan.autovacuum {
+        parameters.push("autovacuum_enabled = off".to_owned());
+    }
+    let with =
+        if parameters.is_empty() { String::new() } else { format!(" WITH ({})", parameters.join(", ")) };
+    let tablespace =
+        plan.tablespace.as_ref().map_or(String::new(), |name| format!(" TABLESPACE {}", identifier(name)));
+    with + &tablespace
+}
+
+fn columns(table: &Table) -> String {
+    table.columns.iter().map(column).collect::<Vec<_>>().join(", ")
+}
+
+fn column(column: &Column) -> String {
+    let not_null = if column.not_null { " NOT NULL" } else { "" };
+    let default = default(column).map_or(String::new(), |value| format!(" DEFAULT {value}"));
+    format!("{} {}{not_null}{default}", identifier(&column.name), column.kind.sql())
+}
+
+/// A constant column's value, unless it is NULL anyway.
+fn default(column: &Column) -> Option<String> {
+    match &column.values {
+        Values::Int(value) => Some(value.to_string()),
+        Values::Text(text) => Some(literal(text)),
+        _ => None,
+    }
+}
+
+/// The user's SQL, run so that it cannot end the transaction that it is run in: the server refuses
+/// COMMIT and the like there. What it does not qualify goes to `schema`, if one is given.
+pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, sql: &str) -> Vec<String> {
+    let create =
+        schema.filter(|_| create_schema).map(|schema| format!("CREATE SCHEMA {}", identifier(schema)));
+    let path = schema.map(|schema| {
+        let first = literal(&format!("{}, ", identifier(schema)));
+        format!("SELECT set_config('search_path', {first} || current_setting('search_path'), true)")
+    });
+    let body = format!("BEGIN EXECUTE {}; END", literal(sql));
+    let execute = format!("DO LANGUAGE plpgsql {}", literal(&body));
+    create.into_iter().chain(path).chain([execute]).collect()
+}
+
+/// CREATE TABLE AS, with all rows: article 000's level 0.
+pub(crate) fn create_table_as(plan: &Plan, table: &Table) -> String {
+    let column = &table.columns[0];
+    let series =
+        format!("generate_series(1::{kind}, {rows}::{kind})", kind = column.kind.sql(), rows = table.rows);
+    format!(
+        "CREATE {}TABLE {}{} AS SELECT {series} AS {}",
+        persistence(plan),
+        qualified(&plan.schema, &table.name),
+        options(plan, table),
+        identifier(&column.name)
+    )
+}
+
+/// Gives a table that exists the load's defaults again: crash recovery may have emptied unlogged
+/// tables after they were taken away.
+pub(crate) fn set_defaults(plan: &Plan, table: &Table) -> Option<String> {
+    alter_columns(plan, table, |column| default(column).map(|value| format!("SET DEFAULT {value}")))
+}
+
+/// Takes the load's defaults away again; none where the table has none.
+pub(crate) fn drop_defaults(plan: &Plan, table: &Table) -> Option<String> {
+    alter_columns(plan, table, |column| default(column).map(|_| "DROP DEFAULT".to_owned()))
+}
+
+fn alter_columns(plan: &Plan, table: &Table, action: impl Fn(&Column) -> Option<String>) -> Option<String> {
+    let actions: Vec<String> = table
+        .columns
+        .iter()
+        .filter_map(|column| Some(format!("ALTER {} {}", identifier(&column.name), action(column)?)))
+        .collect();
+    let name = qualified(&plan.schema, &table.name);
+    (!actions.is_empty()).then(|| format!("ALTER TABLE {name} {}", actions.join(", ")))
+}
+
+/// DROP TABLE of all that exist, in one statement as they may reference each other.
+pub(crate) fn drop_tables(plan: &Plan) -> String {
+    let names: Vec<String> = plan.dropped.iter().map(|name| qualified(&plan.schema, name)).collect();
+    format!("DROP TABLE {}", names.join(", "))
+}
+
+/// The bulk table's index, as asked for, or a small table's primary key; none for history.
+pub(crate) fn add_index(plan: &Plan, tables: &Tables, table: &Table) -> Option<String> {
+    let column = identifier(&key(table)?.name);
+    let name = qualified(&plan.schema, &table.name);
+    let tablespace = plan.index_tablespace.as_ref().map(|name| identifier(name));
+    let is_bulk = table.name == tables.bulk.name;
+    match plan.index {
+        IndexKind::None => None,
+        IndexKind::Brin if is_bulk => {
+            let index = identifier(&brin_name(table));
+            let at = tablespace.map_or(String::new(), |name| format!(" TABLESPACE {name}"));
+            Some(format!("CREATE INDEX {index} ON {name} USING brin ({column}){at}"))
+        }
+        IndexKind::Brin | IndexKind::Btree => {
+            let at = tablespace.map_or(String::new(), |name| format!(" USING INDEX TABLESPACE {name}"));
+            Some(format!("ALTER TABLE {name} ADD PRIMARY KEY ({column}){at}"))
+        }
+    }
+}
+
+/// The primary key of a relation that holds rows of the bulk table. One of the whole table takes it over.
+pub(crate) fn add_key(plan: &Plan, tables: &Tables, relation: &str) -> Vec<String> {
+    let leaf = Table { name: relation.to_owned(), ..tables.bulk.clone() };
+    add_index(plan, tables, &leaf).into_iter().collect()
+}
+
+/// What the BRIN index is called, as PostgreSQL names indexes.
+pub(crate) fn brin_name(table: &Table) -> String {
+    key(table).map_or(String::new(), |key| format!("{}_{}_idx", table.name, key.name))
+}
+
+/// A foreign key, by the name and with the columns that pgbench gives it (`initCreateFKeys`).
+pub(crate) struct ForeignKey {
+    pub table: &'static str,
+    pub column: &'static str,
+    pub references: &'static str,
+}
+
+/// All of them.
+pub(crate) const FOREIGN_KEYS: [ForeignKey; 5] = [
+    ForeignKey { table: "pgbench_tellers", column: "bid", references: "pgbench_branches" },
+    ForeignKey { table: "pgbench_accounts", column: "bid", references: "pgbench_branches" },
+    ForeignKey { table: "pgbench_history", column: "bid", references: "pgbench_branches" },
+    ForeignKey { table: "pgbench_history", column: "tid", references: "pgbench_tellers" },
+    ForeignKey { table: "pgbench_history", column: "aid", references: "pgbench_accounts" },
+];
+
+impl ForeignKey {
+    /// The constraint's name.
+    pub(crate) fn name(&self) -> String {
+        format!("{}_{}_fkey", self.table, self.column)
+    }
+
+    /// ALTER TABLE … ADD.
+    pub(crate) fn add(&self, plan: &Plan) -> String {
+        format!(
+            "ALTER TABLE {} ADD CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {}",
+            qualified(&plan.schema, self.table),
+            identifier(&self.name()),
+            identifier(self.column),
+            qualified(&plan.schema, self.references)
+        )
+    }
+}
+
+/// Drops foreign keys that an earlier run has added: a table that others reference cannot be truncated. The step that
+/// adds them comes later.
+pub(crate) fn drop_foreign_keys(plan: &Plan) -> Vec<String> {
+    let is_in_the_way = plan.method.is_frozen() && plan.includes(InitStep::ForeignKeys);
+    let keys = FOREIGN_KEYS.iter().filter(|_| is_in_the_way);
+    keys.map(|key| {
+        let table = qualified(&plan.schema, key.table);
+        format!("ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {}", identifier(&key.name()))
+    })
+    .collect()
+}
+
+/// The two statements that spread a dense leaf out at the final fillfactor.
+pub(crate) fn explode(plan: &Plan, leaf: &str) -> [String; 2] {
+    let name = qualified(&plan.schema, leaf);
+    [format!("ALTER TABLE {name} SET (fillfactor = {})", plan.fillfactor), format!("VACUUM (FULL) {name}")]
+}

@@ -1,0 +1,4 @@
+//! Statements that pgrig sends: queries as files beside this one, and what is built from a plan.
+
+pub(crate) mod ddl;
+pub(crate) mod script;
