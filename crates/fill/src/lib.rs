@@ -16,12 +16,8 @@ mod run;
 mod sql;
 
 pub use error::{Cause, FillError};
-pub use ledger::Unfinished;
 pub use outcome::Outcome;
-pub use plan::{
-    Calculation, Chunking, Found, IndexBuild, Method, Plan, Prediction, Present, RowKey, Rows, Sizes, Spread,
-    plan, sight,
-};
+pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Sizes, Spread, plan, sight};
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
@@ -31,7 +27,7 @@ pub use request::{
     Partitions, Persistence, Request, Subject,
 };
 pub use run::compression::{Compressed, Compression};
-pub use run::direct::{Abandoned, Failure, Ground, NotDirect, remove_abandoned};
+pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};
 pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
 pub use run::{Conduct, Observer, RateMeter, Rehearsed, rehearse, run};
 pub use sql::script::sql_of_script;

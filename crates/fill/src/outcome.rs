@@ -72,7 +72,7 @@ impl Outcome {
     /// little, or where the vacuum that follows has made room of it.
     pub fn dead_space(&self, plan: &Plan) -> Option<u64> {
         // What rows of a table of the user's take is an estimate.
-        if !self.rolled_back || plan.described.is_some() || plan.includes(InitStep::Vacuum) {
+        if !self.rolled_back || plan.is_own_table() || plan.includes(InitStep::Vacuum) {
             return None;
         }
         let grown = self.sizes.heap.saturating_sub(self.before.heap);

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::plan::Plan;
-use crate::plan::tables::Tables;
 use crate::request::InitStep;
 
 /// How far the fill has come, as its own commits tell: true even when the server is gone.
@@ -102,13 +101,13 @@ impl Progress {
         }
         let rows = self.rows();
         Remains::Tables {
-            table: format!("{}.{}", plan.schema, Tables::of(plan).bulk.name),
+            table: format!("{}.{}", plan.schema, plan.tables.bulk.name),
             rows,
             complete: plan.rows() == Some(rows),
             resumable: plan.has_ledger(),
-            own: plan.described.is_some(),
+            own: plan.is_own_table(),
             unlogged,
-            append: plan.request.append,
+            append: plan.append,
         }
     }
 }

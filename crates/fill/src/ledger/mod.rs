@@ -16,7 +16,7 @@ use tokio_postgres::SimpleQueryMessage;
 use crate::ledger::relations::{Destination, Part, Roster};
 use crate::plan::Plan;
 use crate::plan::chunks::{Chunk, Chunking};
-use crate::plan::row_range::Target;
+use crate::plan::row_range::RowRange;
 use crate::request::{Persistence, Request, Subject};
 use connect::{ConnectError, Connection};
 use server::Session;
@@ -63,17 +63,17 @@ impl Charter {
 
 /// A fill that was begun and is not complete.
 #[derive(Clone, Debug)]
-pub struct Unfinished {
+pub(crate) struct Unfinished {
     pub(crate) charter: Charter,
     /// What is recorded as loaded.
     pub(crate) records: Records,
 }
 
 impl Unfinished {
-    /// The rows that it was to load, all told.
-    pub(crate) fn target(&self) -> Target {
+    /// All rows that it was to load.
+    pub(crate) fn range(&self) -> RowRange {
         let Charter { scale, scale_before, first_row, rows, .. } = self.charter;
-        Target { first_row, rows, scale, scale_before }
+        RowRange { first_row, rows, scale, scale_before }
     }
 
     /// Records of the bulk table.
@@ -176,8 +176,8 @@ impl Ledger {
             first_row,
             rows,
             chunk_rows,
-            described: plan.described.as_ref().map(|rows| rows.table.clone()),
-            binary: plan.described.as_ref().is_some_and(|rows| rows.binary),
+            described: plan.is_own_table().then(|| plan.tables.bulk.clone()),
+            binary: plan.binary,
             until_size: plan.until_size,
         };
         let charter = serde_json::to_string(&charter).expect("plain data");

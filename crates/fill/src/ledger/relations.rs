@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::plan::chunks::{Chunk, Spread};
-use crate::plan::tables::{Tables, leaves};
+use crate::plan::tables::{TableNames, leaves};
 use crate::plan::{Method, Plan};
 use crate::request::Persistence;
 use connect::{ConnectError, Connection};
@@ -99,8 +99,8 @@ impl Roster {
             Spread::Hash { .. } => plan.method == Method::Server,
             Spread::Range { .. } => false,
         };
-        let tables = Tables::of(plan);
-        let Some(mut roster) = Self::ask(connection, &plan.schema, &tables, routes).await? else {
+        let tables = &plan.tables;
+        let Some(mut roster) = Self::ask(connection, &plan.schema, &tables.names(), routes).await? else {
             return Ok(None);
         };
         if !routes {
@@ -109,7 +109,7 @@ impl Roster {
                 names.into_iter().enumerate().map(|(at, name)| (name, at)).collect();
             roster.leaves.sort_by_key(|leaf| order.get(&leaf.bare_name).copied());
         }
-        Ok(Some(if plan.request.append { roster.with_rows(connection).await? } else { roster }))
+        Ok(Some(if plan.append { roster.with_rows(connection).await? } else { roster }))
     }
 
     /// Asks the server for the relations of these tables, the leaves in any order.
@@ -119,10 +119,10 @@ impl Roster {
     pub(crate) async fn ask(
         connection: &Connection,
         schema: &str,
-        tables: &Tables,
+        tables: &TableNames,
         routes: bool,
     ) -> Result<Option<Self>, ConnectError> {
-        let names: Vec<&str> = tables.all().map(|table| table.name.as_str()).collect();
+        let names: Vec<&str> = tables.all().map(String::as_str).collect();
         let rows = match connection.client.query(Self::QUERY, &[&schema, &names]).await {
             Ok(rows) => rows,
             Err(error) => return Err(connection.explain(error).await),
@@ -139,13 +139,13 @@ impl Roster {
         let of = |name: &str| {
             rows.iter().filter(|row| row.get::<_, &str>("table_name") == name).collect::<Vec<_>>()
         };
-        let bulk = of(&tables.bulk.name);
+        let bulk = of(&tables.bulk);
         let Some(first) = bulk.first() else { return Ok(None) };
         let (root, name) = (first.get("root"), first.get("root_name"));
         let small = match tables.small.as_slice() {
             [] => None,
             small => {
-                let single = |at: usize| of(&small[at].name).first().map(|row| relation(row));
+                let single = |at: usize| of(&small[at]).first().map(|row| relation(row));
                 let (Some(history), Some(tellers), Some(branches)) = (single(0), single(1), single(2)) else {
                     return Ok(None);
                 };

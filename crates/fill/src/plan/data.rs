@@ -4,13 +4,14 @@ use std::num::NonZeroU16;
 use std::ops::Range;
 
 use page::Geometry;
-use rowgen::{Column, Payload, Table, pgbench};
+use rowgen::{Column, Payload, pgbench};
 use serde::{Serialize, Serializer};
 
 use crate::ledger::Unfinished;
 use crate::limits::{ChunkSpace, Owed, WalUse};
 use crate::plan::chunks::{Chunk, Chunking, Spread};
-use crate::plan::sizes::Sizes;
+use crate::plan::method::{IndexBuild, Method, SORT_TAPE_BYTES};
+use crate::plan::sizes::Prediction;
 use crate::plan::tables::Tables;
 use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use crate::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
@@ -21,17 +22,24 @@ use server::quote::qualified;
 #[derive(Clone, Debug, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Plan {
-    /// What was asked for.
+    /// The request, only for the ledger: the same request given again completes the fill. All that has been
+    /// decided is in the other fields.
     #[serde(skip)]
-    pub request: Request,
-    /// The server's.
+    pub(crate) request: Request,
+    /// The server's blocks.
     #[serde(skip)]
-    pub geometry: Geometry,
+    pub(crate) geometry: Geometry,
     /// The server's major release.
     #[serde(skip)]
-    pub major: u32,
+    pub(crate) major: u32,
     /// Which tables.
     pub subject: Subject,
+    /// Whether rows are added to those that are there.
+    #[serde(skip)]
+    pub append: bool,
+    /// The schema that the user named, if any: `--ddl` creates what it does not qualify there.
+    #[serde(skip)]
+    pub(crate) named_schema: Option<String>,
     /// Schema of the tables.
     pub schema: String,
     /// Whether that schema has to be created.
@@ -42,10 +50,26 @@ pub struct Plan {
     pub dropped_bytes: u64,
     /// Whether there is the ledger of a fill that will not be completed: it is dropped too.
     #[serde(skip)]
-    pub stale_ledger: bool,
-    /// The rows of a table of the user's; in documents its columns and what they hold.
+    pub(crate) stale_ledger: bool,
+    /// The tables with their final numbers of rows; in documents the columns of a table of the user's and what
+    /// they hold.
     #[serde(rename = "columns", serialize_with = "columns")]
-    pub described: Option<Rows>,
+    pub(crate) tables: Tables,
+    /// Whether every column of a table of the user's can be sent in binary.
+    #[serde(skip)]
+    pub(crate) binary: bool,
+    /// The column by which probes look rows up, if there is one.
+    #[serde(skip)]
+    pub(crate) key: Option<RowKey>,
+    /// The most rows that the keys of a table of the user's leave room for, and why.
+    #[serde(skip)]
+    pub most_rows: Option<(u64, String)>,
+    /// Warnings for the user.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+    /// Whether the predicted sizes are estimates.
+    #[serde(skip)]
+    pub is_size_estimated: bool,
     /// Bytes that the tables shall take in the end, where that is measured as they grow.
     pub until_size: Option<u64>,
     /// Which rows the bulk table gets, in which chunks.
@@ -56,14 +80,14 @@ pub struct Plan {
     pub emptied: bool,
     /// What an earlier, interrupted run of this request has done.
     #[serde(skip)]
-    pub unfinished: Option<Unfinished>,
+    pub(crate) unfinished: Option<Unfinished>,
     /// pgbench's scale: rows of pgbench_branches; of a fill without an end the scale so far.
     pub scale: u64,
     /// Branches that are there before.
     pub scale_before: u64,
     /// Whether ids are bigint, where the tables are there already.
     #[serde(skip)]
-    pub wide_ids: Option<bool>,
+    pub(crate) wide_ids: Option<bool>,
     /// Logged or unlogged.
     pub persistence: Persistence,
     /// Percent.
@@ -84,9 +108,9 @@ pub struct Plan {
     pub steps: InitSteps,
     /// How rows are made and loaded.
     pub method: Method,
-    /// What pages are written on, if that is the method.
+    /// The data directory that pages are written into, if that is the method.
     #[serde(skip)]
-    pub ground: Option<Ground>,
+    pub(crate) ground: Option<Ground>,
     /// Connections that load at once; of the method direct, threads that write.
     pub streams: NonZeroU16,
     /// Rows that one COPY command loads at most.
@@ -101,7 +125,7 @@ pub struct Plan {
     pub vacuum: Option<&'static str>,
     /// Whether rows are frozen behind the load, if that ends where space does.
     #[serde(skip)]
-    pub freezes: bool,
+    pub(crate) freezes: bool,
     /// COPY's format.
     pub format: CopyFormat,
     /// How indexes are built; none without that step.
@@ -112,85 +136,13 @@ pub struct Plan {
     pub reasons: Vec<String>,
 }
 
-/// What is known of the rows of a table of the user's.
-#[derive(Clone, Debug)]
-pub struct Rows {
-    /// How they are made.
-    pub table: Table,
-    /// Whether every column can be sent in binary.
-    pub binary: bool,
-    /// What one takes without its indexes, bytes, on average.
-    pub width: u64,
-    /// Which column they can be looked up by, if any.
-    pub key: Option<RowKey>,
-    /// The most rows that keys leave room for, and why.
-    pub most: Option<(u64, String)>,
-    /// What people should know.
-    pub warnings: Vec<String>,
-}
-
 /// An indexed integer column that ascends by one from row to row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RowKey {
+pub(crate) struct RowKey {
     /// Its unquoted name.
     pub column: String,
     /// What the first row that is loaded has in it.
     pub first: i64,
-}
-
-/// How rows are made and loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Method {
-    /// CREATE TABLE AS SELECT generate_series.
-    CreateTableAs,
-    /// COPY (FREEZE), each leaf in the transaction that creates or truncates it: all or nothing.
-    FrozenCopy,
-    /// COPY, a transaction for each chunk.
-    ChunkedCopy,
-    /// INSERT … SELECT generate_series, a transaction for each chunk.
-    Server,
-    /// COPY, a transaction for each chunk; into leaves by hash the same seed rows each time.
-    Reinsert,
-    /// COPY (FREEZE) at fillfactor 100, then VACUUM FULL at the final one.
-    Explode,
-    /// Finished pages written into the files of each leaf, in the transaction that creates or truncates it.
-    Direct,
-}
-
-impl Method {
-    /// Its name for people and documents.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CreateTableAs => "create-table-as",
-            Self::FrozenCopy => "frozen-copy",
-            Self::ChunkedCopy => "chunked-copy",
-            Self::Server => "server",
-            Self::Reinsert => "reinsert",
-            Self::Explode => "explode",
-            Self::Direct => "direct",
-        }
-    }
-
-    /// Whether rows travel by COPY, at least some.
-    pub fn copies(self) -> bool {
-        !matches!(self, Self::CreateTableAs | Self::Server | Self::Direct)
-    }
-
-    /// Whether a chunk is a whole leaf, emptied and filled in one transaction, so that its rows can be
-    /// frozen as they come.
-    pub fn is_frozen(self) -> bool {
-        matches!(self, Self::FrozenCopy | Self::Explode | Self::Direct)
-    }
-}
-
-/// Session settings for building indexes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct IndexBuild {
-    /// `maintenance_work_mem`, bytes.
-    pub maintenance_work_mem: u64,
-    /// `max_parallel_maintenance_workers`; none leaves the server's own.
-    pub parallel_workers: Option<u32>,
 }
 
 /// Rows that ids of type integer are enough for.
@@ -198,43 +150,6 @@ pub(crate) const MOST_NARROW_IDS: u64 = i32::MAX as u64;
 
 /// Bytes of heap that have a byte in the maps that a vacuum makes: free space map and visibility map.
 const HEAP_PER_MAPS: u64 = 3600;
-
-/// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
-/// SortTuple in an array that doubles as it grows, and the index tuple with its header.
-pub(crate) const SORT_MEMORY_BYTES: u64 = 80;
-/// What a row takes in an index build's temporary file, bytes.
-pub(crate) const SORT_TAPE_BYTES: u64 = 24;
-
-impl IndexBuild {
-    /// What temporary files would take of as many rows as are sorted without any, bytes. Parallel workers
-    /// hand over what they sorted in files, however little it is (`tuplesort_performsort`).
-    pub(crate) fn tape_in_memory(self) -> u64 {
-        match self.parallel_workers {
-            Some(0) => self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES,
-            Some(_) | None => 0,
-        }
-    }
-}
-
-/// What the plan expects to take, bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Prediction {
-    /// Finished tables and indexes.
-    #[serde(flatten)]
-    pub sizes: Sizes,
-    /// WAL written.
-    pub wal: u64,
-    /// Taken meanwhile and given back: sort files, or the dense copy of a table.
-    pub temporary: u64,
-}
-
-impl Prediction {
-    /// The most disk that is taken at any moment, bytes: WAL may pile up to `max_wal_size` or be
-    /// held by a slot, so all of it counts.
-    pub fn peak(&self) -> u64 {
-        self.sizes.total() + self.wal + self.temporary
-    }
-}
 
 impl Plan {
     /// Whether the plan has this step.
@@ -272,7 +187,7 @@ impl Plan {
     /// Whether columns that are the same in every row have their value as a default while rows come in: in
     /// tables that pgrig makes, and may alter.
     pub(crate) fn has_load_defaults(&self) -> bool {
-        self.described.is_none() && self.includes(InitStep::Create)
+        !self.is_own_table() && self.includes(InitStep::Create)
     }
 
     /// The ledger's number for the leaf of a chunk having been spread out; none if it is not to be.
@@ -326,7 +241,7 @@ impl Plan {
 
     /// The bulk table's name in its schema, quoted.
     pub fn bulk_qualified(&self) -> String {
-        qualified(&self.schema, &Tables::of(self).bulk.name)
+        qualified(&self.schema, &self.tables.bulk.name)
     }
 
     /// How many chunks there can be: without an end, as many as there are ids for.
@@ -365,16 +280,12 @@ impl Plan {
 
     /// Probes of this kind into the bulk table.
     pub(crate) fn prober(&self, kind: ProbeKind) -> Result<Prober, ProbeError> {
-        let bulk = Tables::of(self).bulk;
-        let name = qualified(&self.schema, &bulk.name);
-        let key = match &self.described {
-            Some(rows) => rows.key.clone(),
-            None => bulk.columns.first().map(|key| RowKey { column: key.name.clone(), first: 1 }),
-        };
+        let name = self.bulk_qualified();
+        let key = self.key.clone();
         if key.is_none() && kind.needs_index() {
             return Err(ProbeError::NoKey { probe: kind.name(), table: name });
         }
-        let is_made_here = self.described.is_none() && self.includes(InitStep::Create);
+        let is_made_here = !self.is_own_table() && self.includes(InitStep::Create);
         let keys_early = self.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
         if kind.needs_index() && is_made_here && (!keys_early || self.index == IndexKind::None) {
             let key = key.map_or(String::new(), |key| key.column);
@@ -382,7 +293,7 @@ impl Plan {
         }
         let RowKey { column, first } = key.unwrap_or(RowKey { column: String::new(), first: 1 });
         let table = ProbeTable { name, key: column, first_key: first };
-        Ok(Prober::new(kind, table, self.geometry, self.major, bulk.seed))
+        Ok(Prober::new(kind, table, self.geometry, self.major, self.tables.bulk.seed))
     }
 
     /// How much of what is loaded goes through WAL.
@@ -404,12 +315,24 @@ impl Plan {
         self.includes(InitStep::Generate) && self.method != Method::CreateTableAs
     }
 
+    /// Whether the table is the user's.
+    pub fn is_own_table(&self) -> bool {
+        self.tables.is_own
+    }
+
+    /// Columns of the bulk table.
+    pub fn columns(&self) -> &[Column] {
+        &self.tables.bulk.columns
+    }
+
+    /// Whether an interrupted run of the same request is completed.
+    pub fn is_resumed(&self) -> bool {
+        self.unfinished.is_some()
+    }
+
     /// Unquoted name of the table that holds the bulk.
-    pub fn bulk_name(&self) -> String {
-        match &self.described {
-            Some(rows) => rows.table.name.clone(),
-            None => Tables::of(self).bulk.name,
-        }
+    pub fn bulk_name(&self) -> &str {
+        &self.tables.bulk.name
     }
 
     /// Rows that are there already.
@@ -423,9 +346,8 @@ impl Plan {
     }
 }
 
-#[expect(clippy::ref_option, reason = "serde's signature")]
-fn columns<S: Serializer>(described: &Option<Rows>, serializer: S) -> Result<S::Ok, S::Error> {
+fn columns<S: Serializer>(tables: &Tables, serializer: S) -> Result<S::Ok, S::Error> {
     let column = |column: &Column| serde_json::json!({ "name": column.name, "type": column.kind.sql(), "values": column.phrase() });
-    let columns = described.as_ref().map(|rows| rows.table.columns.iter().map(column).collect::<Vec<_>>());
+    let columns = tables.is_own.then(|| tables.bulk.columns.iter().map(column).collect::<Vec<_>>());
     columns.serialize(serializer)
 }

@@ -2,14 +2,14 @@
 
 use rowgen::pgbench;
 
-use crate::plan::chunks::Chunking;
-use crate::plan::data::{IndexBuild, Method, Prediction, SORT_TAPE_BYTES};
-use crate::plan::rules::Planner;
-use crate::plan::sizes::{Layout, tuple};
-use crate::plan::tables::Tables;
+use super::bulk::RowSize;
+use super::chunks::Chunking;
+use super::method::{IndexBuild, Method, SORT_TAPE_BYTES};
+use super::rules::Rules;
+use super::sizes::{Layout, Prediction, Sizes, tuple};
 use crate::request::Amount;
 
-impl Planner<'_> {
+impl Rules<'_> {
     /// What all rows will take; without an end, what a chunk takes.
     pub(crate) fn predicted(
         &self,
@@ -17,22 +17,51 @@ impl Planner<'_> {
         chunking: Chunking,
         build: Option<IndexBuild>,
     ) -> Prediction {
+        match &self.bulk.row_size {
+            RowSize::Exact(layout) => self.exact(layout, method, chunking, build),
+            // Rows of permanent tables come so only where they need no WAL.
+            RowSize::Estimated { pages: Some(sizes), .. } => {
+                Prediction { sizes: *sizes, wal: 0, temporary: 0 }
+            }
+            RowSize::Estimated { heap, total, pages: None } => self.estimated(*heap, *total, chunking),
+        }
+    }
+
+    fn exact(
+        &self,
+        layout: &Layout,
+        method: Method,
+        chunking: Chunking,
+        build: Option<IndexBuild>,
+    ) -> Prediction {
         if self.request.amount == Amount::Nothing {
             return Prediction::default();
         }
-        let rows = self.target.rows.unwrap_or(chunking.chunk_rows);
-        let first = if self.target.rows.is_some() { chunking.first_row } else { 0 };
-        let total = self.layout.sizes(first + rows, pgbench::scale_for(first + rows));
+        let range = &self.bulk.range;
+        let rows = range.rows.unwrap_or(chunking.chunk_rows);
+        let first = if range.rows.is_some() { chunking.first_row } else { 0 };
+        let total = layout.sizes(first + rows, pgbench::scale_for(first + rows));
         let sizes = match first {
-            0 => self.layout.sizes(rows, self.target.scale.min(pgbench::scale_for(rows).max(1))),
-            _ => total.less(self.layout.sizes(first, self.target.scale_before)),
+            0 => layout.sizes(rows, range.scale.min(pgbench::scale_for(rows).max(1))),
+            _ => total.less(layout.sizes(first, range.scale_before)),
         };
-        let dense = Layout { fillfactor: 100, ..self.layout.clone() };
+        let dense = Layout { fillfactor: 100, ..layout.clone() };
         let temporary = match method {
             Method::Explode => dense.sizes(rows, pgbench::scale_for(rows)).heap,
             _ => build.map_or(0, |build| temporary(rows, build)),
         };
-        Prediction { sizes, wal: self.wal(method, rows, sizes.index), temporary }
+        Prediction { sizes, wal: self.wal(layout, method, rows, sizes.index), temporary }
+    }
+
+    /// For rows that take `heap` bytes each, `total` with their indexes.
+    fn estimated(&self, heap: u64, total: u64, chunking: Chunking) -> Prediction {
+        let rows = match self.request.amount {
+            Amount::Rows(rows) => rows,
+            _ => chunking.chunk_rows,
+        };
+        let heap = rows.saturating_mul(heap);
+        let sizes = Sizes { heap, index: rows.saturating_mul(total).saturating_sub(heap) };
+        Prediction { sizes, wal: if self.is_logged() { sizes.total() } else { 0 }, temporary: 0 }
     }
 
     /// WAL that so many rows and an index of so many bytes write. Per row: COPY's multi-insert record
@@ -40,7 +69,7 @@ impl Planner<'_> {
     /// INSERT's record has more of them; per page: record headers, and a vacuum that is left to mark
     /// it; index pages are logged whole without their free tenth, keys that come with the rows one by
     /// one, with the pages that they split.
-    fn wal(&self, method: Method, rows: u64, index: u64) -> u64 {
+    fn wal(&self, layout: &Layout, method: Method, rows: u64, index: u64) -> u64 {
         const TUPLE_HEADER: u64 = 23;
         const PER_TUPLE: u64 = 8;
         const PER_INSERT: u64 = 35;
@@ -60,21 +89,21 @@ impl Planner<'_> {
         if self.server.skips_wal() && in_one {
             return index;
         }
-        let vacuum = if self.layout.vacuum && !in_one { VACUUM_PER_PAGE } else { 0 };
+        let vacuum = if layout.vacuum && !in_one { VACUUM_PER_PAGE } else { 0 };
         let per_record = match method {
             Method::Server | Method::CreateTableAs => PER_TUPLE + PER_INSERT,
             _ => PER_TUPLE,
         };
-        let tables = Tables::new(&self.request.subject, rows, pgbench::scale_for(rows), self.request.payload);
+        let tables = layout.tables(rows, pgbench::scale_for(rows));
         let heap: u64 = tables
             .all()
             .map(|table| {
                 let per_row = u64::from(tuple(table)) - TUPLE_HEADER + per_record;
-                table.rows * per_row + self.layout.heap_blocks(table) * (PER_PAGE + vacuum)
+                table.rows * per_row + layout.heap_blocks(table) * (PER_PAGE + vacuum)
             })
             .sum();
         // VACUUM FULL logs the pages that it writes.
-        let rewritten = if method == Method::Explode { self.layout.sizes(rows, 1).heap / 10 } else { 0 };
+        let rewritten = if method == Method::Explode { layout.sizes(rows, 1).heap / 10 } else { 0 };
         heap + rewritten + index
     }
 }

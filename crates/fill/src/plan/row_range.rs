@@ -1,50 +1,31 @@
-//! Which rows a request stands for, and whether they have to come in chunks.
+//! The rows that a request stands for.
 
 use rowgen::pgbench;
 
+use super::sizes::Layout;
 use crate::error::FillError;
-use crate::plan::sizes::Layout;
-use crate::request::{Amount, InitStep, Request, Subject};
+use crate::request::{Amount, Request};
 
-/// Which rows are to be loaded.
+/// The rows that a fill loads, and the scale that goes with them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct RowRange {
+    /// Number of the first row, from 0.
     pub first_row: u64,
+    /// How many rows; none if only a limit ends the fill.
     pub rows: Option<u64>,
+    /// pgbench's scale in the end.
     pub scale: u64,
+    /// pgbench's scale before.
     pub scale_before: u64,
 }
 
-/// Why rows cannot come in the transaction that creates their table, if they cannot. A table of the user's
-/// that is there and empty is as good as one that is created.
-pub(crate) fn needs_chunks(request: &Request) -> Option<&'static str> {
-    let created = match request.subject {
-        Subject::Table(_) => !request.append,
-        Subject::Pgbench | Subject::Series => request.steps.order(InitStep::Create, InitStep::Generate),
-    };
-    let keys_first = request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
-    if request.amount == Amount::Unbounded {
-        Some("chunk by chunk: only a limit ends this fill")
-    } else if request.in_chunks {
-        Some("chunk by chunk: limits and probes look between them")
-    } else if request.chunk.is_some() {
-        Some("chunk by chunk: --chunk says so")
-    } else if !created {
-        Some("chunk by chunk: the tables are there already")
-    } else if keys_first {
-        Some("chunk by chunk: keys are there before the rows")
-    } else {
-        None
-    }
-}
-
 /// Which rows were asked for, beside `present` ones over `scale` branches.
-pub(crate) fn target(
+pub(crate) fn asked_for(
     request: &Request,
     layout: &Layout,
     present: u64,
     scale: u64,
-) -> Result<Target, FillError> {
+) -> Result<RowRange, FillError> {
     let (first_row, scale_before) = if request.append { (present, scale) } else { (0, 0) };
     let most = layout.most_rows().saturating_sub(first_row);
     let (rows, scale) =
@@ -70,5 +51,5 @@ pub(crate) fn target(
         };
     let total = first_row + rows.unwrap_or(0);
     let scale = scale.unwrap_or_else(|| pgbench::scale_for(total)).max(scale_before);
-    Ok(Target { first_row, rows, scale, scale_before })
+    Ok(RowRange { first_row, rows, scale, scale_before })
 }

@@ -4,8 +4,8 @@ use page::{Attribute, Geometry, LEAF_FILLFACTOR, tuple_length};
 use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 use serde::Serialize;
 
+use super::row_range::{RowRange, asked_for};
 use crate::error::FillError;
-use crate::plan::row_range::{Target, target};
 use crate::plan::tables::{Tables, key, leaf_rows};
 use crate::request::{IndexKind, InitStep, Partitions, Persistence, Request, Subject};
 
@@ -41,6 +41,26 @@ impl Sizes {
 
     fn times(self, count: u64) -> Self {
         Self { heap: self.heap * count, index: self.index * count }
+    }
+}
+
+/// What the plan expects to take, bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Prediction {
+    /// Finished tables and indexes.
+    #[serde(flatten)]
+    pub sizes: Sizes,
+    /// WAL written.
+    pub wal: u64,
+    /// Taken meanwhile and given back: sort files, or the dense copy of a table.
+    pub temporary: u64,
+}
+
+impl Prediction {
+    /// The most disk that is taken at any moment, bytes: WAL may pile up to `max_wal_size` or be
+    /// held by a slot, so all of it counts.
+    pub fn peak(&self) -> u64 {
+        self.sizes.total() + self.wal + self.temporary
     }
 }
 
@@ -87,7 +107,7 @@ impl Calculation {
     pub fn new(request: &Request, geometry: Geometry) -> Result<Self, FillError> {
         request.check()?;
         let layout = Layout::of(request, geometry);
-        let Target { rows, scale, .. } = target(request, &layout, 0, 0)?;
+        let RowRange { rows, scale, .. } = asked_for(request, &layout, 0, 0)?;
         let rows = rows.unwrap_or(0);
         let bulk = Tables::new(&request.subject, rows, scale, request.payload).bulk;
         let rows_per_page = geometry.rows_per_page(tuple(&bulk), request.fillfactor);
@@ -111,9 +131,15 @@ impl Layout {
         }
     }
 
+    /// The tables with so many rows in the bulk table and `scale` branches, of the columns' widths: what
+    /// stands in the filler does not count.
+    pub(super) fn tables(&self, rows: u64, scale: u64) -> Tables {
+        Tables::new(&self.subject, rows, scale, Payload::Blank)
+    }
+
     /// What the tables take with so many rows in the bulk table and `scale` branches.
     pub(crate) fn sizes(&self, rows: u64, scale: u64) -> Sizes {
-        let tables = Tables::new(&self.subject, rows, scale, Payload::Blank);
+        let tables = self.tables(rows, scale);
         let copied = Self { direct: false, ..self.clone() };
         let small = tables.small.iter().map(|table| copied.table(table, table.rows, self.key_index()));
         small.fold(self.bulk(&tables.bulk), Sizes::plus)
@@ -143,7 +169,7 @@ impl Layout {
 
     /// The most rows that the bulk table can hold.
     pub(crate) fn most_rows(&self) -> u64 {
-        let tables = Tables::new(&self.subject, u64::MAX, pgbench::BIGINT_SCALE, Payload::Blank);
+        let tables = self.tables(u64::MAX, pgbench::BIGINT_SCALE);
         let leaves = self.partitions.map_or(1, |partitions| u64::from(partitions.count.get()));
         let per_page = u64::from(self.geometry.rows_per_page(tuple(&tables.bulk), self.fillfactor));
         let rows = (MAX_BLOCKS * per_page).saturating_mul(leaves);

@@ -2,7 +2,6 @@
 
 use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 
-use crate::plan::Plan;
 use crate::request::{PartitionMethod, Partitions, Subject};
 
 /// The table of article 000's level 0.
@@ -10,39 +9,92 @@ const SERIES: &str = "series";
 /// From this many rows on its column is bigint.
 const MOST_INT_ROWS: u64 = i32::MAX as u64;
 
-/// The tables of a fill.
+/// pgbench's tables beside pgbench_accounts, in the order in which they are loaded and listed.
+const PGBENCH_SMALL: [&str; 3] = ["pgbench_history", "pgbench_tellers", "pgbench_branches"];
+/// The table that holds the bulk of pgbench's rows.
+const PGBENCH_BULK: &str = "pgbench_accounts";
+
+/// Names of the tables of a fill, unquoted: all that is known of them before their rows are.
 #[derive(Clone, Debug)]
-pub(crate) struct Tables {
-    /// Those that are a thousandth of the whole or less.
-    pub small: Vec<Table>,
-    /// The one that holds the bulk.
-    pub bulk: Table,
+pub(crate) struct TableNames {
+    /// Tables that are a thousandth of the whole or less.
+    pub(crate) small: Vec<String>,
+    /// The table that holds the bulk.
+    pub(crate) bulk: String,
 }
 
-impl Tables {
-    /// For so many rows of the bulk table; `scale` and `payload` are pgbench's.
-    pub(crate) fn new(subject: &Subject, rows: u64, scale: u64, payload: Payload) -> Self {
+impl TableNames {
+    /// Names of pgbench's tables.
+    pub(crate) fn pgbench() -> Self {
+        Self { small: PGBENCH_SMALL.map(str::to_owned).to_vec(), bulk: PGBENCH_BULK.to_owned() }
+    }
+
+    /// The name of the only table.
+    pub(crate) fn single(name: &str) -> Self {
+        Self { small: Vec::new(), bulk: name.to_owned() }
+    }
+
+    /// Names of the tables that pgrig makes for this subject.
+    pub(crate) fn of(subject: &Subject) -> Self {
         match subject {
-            Subject::Pgbench => Self {
-                small: vec![pgbench::history(scale), pgbench::tellers(scale), pgbench::branches(scale)],
-                bulk: pgbench::accounts(rows, scale, payload),
-            },
-            Subject::Series => Self { small: Vec::new(), bulk: series(rows) },
+            Subject::Pgbench => Self::pgbench(),
+            Subject::Series => Self::single(SERIES),
             Subject::Table(_) => unreachable!("a table of the user's is described by its catalog"),
         }
     }
 
-    /// Those of a plan.
-    pub(crate) fn of(plan: &Plan) -> Self {
-        if let Some(rows) = &plan.described {
-            return Self { small: Vec::new(), bulk: rows.table.clone() };
+    /// All names; the bulk last.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &String> {
+        self.small.iter().chain([&self.bulk])
+    }
+
+    /// Names of all relations that may hold rows or partitions, e.g. to see which are taken.
+    pub(crate) fn relations(&self, partitions: Option<Partitions>) -> Vec<String> {
+        let leaves = partitions.map_or(Vec::new(), |partitions| leaf_names(&self.bulk, partitions));
+        self.all().cloned().chain(leaves).collect()
+    }
+}
+
+/// The tables of a fill, with their columns and numbers of rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Tables {
+    /// Tables that are a thousandth of the whole or less.
+    pub(crate) small: Vec<Table>,
+    /// The table that holds the bulk.
+    pub(crate) bulk: Table,
+    /// Whether the table is the user's.
+    pub(crate) is_own: bool,
+}
+
+impl Tables {
+    /// Tables that pgrig makes, with so many rows in the bulk table; `scale` and `payload` are pgbench's.
+    pub(crate) fn new(subject: &Subject, rows: u64, scale: u64, payload: Payload) -> Self {
+        let (small, bulk) = match subject {
+            Subject::Pgbench => (
+                vec![pgbench::history(scale), pgbench::tellers(scale), pgbench::branches(scale)],
+                pgbench::accounts(rows, scale, payload),
+            ),
+            Subject::Series => (Vec::new(), series(rows)),
+            Subject::Table(_) => unreachable!("a table of the user's is described by its catalog"),
+        };
+        Self { small, bulk, is_own: false }
+    }
+
+    /// A table of the user's.
+    pub(crate) fn own(bulk: Table) -> Self {
+        Self { small: Vec::new(), bulk, is_own: true }
+    }
+
+    /// Names of all of them.
+    pub(crate) fn names(&self) -> TableNames {
+        TableNames {
+            small: self.small.iter().map(|table| table.name.clone()).collect(),
+            bulk: self.bulk.name.clone(),
         }
-        let rows = plan.chunking.rows.map_or(u64::MAX, |rows| plan.chunking.first_row + rows);
-        Self::new(&plan.subject, rows, plan.scale, plan.payload).with_ids(plan.wide_ids)
     }
 
     /// With ids of the type that the tables which are there have, if they are; else as pgbench chooses.
-    fn with_ids(mut self, wide: Option<bool>) -> Self {
+    pub(crate) fn with_ids(mut self, wide: Option<bool>) -> Self {
         let Some(wide) = wide else { return self };
         let tables = self.small.iter_mut().chain([&mut self.bulk]);
         for column in tables.flat_map(|table| &mut table.columns).filter(|column| column.name == "aid") {
@@ -54,14 +106,6 @@ impl Tables {
     /// All of them; the bulk last.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Table> {
         self.small.iter().chain([&self.bulk])
-    }
-
-    /// Names of all relations that may hold rows or partitions, e.g. to see which are taken.
-    pub(crate) fn relations(&self, partitions: Option<Partitions>) -> Vec<String> {
-        let leaves = leaves(&self.bulk, partitions);
-        let partitioned = partitions.is_some();
-        let tables = self.all().map(|table| table.name.clone());
-        tables.chain(leaves.into_iter().filter(|_| partitioned)).collect()
     }
 }
 
@@ -79,10 +123,12 @@ pub(crate) fn key(table: &Table) -> Option<&Column> {
 pub(crate) fn leaves(table: &Table, partitions: Option<Partitions>) -> Vec<String> {
     match partitions {
         None => vec![table.name.clone()],
-        Some(Partitions { count, .. }) => {
-            (1..=count.get()).map(|number| format!("{}_{number}", table.name)).collect()
-        }
+        Some(partitions) => leaf_names(&table.name, partitions),
     }
+}
+
+fn leaf_names(bulk: &str, partitions: Partitions) -> Vec<String> {
+    (1..=partitions.count.get()).map(|number| format!("{bulk}_{number}")).collect()
 }
 
 /// Rows of each leaf but the last, as pgbench cuts ranges (`createPartitions`).
@@ -101,6 +147,19 @@ pub(crate) fn bound(rows: u64, partitions: Partitions, number: u32) -> String {
             let from = if number == 0 { "minvalue".to_owned() } else { edge(number).to_string() };
             let to = if number + 1 == count { "maxvalue".to_owned() } else { edge(number + 1).to_string() };
             format!("FROM ({from}) TO ({to})")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_the_names_that_are_looked_for() {
+        for subject in [Subject::Pgbench, Subject::Series] {
+            let made = Tables::new(&subject, 1, 1, Payload::Blank).names();
+            assert_eq!(made.relations(None), TableNames::of(&subject).relations(None));
         }
     }
 }

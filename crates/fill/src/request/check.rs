@@ -3,7 +3,7 @@
 use rowgen::Payload;
 
 use crate::error::FillError;
-use crate::plan::row_range::needs_chunks;
+use crate::plan::needs_chunks;
 use crate::request::{
     Amount, IndexKind, InitStep, MethodChoice, PartitionMethod, Persistence, Request, Subject,
 };

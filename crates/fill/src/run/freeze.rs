@@ -35,7 +35,7 @@ impl Filler<'_> {
         }
         let is_first = frozen.is_none();
         *frozen = Some(rows);
-        self.freeze(session, &self.tables.bulk.name, is_first).await
+        self.freeze(session, &self.plan.tables.bulk.name, is_first).await
     }
 
     /// Freezes all that is loaded, while nobody loads.
@@ -44,7 +44,7 @@ impl Filler<'_> {
             return Ok(());
         }
         let is_first = self.frozen.lock().await.is_none();
-        for table in self.tables.all() {
+        for table in self.plan.tables.all() {
             self.freeze(session, &table.name, is_first).await?;
         }
         Ok(())
@@ -55,7 +55,7 @@ impl Filler<'_> {
     }
 
     async fn freeze(&self, session: &Session, table: &str, is_first: bool) -> Result<(), Cause> {
-        let had_rows = self.plan.request.append || self.plan.unfinished.is_some();
+        let had_rows = self.plan.append || self.plan.unfinished.is_some();
         session.run(if is_first && had_rows { THROTTLED } else { UNTHROTTLED }).await?;
         let name = qualified(&self.plan.schema, table);
         let vacuum = format!("VACUUM (FREEZE, INDEX_CLEANUP off, TRUNCATE false) {name}");

@@ -80,7 +80,7 @@ impl Filler<'_> {
         let work = Loop {
             filler: self,
             ledger,
-            sink: Sink::new(plan, &self.tables),
+            sink: Sink::new(plan, &self.plan.tables),
             direct: self.direct(),
             meter,
             started: Instant::now(),
@@ -131,7 +131,7 @@ impl Filler<'_> {
         let plan = self.plan;
         plan.ground.as_ref().map(|ground| Direct {
             ground,
-            table: &self.tables.bulk,
+            table: &self.plan.tables.bulk,
             persistence: plan.persistence,
             fillfactor: plan.fillfactor,
             vacuum: plan.includes(InitStep::Vacuum),
@@ -143,8 +143,8 @@ impl Filler<'_> {
 
     /// Article 000's level 0: one statement makes table and rows.
     async fn create_table_as(&self, session: &Session, meter: &RateMeter) -> Result<u64, ConnectError> {
-        let rows = session.execute(&ddl::create_table_as(self.plan, &self.tables.bulk)).await?;
-        if let Some(mark) = ddl::mark(self.plan, &self.tables.bulk) {
+        let rows = session.execute(&ddl::create_table_as(self.plan, &self.plan.tables.bulk)).await?;
+        if let Some(mark) = ddl::mark(self.plan, &self.plan.tables.bulk) {
             session.run(&mark).await?;
         }
         self.observer.rows_sent(rows);
@@ -176,7 +176,7 @@ impl Filler<'_> {
         let there = self.sizes(session).await?.heap;
         let wanted = plan.rows().map_or(needed, |rows| plan.heap_of(rows));
         if there.saturating_sub(needed) > wanted / 200 {
-            let table = qualified(&plan.schema, &self.tables.bulk.name);
+            let table = qualified(&plan.schema, &self.plan.tables.bulk.name);
             self.watched(session, &format!("VACUUM {table}")).await?;
         }
         Ok(())
@@ -186,7 +186,7 @@ impl Filler<'_> {
         if !self.plan.has_load_defaults() {
             return Ok(());
         }
-        let tables = self.tables.all().filter_map(|table| ddl::set_defaults(self.plan, table));
+        let tables = self.plan.tables.all().filter_map(|table| ddl::set_defaults(self.plan, table));
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
 
@@ -194,7 +194,7 @@ impl Filler<'_> {
         if !self.plan.has_load_defaults() {
             return Ok(());
         }
-        let tables = self.tables.all().filter_map(|table| ddl::drop_defaults(self.plan, table));
+        let tables = self.plan.tables.all().filter_map(|table| ddl::drop_defaults(self.plan, table));
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
 }
@@ -273,7 +273,7 @@ impl Loop<'_, '_> {
 
     /// What the bulk table takes with its indexes, and with the maps that the vacuum will make, bytes.
     async fn size(&self, session: &Session) -> Result<u64, ConnectError> {
-        let (plan, name) = (self.filler.plan, &self.filler.tables.bulk.name);
+        let (plan, name) = (self.filler.plan, &self.filler.plan.tables.bulk.name);
         let vacuum = plan.includes(InitStep::Vacuum);
         let row = session.row(include_str!("../sql/growth.sql"), &[&plan.schema, name, &vacuum]).await?;
         Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
@@ -401,7 +401,7 @@ impl Loop<'_, '_> {
     /// Makes sure that a table of the user's that will be truncated is still empty, and stays so until it is.
     async fn refuse_others_rows(&self, session: &Session) -> Result<(), Cause> {
         let plan = self.filler.plan;
-        if plan.described.is_none() || !plan.method.is_frozen() {
+        if !plan.is_own_table() || !plan.method.is_frozen() {
             return Ok(());
         }
         let table = plan.bulk_qualified();
@@ -427,7 +427,7 @@ impl Loop<'_, '_> {
         let plan = self.filler.plan;
         let relation = qualified(&plan.schema, self.sink.relation(chunk));
         if plan.writes_key() && !self.filler.has_index(session, self.sink.relation(chunk)).await? {
-            session.run_all(&ddl::add_key(plan, &self.filler.tables, self.sink.relation(chunk))).await?;
+            session.run_all(&ddl::add_key(plan, self.sink.relation(chunk))).await?;
         }
         // The server has no statement of ours to cancel meanwhile.
         tokio::select! {

@@ -84,14 +84,14 @@ impl Filler<'_> {
             run(session, &format!("SET LOCAL lock_timeout = '{wait}'")).await?;
         }
         if plan.stale_ledger {
-            run(session, &ledger::remove(&plan.schema, &self.tables.bulk.name)).await?;
+            run(session, &ledger::remove(&plan.schema, &self.plan.tables.bulk.name)).await?;
         }
         if plan.includes(InitStep::Drop) && !plan.dropped.is_empty() {
             self.watched(session, &ddl::drop_tables(plan)).await.map_err(FillError::Rehearsal)?;
         }
-        run_all(session, &ddl::create(plan, &self.tables)).await?;
+        run_all(session, &ddl::create(plan)).await?;
         if plan.method == Method::CreateTableAs {
-            let empty = rowgen::Table { rows: 0, ..self.tables.bulk.clone() };
+            let empty = rowgen::Table { rows: 0, ..self.plan.tables.bulk.clone() };
             return run(session, &ddl::create_table_as(plan, &empty)).await;
         }
         if plan.has_ledger() {
@@ -118,8 +118,8 @@ impl Filler<'_> {
     }
 
     async fn keys_of_empty_tables(&self, session: &Session) -> Result<(), FillError> {
-        for table in self.tables.all() {
-            let Some(statement) = ddl::add_index(self.plan, &self.tables, table) else { continue };
+        for table in self.plan.tables.all() {
+            let Some(statement) = ddl::add_index(self.plan, table) else { continue };
             if !self.has_index(session, &table.name).await.map_err(FillError::Rehearsal)? {
                 run(session, &statement).await?;
             }
@@ -130,12 +130,12 @@ impl Filler<'_> {
     /// Looks at what pages are to be written into: one leaf stands for all.
     async fn rehearse_direct(&self, session: &Session) -> Result<(), FillError> {
         let (Some(direct), Some(leaf)) =
-            (self.direct(), leaves(&self.tables.bulk, self.plan.partitions).into_iter().next())
+            (self.direct(), leaves(&self.plan.tables.bulk, self.plan.partitions).into_iter().next())
         else {
             return Ok(());
         };
         if self.plan.writes_key() {
-            run_all(session, &ddl::add_key(self.plan, &self.tables, &leaf)).await?;
+            run_all(session, &ddl::add_key(self.plan, &leaf)).await?;
         }
         let opened = direct.open(session, &qualified(&self.plan.schema, &leaf)).await;
         match opened.map_err(Cause::from) {

@@ -8,7 +8,7 @@ use crate::error::FillError;
 use crate::ledger::relations::{Destination, Relation, Roster};
 use crate::ledger::{self, Ledger, Records, Unfinished};
 use crate::plan::chunks::Spread;
-use crate::plan::tables::{Tables, key};
+use crate::plan::tables::key;
 use crate::plan::{Method, Plan};
 use crate::request::{InitStep, Persistence, Request, Subject};
 use connect::Connection;
@@ -165,7 +165,7 @@ impl Look<'_> {
         let moved = leaves.iter().any(|leaf| {
             self.before.all().any(|before| before.oid == leaf.oid && before.persistence != leaf.persistence)
         });
-        let others = self.plan.described.is_some() && self.plan.request.append && !moved;
+        let others = self.plan.is_own_table() && self.plan.append && !moved;
         if found.rows > rows && !others {
             return Some(format!(
                 "holds {} rows where {rows} are recorded as loaded: others have come in since, or a crash of the \
@@ -183,7 +183,7 @@ impl Look<'_> {
     /// Ids of the first and the last row of these chunks, where they follow from their numbers.
     fn expected_ends(&self, chunks: &[u64]) -> Option<(u64, u64)> {
         let plan = self.plan;
-        let is_known = plan.described.is_none() && !matches!(plan.chunking.spread, Spread::Hash { .. });
+        let is_known = !plan.is_own_table() && !matches!(plan.chunking.spread, Spread::Hash { .. });
         // Only some rows of a chunk go to one destination.
         let is_whole = !self.now.routes || self.now.of_leaves().len() == 1;
         if !is_known || !is_whole || plan.method == Method::Reinsert {
@@ -205,10 +205,9 @@ impl Look<'_> {
             let bytes = self.row(&query).await?.get::<_, i64>("bytes").unsigned_abs();
             return Ok(Found { rows: bytes, ends: None, has_old: bytes > 0 });
         }
-        let tables = Tables::of(self.plan);
-        let key =
-            key(&tables.bulk).filter(|_| self.plan.described.is_none()).map(|key| identifier(&key.name));
-        let query = match (&key, self.plan.request.append) {
+        let tables = &self.plan.tables;
+        let key = key(&tables.bulk).filter(|_| !self.plan.is_own_table()).map(|key| identifier(&key.name));
+        let query = match (&key, self.plan.append) {
             (None, _) => format!(
                 "SELECT count(*) AS rows, NULL::bigint AS first, NULL::bigint AS last, count(*) > 0 AS has_old FROM {name}"
             ),

@@ -2,7 +2,7 @@
 
 use crate::error::FillError;
 use crate::ledger::{self, Charter};
-use crate::plan::tables::Tables;
+use crate::plan::tables::TableNames;
 use crate::request::Subject;
 use connect::{ConnectError, Target};
 use server::Session;
@@ -22,10 +22,10 @@ pub async fn clear_scratch(target: &Target) -> Result<(), FillError> {
     let session = Session::open(target).await?;
     let mut foreign = Vec::new();
     for subject in [Subject::Pgbench, Subject::Series] {
-        let tables = Tables::new(&subject, 1, 1, rowgen::Payload::Blank);
+        let tables = TableNames::of(&subject);
         let mut marks: Vec<(String, String)> =
-            tables.all().map(|table| (table.name.clone(), SCRATCH_MARK.to_owned())).collect();
-        for ledger in ledger::names(&tables.bulk.name) {
+            tables.all().map(|name| (name.clone(), SCRATCH_MARK.to_owned())).collect();
+        for ledger in ledger::names(&tables.bulk) {
             let charter = comment(&session, &ledger).await?.filter(|comment| Charter::is_one(comment));
             marks.extend(charter.map(|charter| (ledger, charter)));
         }

@@ -20,7 +20,6 @@ use crate::ledger::{self, Ledger};
 use crate::limits::{Governor, StopReason};
 use crate::outcome::Outcome;
 use crate::plan::sizes::Sizes;
-use crate::plan::tables::Tables;
 use crate::plan::{Method, Plan};
 use crate::probe::{ProbePoint, Prober};
 use crate::remains::{Progress, Remains};
@@ -47,7 +46,6 @@ const REMAINS_DEADLINE: Duration = Duration::from_secs(10);
 /// A fill that is being carried out.
 pub(crate) struct Filler<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) tables: Tables,
     pub(crate) sessions: Sessions<'a>,
     pub(crate) progress: Progress,
     pub(crate) observer: &'a dyn Observer,
@@ -93,8 +91,7 @@ impl<'a> Filler<'a> {
         records: Option<PathBuf>,
         observer: &'a dyn Observer,
     ) -> Self {
-        let tables = Tables::of(plan);
-        let ballast = ballast.then(|| Ballast::of(plan, &tables.bulk.name));
+        let ballast = ballast.then(|| Ballast::of(plan, &plan.tables.bulk.name));
         Self {
             governor,
             ballast,
@@ -102,7 +99,6 @@ impl<'a> Filler<'a> {
             prober: tokio::sync::Mutex::new(prober),
             generated: Mutex::default(),
             plan,
-            tables,
             sessions: Sessions::new(target),
             progress: Progress::new(plan),
             observer,
@@ -140,7 +136,7 @@ impl<'a> Filler<'a> {
     /// If the server refuses, another session keeps at it, or a conflict shows.
     pub(crate) async fn begin(&self) -> Result<Session, FillError> {
         let session = self.open_loader().await?;
-        let name = qualified(&self.plan.schema, &self.tables.bulk.name);
+        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
         let started = Instant::now();
         loop {
             match session.try_lock(&name).await? {
@@ -186,17 +182,17 @@ impl<'a> Filler<'a> {
     /// Steps that an interrupted run has done are done again only where that costs nothing.
     async fn execute_steps(&self, session: Session) -> Result<Outcome, Cause> {
         if self.plan.stale_ledger {
-            session.run(&ledger::remove(&self.plan.schema, &self.tables.bulk.name)).await?;
+            session.run(&ledger::remove(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
         }
         let again = self.plan.unfinished.is_some();
         if again || self.plan.stale_ledger {
             // A run that was killed may have left it.
-            Ballast::of(self.plan, &self.tables.bulk.name).remove(&session).await?;
+            Ballast::of(self.plan, &self.plan.tables.bulk.name).remove(&session).await?;
         }
         let mut clock = Clock { filler: self, steps: Vec::new() };
         let wal_before = wal_position(&session).await?;
         // Asking for sizes waits for others' locks: not before a drop, which says that it waits.
-        let before = if self.plan.request.append { self.sizes(&session).await? } else { Sizes::default() };
+        let before = if self.plan.append { self.sizes(&session).await? } else { Sizes::default() };
         let cpu_before = cpu_time();
         let mut loaded = 0;
         let mut client_cpu = Duration::ZERO;
@@ -262,7 +258,7 @@ impl<'a> Filler<'a> {
         if !self.plan.includes(InitStep::Generate) {
             return None;
         }
-        let table = qualified(&self.plan.schema, &self.tables.bulk.name);
+        let table = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
         Compression::sample(&session.connection.client, &table, filled).await.ok().flatten()
     }
 
@@ -288,7 +284,7 @@ impl<'a> Filler<'a> {
     /// statement that creates and fills a table.
     async fn create(&self, session: &Session) -> Result<(), ConnectError> {
         session.run("BEGIN").await?;
-        session.run_all(&ddl::create(self.plan, &self.tables)).await?;
+        session.run_all(&ddl::create(self.plan)).await?;
         if self.plan.has_ledger() {
             self.begin_ledger(session).await?;
         }
@@ -309,7 +305,7 @@ impl<'a> Filler<'a> {
 
     /// Branches and tellers, whole, in the transaction that created them.
     pub(crate) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
-        for table in self.tables.small.iter().filter(|table| table.rows > 0) {
+        for table in self.plan.tables.small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);
             let mut rows = Rows::new(0..table.rows, None);
             let load = copy.load(&session.connection, &table.name, &mut rows, u64::MAX, None, &|_| {});
@@ -322,9 +318,9 @@ impl<'a> Filler<'a> {
 
     async fn vacuum(&self, session: &Session) -> Result<(), ConnectError> {
         let options = self.plan.vacuum.unwrap_or("ANALYZE");
-        for table in self.tables.all() {
+        for table in self.plan.tables.all() {
             let name = qualified(&self.plan.schema, &table.name);
-            if self.plan.method == Method::Direct && table.name == self.tables.bulk.name {
+            if self.plan.method == Method::Direct && table.name == self.plan.tables.bulk.name {
                 self.analyze_direct(session, table).await?;
             } else {
                 self.watched(session, &format!("VACUUM ({options}) {name}")).await?;
@@ -339,7 +335,7 @@ impl<'a> Filler<'a> {
         let plan = self.plan;
         let name = qualified(&plan.schema, &table.name);
         // A table of the user's may have statistics of expressions too.
-        let is_ours = plan.described.is_none() && plan.partitions.is_none();
+        let is_ours = !plan.is_own_table() && plan.partitions.is_none();
         let can_be_told = plan.major >= TAKES_STATISTICS && is_ours && plan.rows_done() == 0;
         let Some(known) = direct::statistics(table).filter(|_| can_be_told) else {
             return self.watched(session, &format!("ANALYZE {name}")).await;
@@ -389,8 +385,8 @@ impl<'a> Filler<'a> {
                 session.run(&format!("SET max_parallel_maintenance_workers = {workers}")).await?;
             }
         }
-        for table in self.tables.all() {
-            let Some(statement) = ddl::add_index(self.plan, &self.tables, table) else { continue };
+        for table in self.plan.tables.all() {
+            let Some(statement) = ddl::add_index(self.plan, table) else { continue };
             if !self.has_index(session, &table.name).await? {
                 self.watched(session, &statement).await?;
             }
@@ -401,7 +397,7 @@ impl<'a> Filler<'a> {
     /// Whether an earlier run built the index.
     pub(crate) async fn has_index(&self, session: &Session, table: &str) -> Result<bool, ConnectError> {
         let name = qualified(&self.plan.schema, table);
-        let brin = ddl::brin_name(&self.tables.bulk);
+        let brin = ddl::brin_name(&self.plan.tables.bulk);
         let row = session.row(include_str!("../sql/has_index.sql"), &[&name, &brin]).await?;
         Ok(row.get(0))
     }
@@ -453,7 +449,7 @@ impl<'a> Filler<'a> {
     }
 
     pub(crate) async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
-        let names: Vec<&str> = self.tables.all().map(|table| table.name.as_str()).collect();
+        let names: Vec<&str> = self.plan.tables.all().map(|table| table.name.as_str()).collect();
         let row = session.row(include_str!("../sql/sizes.sql"), &[&self.plan.schema, &names]).await?;
         let bytes = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
         Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
@@ -480,7 +476,7 @@ impl<'a> Filler<'a> {
 
     async fn bulk_exists(&self) -> bool {
         let Ok(session) = self.sessions.open().await else { return false };
-        let name = qualified(&self.plan.schema, &self.tables.bulk.name);
+        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
         session.row("SELECT to_regclass($1) IS NOT NULL", &[&name]).await.is_ok_and(|row| row.get(0))
     }
 }

@@ -2,7 +2,7 @@
 
 use rowgen::{Column, Table, Values};
 
-use crate::plan::tables::{Tables, bound, key, leaves};
+use crate::plan::tables::{bound, key, leaves};
 use crate::plan::{Method, Plan};
 use crate::request::{IndexKind, InitStep, Persistence, Subject};
 use crate::run::scratch::{SCRATCH_MARK, SCRATCH_SCHEMA};
@@ -10,9 +10,10 @@ use server::quote::{identifier, literal, qualified};
 
 /// Everything that the step `create` runs, in order. Constant columns have their values as defaults
 /// while the load lasts.
-pub(crate) fn create(plan: &Plan, tables: &Tables) -> Vec<String> {
+pub(crate) fn create(plan: &Plan) -> Vec<String> {
+    let tables = &plan.tables;
     if let Subject::Table(own) = &plan.subject {
-        let of_script = |sql| of_script(plan.request.schema.as_deref(), plan.create_schema, sql);
+        let of_script = |sql| of_script(plan.named_schema.as_deref(), plan.create_schema, sql);
         return own.ddl.as_deref().map(of_script).unwrap_or_default();
     }
     let schema = plan.create_schema.then(|| {
@@ -163,11 +164,11 @@ pub(crate) fn drop_tables(plan: &Plan) -> String {
 }
 
 /// The bulk table's index, as asked for, or a small table's primary key; none for history.
-pub(crate) fn add_index(plan: &Plan, tables: &Tables, table: &Table) -> Option<String> {
+pub(crate) fn add_index(plan: &Plan, table: &Table) -> Option<String> {
     let column = identifier(&key(table)?.name);
     let name = qualified(&plan.schema, &table.name);
     let tablespace = plan.index_tablespace.as_ref().map(|name| identifier(name));
-    let is_bulk = table.name == tables.bulk.name;
+    let is_bulk = table.name == plan.tables.bulk.name;
     match plan.index {
         IndexKind::None => None,
         IndexKind::Brin if is_bulk => {
@@ -183,9 +184,9 @@ pub(crate) fn add_index(plan: &Plan, tables: &Tables, table: &Table) -> Option<S
 }
 
 /// The primary key of a relation that holds rows of the bulk table. One of the whole table takes it over.
-pub(crate) fn add_key(plan: &Plan, tables: &Tables, relation: &str) -> Vec<String> {
-    let leaf = Table { name: relation.to_owned(), ..tables.bulk.clone() };
-    add_index(plan, tables, &leaf).into_iter().collect()
+pub(crate) fn add_key(plan: &Plan, relation: &str) -> Vec<String> {
+    let leaf = Table { name: relation.to_owned(), ..plan.tables.bulk.clone() };
+    add_index(plan, &leaf).into_iter().collect()
 }
 
 /// What the BRIN index is called, as PostgreSQL names indexes.

@@ -125,7 +125,7 @@ async fn fill(
         return Ok(None);
     }
     printer.say(planned + "\n");
-    for warning in plan.described.iter().flat_map(|rows| &rows.warnings) {
+    for warning in &plan.warnings {
         printer.warn(warning);
     }
     if let Some(warning) = conduct.limits.warning(conduct.sight.as_ref()) {
@@ -275,7 +275,7 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
         rate_sentences("the write rate", &rate_changes(&points), Unit::Bytes)
     });
     let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
-    let partial = (plan.rows().is_none() && plan.unfinished.is_some())
+    let partial = (plan.rows().is_none() && plan.is_resumed())
         .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
     let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
     let gaps = outcome.gaps.iter().map(|rows| {

@@ -6,8 +6,7 @@ use std::time::Duration;
 use comfy_table::{Table, presets};
 use fill::limits::{Headroom, Limits, SpaceLimit, StopReason};
 use fill::{
-    Amount, Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint,
-    Rows, Subject,
+    Compression, IndexKind, InitStep, Method, Outcome, Partitions, Persistence, Plan, ProbePoint, Subject,
 };
 use measure::human::{bytes, bytes_both, count, grouped, latency};
 use server::volume::Volume;
@@ -36,15 +35,13 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     if let Some(size) = plan.until_size {
         line("size", format!("until table and indexes take {}", bytes_both(size)));
     }
-    if let Some(rows) = &plan.described {
-        own_table(plan, rows, &mut line);
+    if plan.is_own_table() {
+        own_table(plan, &mut line);
     }
     if let Some(rows) = plan.rows().filter(|_| plan.includes(InitStep::Generate)) {
         line("rows", rows_line(plan, rows));
         let sizes = plan.predicted.sizes;
-        // Sizes of a table of the user's are estimates, unless its rows follow from a size.
-        let is_estimate = !matches!(plan.request.amount, Amount::Size(_));
-        let parts = if plan.described.is_some() && is_estimate {
+        let parts = if plan.is_size_estimated {
             format!("about {} and indexes", bytes(sizes.heap))
         } else {
             let heap_and_index = format!("heap {} + indexes {}", bytes(sizes.heap), bytes(sizes.index));
@@ -87,7 +84,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
             "a fill that a crash has emptied: its tables are there, unlogged, without rows".to_owned(),
         );
     }
-    if plan.unfinished.is_some() {
+    if plan.is_resumed() {
         let of = plan.chunking.count().map_or(String::new(), |count| format!(" of {}", grouped(count)));
         line(
             "completes",
@@ -107,8 +104,8 @@ const MOST_COLUMNS: usize = 40;
 const UNLIMITED: u64 = 1_000_000_000;
 
 /// What a table of the user's own will hold.
-fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
-    let columns = &rows.table.columns;
+fn own_table(plan: &Plan, line: &mut impl FnMut(&str, String)) {
+    let columns = plan.columns();
     for (number, column) in columns.iter().take(MOST_COLUMNS).enumerate() {
         let name = if number == 0 { "columns" } else { "" };
         line(name, format!("{} {}: {}", column.name, column.kind.sql(), column.phrase()));
@@ -116,7 +113,7 @@ fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
     if columns.len() > MOST_COLUMNS {
         line("", format!("and {} more; the run document has all", columns.len() - MOST_COLUMNS));
     }
-    if let Some((most, why)) = rows.most.as_ref().filter(|(most, _)| *most < UNLIMITED) {
+    if let Some((most, why)) = plan.most_rows.as_ref().filter(|(most, _)| *most < UNLIMITED) {
         line("at most", format!("{} rows: {why}", grouped(*most)));
     }
     if plan.chunking.first_row > 0 {
@@ -126,7 +123,7 @@ fn own_table(plan: &Plan, rows: &Rows, line: &mut impl FnMut(&str, String)) {
 }
 
 fn rows_line(plan: &Plan, rows: u64) -> String {
-    let more = if plan.request.append { " more" } else { "" };
+    let more = if plan.append { " more" } else { "" };
     match plan.subject {
         Subject::Pgbench => {
             format!("{}{more} accounts, pgbench scale {}", grouped(rows), grouped(plan.scale))
@@ -172,7 +169,7 @@ fn method(plan: &Plan) -> String {
         Method::Direct if plan.is_single_transaction() => {
             "finished pages into the table's files, in the transaction that creates it".to_owned()
         }
-        Method::Direct if plan.described.is_some() => {
+        Method::Direct if plan.is_own_table() => {
             "finished pages into the table's files, in the transaction that truncates it".to_owned()
         }
         Method::Direct => "finished pages into the leaves' files, a transaction for each".to_owned(),
@@ -288,8 +285,8 @@ pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String
     ) + &from_before(plan)
         + &outcome.compression.map_or(String::new(), compression);
     let generated = plan.includes(InitStep::Generate);
-    let completed = plan.request.append && plan.unfinished.is_some();
-    let predicted = generated && plan.rows().is_some() && plan.described.is_none() && !completed;
+    let completed = plan.append && plan.is_resumed();
+    let predicted = generated && plan.rows().is_some() && !plan.is_own_table() && !completed;
     let sizes = predicted.then(|| sizes(outcome, plan));
     let summary = generated.then_some(summary);
     let end = (outcome.stop != StopReason::Complete).then(|| end(outcome));
@@ -332,7 +329,7 @@ fn loaded_heap(outcome: &Outcome, plan: &Plan) -> f64 {
 fn total_size(outcome: &Outcome, plan: &Plan) -> String {
     let grown = outcome.grown();
     let parts = format!(" (heap {}, indexes {})", bytes(grown.heap), bytes(grown.index));
-    bytes_both(grown.total()) + if plan.described.is_some() { &parts } else { "" }
+    bytes_both(grown.total()) + if plan.is_own_table() { &parts } else { "" }
 }
 
 /// Why a fill ended that was to go on until a limit, and how things stand.

@@ -1,24 +1,24 @@
-//! A table of the user's: described by its catalog, filled with finished pages where that can be, else loaded by
-//! COPY chunk by chunk, until it has the rows or the size that was asked for.
+//! A look at a table of the user's: described by its catalog, with a sample that the server has judged.
 
 mod key;
 mod pages;
-mod rules;
+mod rows;
 mod width;
 
 use rowgen::{Column, ColumnSpec, Format, Table, Values};
 use tokio_postgres::Client;
 use tokio_postgres::error::ErrorPosition;
 
-use self::pages::Candidate;
+use self::pages::StoredTable;
+use self::rows::DescribedRows;
+pub(super) use self::rows::OwnTableFacts;
+use super::existing::adjusted;
+use super::facts::{Facts, TablesFacts, VacuumRefused};
+use super::tables::TableNames;
 use crate::error::FillError;
 use crate::ledger::relations::Roster;
 use crate::ledger::{self, Unfinished};
-use crate::plan::present;
-use crate::plan::tables::Tables;
-use crate::plan::{Plan, Rows};
 use crate::request::{Amount, InitStep, OwnTable, Request};
-use crate::run::direct::{Ground, NotDirect};
 use crate::run::resume::same_tables;
 use crate::sql::ddl;
 use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
@@ -26,32 +26,17 @@ use connect::Connection;
 use server::quote::{identifier, qualified};
 use server::{Survey, ask, schema_for_tables};
 
-/// A table, seen.
-struct Seen {
-    info: TableInfo,
-    rows: Rows,
-    first_row: u64,
-    /// Whether the role may VACUUM it.
-    may_vacuum: bool,
-    /// Its files and indexes.
-    candidate: Candidate,
-    /// What table and indexes shall take in the end, bytes, if a size was asked for.
-    until_size: Option<u64>,
-    /// Whether --schema has to be created first.
-    create_schema: bool,
-    /// Whether there is the ledger of a fill that will not be completed.
-    stale_ledger: bool,
-}
-
-/// Plans the fill of a table of the user's. Nothing is changed: what --ddl makes is rolled back.
-pub(super) async fn plan(
+/// Plans for a table of the user's begin with this look. What --ddl makes is rolled back.
+///
+/// # Errors
+/// If the request does not go with the table.
+pub(super) async fn look(
     survey: &Survey,
-    ground: &Result<Ground, NotDirect>,
     connection: &Connection,
     request: &Request,
     own: &OwnTable,
     resume: bool,
-) -> Result<Plan, FillError> {
+) -> Result<Facts, FillError> {
     let specs: Vec<ColumnSpec> = own.columns.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
     let name = match &own.name {
         Some(name) => Some(in_schema(request.schema.as_deref(), name)),
@@ -59,7 +44,7 @@ pub(super) async fn plan(
         None if resume => begun(connection, request).await?,
         None => None,
     };
-    let look = Look { survey, ground, connection, request, own, specs };
+    let look = Look { survey, connection, request, own, specs };
     let there = match &name {
         Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
         None => None,
@@ -99,7 +84,6 @@ async fn there(client: &Client, name: &str, may_be_missing: bool) -> Result<Opti
 /// A look at a table with a fill in mind.
 struct Look<'a> {
     survey: &'a Survey,
-    ground: &'a Result<Ground, NotDirect>,
     connection: &'a Connection,
     request: &'a Request,
     own: &'a OwnTable,
@@ -107,8 +91,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Plans for the table that the user's SQL creates.
-    async fn created(&self, sql: &str, name: Option<&str>, resume: bool) -> Result<Plan, FillError> {
+    /// Facts about the table that the user's SQL creates.
+    async fn created(&self, sql: &str, name: Option<&str>, resume: bool) -> Result<Facts, FillError> {
         let create_schema = match &self.request.schema {
             Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?.exists,
             None => false,
@@ -116,30 +100,27 @@ impl Look<'_> {
         self.run("BEGIN").await?;
         let made = self.made(sql, name, create_schema).await;
         self.run("ROLLBACK").await?;
-        let (request, mut seen) = made?;
+        let (facts, table) = made?;
+        let (request, schema) = (&facts.request, &facts.schema);
+        let Some(comment) = self.ledger(schema, &table).await? else { return Ok(facts) };
         // A fill that was interrupted had created the table, and somebody has dropped it.
-        if let Some(comment) = self.ledger(&seen.info).await? {
-            let begun =
-                ledger::read(self.connection, &seen.info.schema, &seen.info.name, comment.as_deref()).await?;
-            let begun = begun.filter(|begun| resume && request.is_that_of(&begun.charter.request));
-            if let Some(begun) = begun {
-                same_tables(&request, None, &begun)?;
-            }
-            if resume {
-                return Err(FillError::Unfinished { schema: seen.info.schema, may_forget: true });
-            }
-            seen.stale_ledger = true;
+        let begun = ledger::read(self.connection, schema, &table, comment.as_deref()).await?;
+        if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.charter.request)) {
+            same_tables(request, None, &begun)?;
         }
-        rules::plan(self.survey, self.ground, &request, seen, None)
+        if resume {
+            return Err(FillError::Unfinished { schema: facts.schema, may_forget: true });
+        }
+        Ok(Facts { stale_ledger: true, ..facts })
     }
 
-    /// Looks at the table within the transaction that creates it.
+    /// Facts about the table, and its name, from within the transaction that creates it.
     async fn made(
         &self,
         sql: &str,
         name: Option<&str>,
         create_schema: bool,
-    ) -> Result<(Request, Seen), FillError> {
+    ) -> Result<(Facts, String), FillError> {
         let connection = self.connection;
         let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
         if let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await {
@@ -162,18 +143,19 @@ impl Look<'_> {
             }
         };
         let info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
-        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
-        let seen = Seen { create_schema, ..self.look(info, Scope::Transaction).await? };
-        Ok((request, seen))
+        let (request, _) = adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let table = info.name.clone();
+        let facts = self.described(request, info, Scope::Transaction).await?;
+        Ok((Facts { create_schema, ..facts }, table))
     }
 
-    /// Plans for a table that is there: a fill begun before, or one that finds or leaves it empty.
-    async fn existing(&self, info: TableInfo, resume: bool) -> Result<Plan, FillError> {
+    /// Facts about a table that exists: a fill begun before, or one that finds or leaves it empty.
+    async fn existing(&self, info: TableInfo, resume: bool) -> Result<Facts, FillError> {
         let connection = self.connection;
-        let (request, _) = present::adjusted(connection, self.request, &info.schema, &info.name).await?;
-        let ledger = self.ledger(&info).await?;
+        let (request, _) = adjusted(connection, self.request, &info.schema, &info.name).await?;
+        let ledger = self.ledger(&info.schema, &info.name).await?;
         if let Some(comment) = ledger.as_ref().filter(|_| resume) {
-            return self.unfinished(info, &request, comment.as_deref()).await;
+            return self.unfinished(request, info, comment.as_deref()).await;
         }
         if request.steps.include(InitStep::Create) {
             let problem =
@@ -185,44 +167,45 @@ impl Look<'_> {
         if !request.append && info.may_select && ask(connection, &has_rows, &[]).await?.get(0) {
             return Err(FillError::OwnTableHasRows { table: info.display_name() });
         }
-        let seen = Seen { stale_ledger: ledger.is_some(), ..self.look(info, Scope::Idle).await? };
-        rules::plan(self.survey, self.ground, &request, seen, None)
+        let stale_ledger = ledger.is_some();
+        Ok(Facts { stale_ledger, ..self.described(request, info, Scope::Idle).await? })
     }
 
     /// The comment of the ledger beside the table, if there is one.
-    async fn ledger(&self, info: &TableInfo) -> Result<Option<Option<String>>, FillError> {
+    async fn ledger(&self, schema: &str, table: &str) -> Result<Option<Option<String>>, FillError> {
         let query = include_str!("../../sql/ledger.sql");
-        let row = ask(self.connection, query, &[&info.schema, &ledger::name(&info.name)]).await?;
+        let row = ask(self.connection, query, &[&schema, &ledger::name(table)]).await?;
         Ok(row.get::<_, bool>("ledger_exists").then(|| row.get("ledger_comment")))
     }
 
-    /// Plans the rest of a fill that was begun by the same request.
+    /// Facts about the rest of a fill that was begun by the same request.
     async fn unfinished(
         &self,
+        request: Request,
         info: TableInfo,
-        request: &Request,
         comment: Option<&str>,
-    ) -> Result<Plan, FillError> {
+    ) -> Result<Facts, FillError> {
         let begun = ledger::read(self.connection, &info.schema, &info.name, comment).await?;
         let begun = begun.filter(|begun| request.is_that_of(&begun.charter.request));
         let described = |begun: Unfinished| Some((begun.charter.described.clone()?, begun));
         let Some((table, begun)) = begun.and_then(described) else {
             return Err(FillError::Unfinished { schema: info.schema, may_forget: true });
         };
-        let tables = Tables { small: Vec::new(), bulk: table.clone() };
-        let now = Roster::ask(self.connection, &info.schema, &tables, begun.charter.roster.routes).await?;
-        same_tables(request, now.as_ref(), &begun)?;
+        let names = TableNames::single(&table.name);
+        let now = Roster::ask(self.connection, &info.schema, &names, begun.charter.roster.routes).await?;
+        same_tables(&request, now.as_ref(), &begun)?;
         let first_row = begun.charter.first_row;
         let key = key::row_key(self.connection, &info, &table, first_row, begun.rows()).await?;
         let binary = begun.charter.binary;
         let width = width::of_row(&table, self.survey.server.geometry, None);
-        let rows = Rows { table, binary, width, key, most: None, warnings: Vec::new() };
-        let seen = Seen { until_size: begun.charter.until_size, ..self.seen(info, rows, first_row).await? };
-        rules::plan(self.survey, self.ground, request, seen, Some(begun))
+        let until_size = begun.charter.until_size;
+        let rows = DescribedRows { table, first_row, binary, width, key, most: None, warnings: Vec::new() };
+        let facts = self.facts(request, info, rows, until_size).await?;
+        Ok(Facts { unfinished: Some(begun), ..facts })
     }
 
     /// Describes the rows, and has the server judge a sample.
-    async fn look(&self, info: TableInfo, scope: Scope) -> Result<Seen, FillError> {
+    async fn described(&self, request: Request, info: TableInfo, scope: Scope) -> Result<Facts, FillError> {
         let client = &self.connection.client;
         let rows = match self.request.amount {
             Amount::Rows(rows) => Some(rows),
@@ -241,11 +224,19 @@ impl Look<'_> {
         let width = width::of_row(&table, self.survey.server.geometry, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
         let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
-        self.seen(info, Rows { table, binary, width, key, most, warnings }, first_row).await
+        let rows = DescribedRows { table, first_row, binary, width, key, most, warnings };
+        let until_size = self.until_size(&info).await?;
+        self.facts(request, info, rows, until_size).await
     }
 
     /// Asks for what the constraints do not tell.
-    async fn seen(&self, info: TableInfo, rows: Rows, first_row: u64) -> Result<Seen, FillError> {
+    async fn facts(
+        &self,
+        request: Request,
+        info: TableInfo,
+        rows: DescribedRows,
+        until_size: Option<u64>,
+    ) -> Result<Facts, FillError> {
         let row = ask(self.connection, include_str!("../../sql/own_table.sql"), &[&info.oid]).await?;
         if !row.get::<_, bool>("may_create_tables") {
             return Err(FillError::LedgerPrivilege { role: row.get("role"), schema: row.get("schema") });
@@ -253,22 +244,29 @@ impl Look<'_> {
         if info.partitions.is_some() {
             self.refuse_mixed(&info, &rows.table).await?;
         }
-        Ok(Seen {
-            until_size: self.until_size(&info).await?,
-            candidate: Candidate::of(self.connection, &info).await?,
-            info,
-            rows,
-            first_row,
-            may_vacuum: row.get("may_vacuum"),
+        let stored = StoredTable::of(self.connection, &info).await?;
+        let table = info.display_name();
+        let vacuum_refused = (!row.get::<_, bool>("may_vacuum"))
+            .then(|| VacuumRefused { table: table.clone(), role: info.role.clone() });
+        let own = OwnTableFacts { name: table, rows, stored, until_size };
+        Ok(Facts {
+            request,
+            schema: info.schema,
             create_schema: false,
+            dropped: Vec::new(),
+            dropped_bytes: 0,
             stale_ledger: false,
+            unfinished: None,
+            emptied: false,
+            vacuum_refused,
+            tables: TablesFacts::Own(Box::new(own)),
         })
     }
 
     /// Refuses leaves that are partly unlogged if it cannot be told which rows a crash takes.
     async fn refuse_mixed(&self, info: &TableInfo, table: &Table) -> Result<(), FillError> {
-        let tables = Tables { small: Vec::new(), bulk: table.clone() };
-        let roster = Roster::ask(self.connection, &info.schema, &tables, true).await?;
+        let names = TableNames::single(&table.name);
+        let roster = Roster::ask(self.connection, &info.schema, &names, true).await?;
         if roster.is_none_or(|roster| roster.of_leaves().len() < 2) {
             return Ok(());
         }

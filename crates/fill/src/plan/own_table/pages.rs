@@ -3,9 +3,8 @@
 use page::{Geometry, LINE_POINTER, TUPLE_HEADER};
 use rowgen::{Table, TupleEncoder, Unstorable};
 
-use super::rules::INDEX_ENTRY;
+use super::rows::{DescribedRows, INDEX_ENTRY};
 use crate::error::FillError;
-use crate::plan::Rows;
 use crate::plan::sizes::{MAX_BLOCKS, Sizes, nearest};
 use crate::request::{Amount, InitStep, Persistence, Request};
 use crate::run::direct::{IndexFound, NotDirect, Relation};
@@ -18,19 +17,19 @@ use server::quote::qualified;
 const TOAST_INDEX: u64 = 1;
 
 /// The table's files and indexes, as they are.
-pub(super) struct Candidate {
+pub(super) struct StoredTable {
     relation: Relation,
     indexes: Vec<IndexFound>,
     is_partition: bool,
 }
 
 /// What is to be written.
-pub(super) struct Pages {
-    pub(super) rows: u64,
-    pub(super) sizes: Sizes,
+pub(in crate::plan) struct Pages {
+    pub(in crate::plan) rows: u64,
+    pub(in crate::plan) sizes: Sizes,
 }
 
-impl Candidate {
+impl StoredTable {
     /// Asks the server.
     pub(super) async fn of(connection: &Connection, info: &TableInfo) -> Result<Self, FillError> {
         let name = qualified(&info.schema, &info.name);
@@ -58,8 +57,7 @@ impl Candidate {
         &self,
         request: &Request,
         geometry: Geometry,
-        described: &Rows,
-        first_row: u64,
+        described: &DescribedRows,
         begun: Option<u64>,
     ) -> Result<Pages, NotDirect> {
         if self.is_partition {
@@ -75,14 +73,14 @@ impl Candidate {
         // Where they differ, what one takes on average.
         let about = || u32::try_from(described.width).unwrap_or(u32::MAX).saturating_sub(LINE_POINTER);
         let layout = Layout {
-            candidate: self,
+            stored: self,
             geometry,
             tuple: encoder.fixed_length().map_or_else(about, |body| TUPLE_HEADER + body),
             fillfactor: request.fillfactor,
             unlogged: request.persistence == Persistence::Unlogged,
             vacuum: request.steps.include(InitStep::Vacuum),
             table: &described.table,
-            first_row,
+            first_row: described.first_row,
         };
         let rows = match (begun, request.amount) {
             (Some(rows), _) | (None, Amount::Rows(rows)) => rows,
@@ -126,7 +124,7 @@ fn refusal(why: &Unstorable) -> NotDirect {
 
 /// How rows become blocks.
 struct Layout<'a> {
-    candidate: &'a Candidate,
+    stored: &'a StoredTable,
     geometry: Geometry,
     /// Length of a tuple, bytes.
     tuple: u32,
@@ -146,9 +144,9 @@ impl Layout<'_> {
         let block = u64::from(self.geometry.block_size());
         let init_fork = u64::from(self.unlogged);
         let main = self.geometry.heap_blocks(rows, self.tuple, self.fillfactor);
-        let toast = if self.candidate.relation.has_toast { TOAST_INDEX + init_fork } else { 0 };
+        let toast = if self.stored.relation.has_toast { TOAST_INDEX + init_fork } else { 0 };
         let table = self.with(rows);
-        let index = self.candidate.indexes.iter().map(|index| match index.key(&table) {
+        let index = self.stored.indexes.iter().map(|index| match index.key(&table) {
             Some(key) => {
                 (self.geometry.btree_blocks(rows, key.kind.length(), index.fillfactor) + init_fork) * block
             }
@@ -168,7 +166,7 @@ impl Layout<'_> {
         let most = most.min(MAX_BLOCKS * per_page).max(1);
         let rows = nearest(size, most, |rows| self.sizes(rows).total());
         let table = self.with(rows);
-        self.candidate.indexes.iter().all(|index| index.key(&table).is_some()).then_some(rows)
+        self.stored.indexes.iter().all(|index| index.key(&table).is_some()).then_some(rows)
     }
 
     /// The table with so many rows.

@@ -1,8 +1,8 @@
 //! Whether pages are written directly, and why not.
 
+use super::needs_chunks;
 use crate::error::FillError;
 use crate::ledger::Unfinished;
-use crate::plan::row_range::needs_chunks;
 use crate::request::{MethodChoice, Persistence, Request, Subject};
 use crate::run::direct::{Ground, NotDirect};
 use server::ServerInfo;

@@ -23,7 +23,7 @@ const ENCODINGS: [&str; 2] = ["UTF8", "SQL_ASCII"];
 
 /// A server whose tables' pages can be written from here.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub(crate) struct Ground {
     /// Its data directory, as this machine sees it.
     pub(super) data_directory: PathBuf,
     /// Its blocks.

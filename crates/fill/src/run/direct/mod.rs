@@ -33,7 +33,7 @@ use thiserror::Error;
 
 pub use self::abandoned::{Abandoned, remove_abandoned};
 
-pub use self::ground::Ground;
+pub(crate) use self::ground::Ground;
 pub(crate) use self::record::Recorded;
 pub use self::refusal::NotDirect;
 pub(crate) use self::relation::{IndexFound, Relation, refuse};

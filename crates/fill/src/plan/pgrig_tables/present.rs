@@ -6,70 +6,41 @@ use rowgen::pgbench::TELLERS_PER_SCALE;
 use crate::error::FillError;
 use crate::ledger::relations::{Relation, Roster};
 use crate::plan::Plan;
-use crate::plan::tables::{Tables, bound, key, leaves};
+use crate::plan::tables::{TableNames, bound, key, leaves};
 use crate::request::{Persistence, Request, Subject};
 use connect::Connection;
 use server::ask;
-use server::quote::{identifier, qualified};
+use server::quote::qualified;
 
-/// What follows from the bulk table that is there, rather than from the request.
-#[derive(Clone, Debug, Default)]
-pub struct Present {
-    /// Whether its ids are bigint.
-    pub wide_ids: bool,
-    /// Whether it has a B-tree: keys then grow with the rows.
-    pub indexed: bool,
-    /// Tablespace of that; none: the database's own.
-    pub index_tablespace: Option<String>,
-}
-
-/// The request with the persistence, fillfactor and tablespace that the bulk table has.
-pub(crate) async fn adjusted(
-    connection: &Connection,
-    request: &Request,
-    schema: &str,
-    bulk: &str,
-) -> Result<(Request, Present), FillError> {
-    let row = ask(connection, include_str!("../sql/present.sql"), &[&schema, &bulk]).await?;
-    let unlogged: bool = row.get("unlogged");
-    let fillfactor: i32 = row.get("fillfactor");
-    let request = Request {
-        persistence: if unlogged { Persistence::Unlogged } else { Persistence::Logged },
-        fillfactor: u8::try_from(fillfactor).unwrap_or(100),
-        tablespace: row.get("tablespace"),
-        ..request.clone()
-    };
-    let (wide_ids, indexed) = (row.get("wide_ids"), row.get("indexed"));
-    Ok((request, Present { wide_ids, indexed, index_tablespace: row.get("index_tablespace") }))
-}
+/// The table that other programs write to: it may have rows before a fill.
+const HISTORY: &str = "pgbench_history";
 
 /// Rows of the bulk table by its largest id, and of pgbench_branches. Without an index on the id the
 /// whole table is read.
 ///
 /// # Errors
 /// If the table has rows that the request does not want to add to.
-pub(crate) async fn rows(
+pub(in crate::plan) async fn rows(
     connection: &Connection,
     request: &Request,
     schema: &str,
-    tables: &Tables,
+    tables: &TableNames,
 ) -> Result<(u64, u64), FillError> {
     use crate::request::InitStep::Generate;
     if !request.steps.include(Generate) || request.subject == Subject::Series {
         return Ok((0, 0));
     }
-    let bulk = qualified(schema, &tables.bulk.name);
+    let bulk = qualified(schema, &tables.bulk);
     if !request.append {
-        for table in tables.all().filter(|table| key(table).is_some()) {
-            let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(schema, &table.name));
+        for table in tables.all().filter(|name| *name != HISTORY) {
+            let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(schema, table));
             if ask(connection, &query, &[]).await?.get(0) {
-                return Err(FillError::HasRows { schema: schema.to_owned(), table: table.name.clone() });
+                return Err(FillError::HasRows { schema: schema.to_owned(), table: table.clone() });
             }
         }
         return Ok((0, 0));
     }
-    let key = identifier(key(&tables.bulk).map_or("", |key| &key.name));
-    let query = format!("SELECT coalesce(max({key}), 0)::bigint FROM {bulk}");
+    let query = format!("SELECT coalesce(max(aid), 0)::bigint FROM {bulk}");
     let rows = u64::try_from(ask(connection, &query, &[]).await?.get::<_, i64>(0)).unwrap_or_default();
     let branches = whole(connection, schema, "pgbench_branches", "bid").await?;
     let tellers = whole(connection, schema, "pgbench_tellers", "tid").await?;
@@ -107,7 +78,11 @@ async fn whole(connection: &Connection, schema: &str, table: &str, key: &str) ->
 }
 
 /// Refuses tables and partitions that a crash may have emptied.
-async fn refuse_lost_leaves(connection: &Connection, schema: &str, tables: &Tables) -> Result<(), FillError> {
+async fn refuse_lost_leaves(
+    connection: &Connection,
+    schema: &str,
+    tables: &TableNames,
+) -> Result<(), FillError> {
     let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(()) };
     let leaves = roster.with_rows(connection).await?.leaves;
     let lost = |leaf: &&Relation| leaf.persistence == Persistence::Unlogged && !leaf.had_rows;
@@ -123,10 +98,10 @@ async fn refuse_lost_leaves(connection: &Connection, schema: &str, tables: &Tabl
 }
 
 /// Whether all these tables are unlogged and empty, as a crash leaves them.
-pub(crate) async fn is_emptied(
+pub(in crate::plan) async fn is_emptied(
     connection: &Connection,
     schema: &str,
-    tables: &Tables,
+    tables: &TableNames,
 ) -> Result<bool, FillError> {
     let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(false) };
     if roster.all().any(|relation| relation.persistence == Persistence::Logged) {
@@ -136,14 +111,17 @@ pub(crate) async fn is_emptied(
 }
 
 /// Refuses tables that are there, but not as the plan would create them.
-pub(crate) async fn refuse_other_shape(connection: &Connection, plan: &Plan) -> Result<(), FillError> {
-    let bulk = Tables::of(plan).bulk;
-    let query = include_str!("../sql/shape.sql");
+pub(in crate::plan) async fn refuse_other_shape(
+    connection: &Connection,
+    plan: &Plan,
+) -> Result<(), FillError> {
+    let bulk = &plan.tables.bulk;
+    let query = include_str!("../../sql/shape.sql");
     let rows = match connection.client.query(query, &[&plan.schema, &bulk.name]).await {
         Ok(rows) => rows,
         Err(error) => return Err(connection.explain(error).await.into()),
     };
-    let wide_ids = key(&bulk).is_some_and(|key| key.kind == Kind::Int8);
+    let wide_ids = key(bulk).is_some_and(|key| key.kind == Kind::Int8);
     let is_alike = |row: &tokio_postgres::Row, bound: &str| {
         let there: String = row.get("bound");
         there.replace('\'', "").to_lowercase() == bound.to_lowercase()
@@ -152,7 +130,7 @@ pub(crate) async fn refuse_other_shape(connection: &Connection, plan: &Plan) -> 
             && row.get::<_, Option<String>>("tablespace") == plan.tablespace
             && row.get::<_, bool>("wide_ids") == wide_ids
     };
-    let names = leaves(&bulk, plan.partitions);
+    let names = leaves(bulk, plan.partitions);
     let there = (0..).zip(&names).all(|(number, name)| {
         let bound =
             plan.partitions.map(|partitions| format!("FOR VALUES {}", bound(bulk.rows, partitions, number)));
@@ -162,13 +140,13 @@ pub(crate) async fn refuse_other_shape(connection: &Connection, plan: &Plan) -> 
     if there && rows.len() == names.len() && plan.persistence == Persistence::Unlogged {
         return Ok(());
     }
-    let tables = Tables::of(plan).relations(plan.partitions);
+    let tables = plan.tables.names().relations(plan.partitions);
     Err(FillError::TablesExist { schema: plan.schema.clone(), tables, emptied: true })
 }
 
 /// Refuses a tablespace that is not there or that the role may not use.
-pub(crate) async fn refuse_tablespace(connection: &Connection, name: &str) -> Result<(), FillError> {
-    let row = ask(connection, include_str!("../sql/tablespace.sql"), &[&name]).await?;
+pub(in crate::plan) async fn refuse_tablespace(connection: &Connection, name: &str) -> Result<(), FillError> {
+    let row = ask(connection, include_str!("../../sql/tablespace.sql"), &[&name]).await?;
     let problem = match (row.get("exists"), row.get("allowed")) {
         (true, true) => return Ok(()),
         (true, false) => {

@@ -1,0 +1,51 @@
+//! The rows of the bulk table: which ones, and what they take. The rules read this, whoever makes the table.
+
+use rowgen::Column;
+
+use super::data::RowKey;
+use super::row_range::RowRange;
+use super::sizes::{Layout, Sizes};
+use super::tables::Tables;
+use crate::request::IndexKind;
+
+/// The rows to load.
+pub(super) struct Bulk {
+    /// Numbers of the rows.
+    pub(super) range: RowRange,
+    /// Bytes that the table shall take in the end, where that is measured as it grows.
+    pub(super) until_size: Option<u64>,
+    /// All tables, with their final numbers of rows.
+    pub(super) tables: Tables,
+    /// Bytes of a row.
+    pub(super) row_size: RowSize,
+    /// The index that the step `primary-keys` builds, or that is there.
+    pub(super) index: IndexKind,
+    /// Whether every column of a table of the user's can be sent in binary.
+    pub(super) binary: bool,
+    /// The column by which rows can be looked up, if there is one.
+    pub(super) key: Option<RowKey>,
+    /// The most rows that keys leave room for, and why.
+    pub(super) most_rows: Option<(u64, String)>,
+    /// Warnings from the look at the table.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Bytes of a row.
+pub(super) enum RowSize {
+    /// All rows have the same length, so sizes follow from their number.
+    Exact(Layout),
+    /// Rows of a table of the user's.
+    Estimated {
+        /// Bytes without indexes, on average.
+        heap: u64,
+        /// Bytes with entries in all indexes, on average.
+        total: u64,
+        /// What finished pages of all rows take, if those are written.
+        pages: Option<Sizes>,
+    },
+}
+
+/// The key of pgrig's own tables: the first column, from 1.
+pub(super) fn first_column(columns: &[Column]) -> Option<RowKey> {
+    columns.first().map(|key| RowKey { column: key.name.clone(), first: 1 })
+}

@@ -1,0 +1,114 @@
+//! How many rows a table of the user's gets, and what they take.
+
+use page::Geometry;
+use rowgen::Table;
+
+use super::pages::{Pages, StoredTable};
+use crate::error::FillError;
+use crate::ledger::Unfinished;
+use crate::plan::RowKey;
+use crate::plan::bulk::{Bulk, RowSize};
+use crate::plan::row_range::RowRange;
+use crate::plan::tables::Tables;
+use crate::request::{Amount, IndexKind, Request};
+use crate::run::direct::NotDirect;
+
+/// What an entry of an index takes with its share of the page, bytes, roughly: a key of 8 to 16 bytes
+/// with header and line pointer, on pages that are two thirds full.
+pub(super) const INDEX_ENTRY: u64 = 40;
+
+/// Facts about a table of the user's.
+pub(in crate::plan) struct OwnTableFacts {
+    /// Its name for people.
+    pub(super) name: String,
+    pub(super) rows: DescribedRows,
+    /// Its files and indexes.
+    pub(super) stored: StoredTable,
+    /// Bytes that table and indexes shall take in the end, if a size was asked for.
+    pub(super) until_size: Option<u64>,
+}
+
+/// Rows as the catalog and the user's specifications describe them.
+pub(super) struct DescribedRows {
+    /// How they are made.
+    pub(super) table: Table,
+    /// Number of the first row, from 0.
+    pub(super) first_row: u64,
+    /// Whether every column can be sent in binary.
+    pub(super) binary: bool,
+    /// What one takes without its indexes, bytes, on average.
+    pub(super) width: u64,
+    /// The column by which rows can be looked up, if there is one.
+    pub(super) key: Option<RowKey>,
+    /// The most rows that keys leave room for, and why.
+    pub(super) most: Option<(u64, String)>,
+    /// Warnings for the user.
+    pub(super) warnings: Vec<String>,
+}
+
+impl OwnTableFacts {
+    /// Rows that are loaded at most; none if only the size ends the fill.
+    pub(in crate::plan) fn most_rows(
+        &self,
+        request: &Request,
+        begun: Option<&Unfinished>,
+    ) -> Result<Option<u64>, FillError> {
+        if let Some(begun) = begun {
+            return Ok(begun.charter.rows);
+        }
+        let row = self.row_with_indexes();
+        match (request.amount, &self.rows.most) {
+            (Amount::Rows(wanted), _) => Ok(Some(wanted)),
+            // What a row takes is an estimate.
+            (Amount::Size(size), Some((most, why))) if most.saturating_mul(row) < size / 2 => {
+                Err(FillError::KeysTooFew {
+                    table: self.name.clone(),
+                    size,
+                    most: *most,
+                    about: most.saturating_mul(row),
+                    why: why.clone(),
+                })
+            }
+            (_, most) => Ok(most.as_ref().map(|(most, _)| *most)),
+        }
+    }
+
+    /// The finished pages of the rows; `rows` is their number if an interrupted fill has decided it.
+    ///
+    /// # Errors
+    /// Why finished pages cannot be written.
+    pub(in crate::plan) fn pages(
+        &self,
+        request: &Request,
+        geometry: Geometry,
+        rows: Option<u64>,
+    ) -> Result<Pages, NotDirect> {
+        self.stored.pages(request, geometry, &self.rows, rows)
+    }
+
+    /// The rows to load: as finished pages if those are given, else up to `most` by COPY.
+    pub(in crate::plan) fn bulk(self, most: Option<u64>, pages: Option<Pages>) -> Bulk {
+        let total = self.row_with_indexes();
+        let DescribedRows { mut table, first_row, binary, width, key, most: most_rows, warnings } = self.rows;
+        if let Some(pages) = &pages {
+            table.rows = first_row.saturating_add(pages.rows);
+        }
+        let rows = pages.as_ref().map_or(most, |pages| Some(pages.rows));
+        Bulk {
+            range: RowRange { first_row, rows, scale: 1, scale_before: 0 },
+            until_size: self.until_size.filter(|_| pages.is_none()),
+            tables: Tables::own(table),
+            row_size: RowSize::Estimated { heap: width, total, pages: pages.map(|pages| pages.sizes) },
+            index: IndexKind::None,
+            binary,
+            key,
+            most_rows,
+            warnings,
+        }
+    }
+
+    /// What a row takes with entries in all indexes, bytes.
+    fn row_with_indexes(&self) -> u64 {
+        self.rows.width + INDEX_ENTRY * self.stored.indexes()
+    }
+}
