@@ -36,11 +36,11 @@ pub(crate) struct Charter {
     pub scale: u64,
     /// Branches that were there before.
     pub scale_before: u64,
-    /// See [`Chunking`].
+    /// Number of the first row; see [`Chunking`].
     pub first_row: u64,
-    /// See [`Chunking`].
+    /// Rows in all; see [`Chunking`].
     pub rows: Option<u64>,
-    /// See [`Chunking`].
+    /// Rows of a chunk; see [`Chunking`].
     pub chunk_rows: u64,
     /// The rows of a table of the user's, as they were described when the fill began: what is
     /// there decides over them, and more is there now.

@@ -66,12 +66,12 @@ pub(crate) struct Destination {
 #[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub destination: Destination,
-    pub what: What,
+    pub rows: PartRows,
 }
 
-/// See [`Part`].
+/// Which rows a [`Part`] of a chunk has.
 #[derive(Clone, Debug)]
-pub(crate) enum What {
+pub(crate) enum PartRows {
     /// Rows of the bulk table; with a condition only those that fulfil it.
     Rows { condition: Option<String> },
     /// `pgbench_branches`.
@@ -204,8 +204,8 @@ impl Roster {
     pub(crate) fn parts(&self, plan: &Plan, chunk: &Chunk) -> Vec<Part> {
         let has_branches = !plan.branches(chunk).is_empty();
         let small = self.small.iter().filter(|_| has_branches).flat_map(|small| {
-            [(&small.branches, What::Branches), (&small.tellers, What::Tellers)]
-                .map(|(relation, what)| Part { destination: relation.destination(), what })
+            [(&small.branches, PartRows::Branches), (&small.tellers, PartRows::Tellers)]
+                .map(|(relation, rows)| Part { destination: relation.destination(), rows })
         });
         small.chain(self.bulk_parts(chunk)).collect()
     }
@@ -213,13 +213,13 @@ impl Roster {
     fn bulk_parts(&self, chunk: &Chunk) -> Vec<Part> {
         if !self.routes {
             let destination = self.leaves[chunk.leaf as usize].destination();
-            return vec![Part { destination, what: What::Rows { condition: None } }];
+            return vec![Part { destination, rows: PartRows::Rows { condition: None } }];
         }
         let persistences = self.of_leaves();
         let is_mixed = persistences.len() > 1;
         let part = |persistence| Part {
             destination: Destination { oid: self.root, persistence },
-            what: What::Rows { condition: is_mixed.then(|| self.condition(persistence)) },
+            rows: PartRows::Rows { condition: is_mixed.then(|| self.condition(persistence)) },
         };
         persistences.into_iter().map(part).collect()
     }

@@ -15,7 +15,7 @@ pub struct Event {
     pub at: f64,
     /// What it was.
     #[serde(flatten)]
-    pub what: What,
+    pub what: EventKind,
 }
 
 impl From<&Event> for measure::Event {
@@ -29,17 +29,17 @@ impl From<&Event> for measure::Event {
 /// finished chunks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub enum What {
+pub enum EventKind {
     /// A mark was past before anything was loaded.
     MarkPassedBefore {
-        /// Which.
+        /// The mark.
         mark: Mark,
         /// The volume then.
         space: Space,
     },
     /// A mark is reached.
     MarkCrossed {
-        /// Which.
+        /// The mark.
         mark: Mark,
         /// The volume then.
         space: Space,
@@ -80,14 +80,14 @@ pub enum What {
     },
     /// No chunk begins any more.
     Stopped {
-        /// Why.
+        /// Why the load stopped.
         reason: StopReason,
         /// Bytes.
         loaded: u64,
     },
 }
 
-impl fmt::Display for What {
+impl fmt::Display for EventKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MarkPassedBefore { mark, space } => {

@@ -1,4 +1,4 @@
-//! The ledger with a clock and a real volume, shared by the streams.
+//! The budget with a clock and a real volume, shared by the streams.
 
 use std::convert::Infallible;
 use std::io;
@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::budget::{self, Budget, No, Reading, Ticket};
 use super::event::{Event, StopReason};
+use super::file_volumes::FileVolumes;
 use super::headroom::{Headroom, SpaceRule};
-use super::ledger::{self, Ledger, No, Reading, Ticket};
-use super::places::Places;
 use super::refusal::{LimitsError, OutOfSpace};
 use super::{ChunkSpace, Group, Limits, Owed, Shortage, SpaceLimit};
 use server::volume::{Volume, Volumes, wal_held};
@@ -69,7 +69,7 @@ impl Sight {
     /// # Errors
     /// If the volume cannot be read.
     pub fn kept(&mut self, limits: &Limits) -> Result<Headroom, LimitsError> {
-        Ok(ledger::kept(limits, &self.rule, &self.gauge.read()?))
+        Ok(budget::kept(limits, &self.rule, &self.gauge.read()?))
     }
 }
 
@@ -77,12 +77,12 @@ impl Sight {
 pub struct Governor<'a> {
     /// When the first rows could come; time counts from then.
     began: OnceLock<Instant>,
-    state: Mutex<State>,
+    state: Mutex<Watched>,
     tell: &'a Tell<'a>,
 }
 
-struct State {
-    ledger: Ledger,
+struct Watched {
+    budget: Budget,
     gauge: Option<Gauge>,
     read_at: Instant,
     told: usize,
@@ -107,9 +107,9 @@ impl<'a> Governor<'a> {
             refuse_blind(&limits)?;
             (None, None)
         };
-        let ledger = Ledger::new(limits, seen, owed);
+        let budget = Budget::new(limits, seen, owed);
         let now = Instant::now();
-        let state = State { ledger, gauge, read_at: now, told: 0 };
+        let state = Watched { budget, gauge, read_at: now, told: 0 };
         Ok(Self { began: OnceLock::new(), state: Mutex::new(state), tell })
     }
 
@@ -122,7 +122,7 @@ impl<'a> Governor<'a> {
         if let Some(gauge) = &mut state.gauge {
             let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
             state.read_at = Instant::now();
-            state.ledger.begin(self.now(), reading);
+            state.budget.begin(self.now(), reading);
         }
         self.tell_news(&mut state);
         Ok(())
@@ -134,13 +134,13 @@ impl<'a> Governor<'a> {
     /// # Errors
     /// [`LimitsError::NoRoom`].
     pub fn refuse_full(&self, chunk: ChunkSpace, freed: u64) -> Result<(), LimitsError> {
-        self.lock().ledger.refuse_full(chunk, freed)
+        self.lock().budget.refuse_full(chunk, freed)
     }
 
     /// So many bytes beside the tables can be given up for the checkpoints' own files: as many less
     /// have to stay free.
     pub fn hold_ballast(&self, bytes: u64) {
-        self.lock().ledger.hold_ballast(bytes);
+        self.lock().budget.hold_ballast(bytes);
     }
 
     /// Waits, if need be, until a chunk may begin, or it is clear that none may.
@@ -160,7 +160,7 @@ impl<'a> Governor<'a> {
             let answer = {
                 let mut state = self.lock();
                 self.refresh(&mut state)?;
-                let answer = state.ledger.admit_of(self.now(), chunk, group);
+                let answer = state.budget.admit_of(self.now(), chunk, group);
                 self.tell_news(&mut state);
                 answer
             };
@@ -176,13 +176,13 @@ impl<'a> Governor<'a> {
     /// The chunk is committed.
     pub fn chunk_done(&self, ticket: Ticket) {
         let mut state = self.lock();
-        state.ledger.done(self.now(), ticket);
+        state.budget.done(self.now(), ticket);
         self.tell_news(&mut state);
     }
 
     /// The chunk failed, not for want of space.
     pub fn chunk_failed(&self, ticket: Ticket) {
-        self.lock().ledger.failed(ticket);
+        self.lock().budget.failed(ticket);
     }
 
     /// The chunk failed for want of space. [`Admission::Go`] means: there may be room now, try it again.
@@ -193,7 +193,7 @@ impl<'a> Governor<'a> {
         let chunk = ticket.chunk();
         let answer = {
             let mut state = self.lock();
-            let answer = state.ledger.short(self.now(), ticket, shortage);
+            let answer = state.budget.short(self.now(), ticket, shortage);
             self.tell_news(&mut state);
             answer
         };
@@ -207,7 +207,7 @@ impl<'a> Governor<'a> {
 
     /// Whether the fill ends where space does.
     pub fn ends_at_space(&self) -> bool {
-        self.lock().ledger.ends_at_space()
+        self.lock().budget.ends_at_space()
     }
 
     /// Announces marks that were crossed since the last reading.
@@ -216,7 +216,7 @@ impl<'a> Governor<'a> {
         let Some(gauge) = state.gauge.as_mut().filter(|_| self.has_begun()) else { return };
         if let Ok(reading) = gauge.read() {
             state.read_at = Instant::now();
-            state.ledger.observe(self.now(), reading);
+            state.budget.observe(self.now(), reading);
         }
         self.tell_news(&mut state);
     }
@@ -238,7 +238,7 @@ impl<'a> Governor<'a> {
                 // Where this matters, the next chunk meets it too.
                 let _ = self.refresh(&mut state);
                 self.tell_news(&mut state);
-                state.ledger.outlook()
+                state.budget.outlook()
             };
             outlook.map(&seen);
             tokio::time::sleep(READ_INTERVAL).await;
@@ -253,32 +253,32 @@ impl<'a> Governor<'a> {
 
     /// All that happened, oldest first.
     pub fn events(&self) -> Vec<Event> {
-        self.lock().ledger.events().to_vec()
+        self.lock().budget.events().to_vec()
     }
 
-    fn refresh(&self, state: &mut State) -> Result<(), OutOfSpace> {
+    fn refresh(&self, state: &mut Watched) -> Result<(), OutOfSpace> {
         let Some(gauge) = &mut state.gauge else { return Ok(()) };
         let now = Instant::now();
         if now.duration_since(state.read_at) >= READ_INTERVAL {
             let reading = gauge.read().map_err(|error| OutOfSpace::Unreadable(error.to_string()))?;
             state.read_at = now;
-            state.ledger.observe(self.now(), reading);
+            state.budget.observe(self.now(), reading);
         }
         Ok(())
     }
 
-    fn tell_news(&self, state: &mut State) {
-        for event in &state.ledger.events()[state.told..] {
+    fn tell_news(&self, state: &mut Watched) {
+        for event in &state.budget.events()[state.told..] {
             (self.tell)(event);
         }
-        state.told = state.ledger.events().len();
+        state.told = state.budget.events().len();
     }
 
     fn now(&self) -> Duration {
         self.began.get_or_init(Instant::now).elapsed()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Watched> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -309,7 +309,7 @@ struct Gauge {
 
 impl Gauge {
     fn new(volumes: &Volumes) -> Self {
-        let (_, distinct) = Places::of(volumes);
+        let (_, distinct) = FileVolumes::of(volumes);
         Self {
             heap: volumes.heap.clone(),
             others: distinct.into_iter().skip(1).collect(),

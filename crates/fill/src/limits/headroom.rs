@@ -11,8 +11,8 @@ use measure::human::bytes;
 use serde::Serialize;
 use tokio_postgres::{Client, Error};
 
-use super::ledger::Reading;
-use super::places::Places;
+use super::budget::Reading;
+use super::file_volumes::FileVolumes;
 use super::{ChunkSpace, Owed, VolumeRole};
 use server::volume::Volumes;
 
@@ -158,7 +158,7 @@ enum WalPlace {
 /// What has to stay free on the volumes of a fill.
 #[derive(Clone, Debug)]
 pub struct SpaceRule {
-    places: Places,
+    places: FileVolumes,
     growth: Growth,
     floor: u64,
     ballast: u64,
@@ -167,13 +167,15 @@ pub struct SpaceRule {
 impl SpaceRule {
     /// For these volumes and this use of WAL.
     pub fn new(volumes: &Volumes, facts: &WalFacts, wal: WalUse) -> Self {
-        Self::at(Places::of(volumes).0, facts, wal)
+        Self::at(FileVolumes::of(volumes).0, facts, wal)
     }
 
-    pub(super) fn at(places: Places, facts: &WalFacts, wal: WalUse) -> Self {
+    pub(super) fn at(places: FileVolumes, facts: &WalFacts, wal: WalUse) -> Self {
         let place = match places.wal {
             None => WalPlace::Unseen,
-            wal if [Some(Places::TABLES), Some(places.keys), places.sort].contains(&wal) => WalPlace::Shared,
+            wal if [Some(FileVolumes::TABLES), Some(places.keys), places.sort].contains(&wal) => {
+                WalPlace::Shared
+            }
             Some(_) => WalPlace::Alone,
         };
         Self { places, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS, ballast: 0 }
@@ -186,7 +188,7 @@ impl SpaceRule {
 
     /// What stays free on the volume of this number.
     pub(super) fn on_volume(&self, number: usize, reading: &Reading) -> Headroom {
-        let ballast = if number == Places::TABLES { self.ballast } else { 0 };
+        let ballast = if number == FileVolumes::TABLES { self.ballast } else { 0 };
         let data = if self.places.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
         if self.places.wal == Some(number) {
             let wal = self.for_wal(reading.wal_held);
@@ -208,7 +210,7 @@ impl SpaceRule {
         // Where WAL is removed in time, what stays free for it is enough.
         let adds_up = !matches!(self.growth, Growth::UpTo { .. });
         let wal = places.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
-        on(Places::TABLES, wanted.heap + later.maps)
+        on(FileVolumes::TABLES, wanted.heap + later.maps)
             + on(places.keys, wanted.keys + later.keys)
             + places.sort.map_or(0, |sort| on(sort, later.sort_on_disk()))
             + wal
@@ -217,7 +219,7 @@ impl SpaceRule {
     /// What is on the volume of this number.
     pub(super) fn role(&self, number: usize) -> VolumeRole {
         match number {
-            Places::TABLES => VolumeRole::Heap,
+            FileVolumes::TABLES => VolumeRole::Heap,
             _ if self.places.wal == Some(number) => VolumeRole::Wal,
             _ if self.places.keys == number => VolumeRole::Keys,
             _ if self.places.data == number => VolumeRole::Data,
@@ -283,7 +285,7 @@ mod tests {
     }
 
     fn here(facts: &WalFacts, wal: WalUse, held: u64) -> Headroom {
-        SpaceRule::at(Places::TOGETHER, facts, wal).on_volume(0, &reading(held))
+        SpaceRule::at(FileVolumes::TOGETHER, facts, wal).on_volume(0, &reading(held))
     }
 
     #[test]
@@ -305,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_known_amount_of_wal_that_fits_is_counted_chunk_by_chunk() {
-        let rule = |total| SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Total(total));
+        let rule = |total| SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Total(total));
         assert_eq!(rule(900 * MB).on_volume(0, &reading(0)).bytes, 64 * MB + DATA_MARGIN);
         assert_eq!(rule(900 * MB).needed(0, WAL, Owed::default()), MB);
         assert_eq!(rule(2000 * MB).on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN);
@@ -330,11 +332,12 @@ mod tests {
 
     #[test]
     fn wal_may_have_all_of_its_own_volume() {
-        let rule = SpaceRule::at(Places { wal: Some(1), ..Places::TOGETHER }, &facts(), WalUse::Full);
+        let rule =
+            SpaceRule::at(FileVolumes { wal: Some(1), ..FileVolumes::TOGETHER }, &facts(), WalUse::Full);
         assert_eq!(rule.on_volume(1, &reading(300 * MB)).bytes, 700 * MB);
         assert_eq!(rule.on_volume(1, &reading(1000 * MB)).bytes, 64 * MB, "it recycles its segments now");
         assert_eq!(rule.on_volume(0, &reading(300 * MB)).bytes, DATA_MARGIN);
-        let shared = Places { data: 1, wal: Some(1), keys: 1, sort: Some(1) };
+        let shared = FileVolumes { data: 1, wal: Some(1), keys: 1, sort: Some(1) };
         let rule = SpaceRule::at(shared, &facts(), WalUse::Full);
         assert_eq!(rule.on_volume(1, &reading(300 * MB)).bytes, 1000 * MB + DATA_MARGIN);
     }
@@ -343,11 +346,11 @@ mod tests {
     fn each_volume_needs_what_goes_there() {
         let later = Owed { keys: 10, sort: 100, sort_memory: 99, wal: 1000, maps: 0 };
         let chunk = ChunkSpace { heap: 1, keys: 2, wal: 3, later };
-        let places = Places { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
+        let places = FileVolumes { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
         let rule = SpaceRule::at(places, &facts(), WalUse::Little);
         let needed = |number| rule.needed(number, chunk, Owed::default());
         assert_eq!([0, 1, 2, 3].map(needed), [1, 1003, 12, 100]);
-        let together = SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Full);
+        let together = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
         assert_eq!(together.needed(0, chunk, later), 1 + 2 + 2 * 10 + 2 * 100, "WAL has its share already");
         let in_memory = Owed { sort_memory: 100, ..later };
         let chunk = ChunkSpace { later: in_memory, ..chunk };
@@ -361,11 +364,11 @@ mod tests {
             WalFacts { idle_slots: vec!["standby".to_owned()], ..facts() },
             WalFacts { archiving_fails: true, ..facts() },
         ] {
-            let rule = SpaceRule::at(Places::TOGETHER, &facts, WalUse::Full);
+            let rule = SpaceRule::at(FileVolumes::TOGETHER, &facts, WalUse::Full);
             assert_eq!(rule.needed(0, WAL, Owed::default()), MB);
             assert!(rule.warning().is_some_and(|text| text.contains("will stay")));
         }
-        let bounded = SpaceRule::at(Places::TOGETHER, &facts(), WalUse::Full);
+        let bounded = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
         assert_eq!(bounded.needed(0, WAL, Owed::default()), 0);
         assert_eq!(bounded.warning(), None);
     }
@@ -373,13 +376,13 @@ mod tests {
     #[test]
     fn only_what_is_on_the_tables_volume_needs_room_there() {
         let on = |data, wal| {
-            let places = Places { data, wal: Some(wal), ..Places::TOGETHER };
+            let places = FileVolumes { data, wal: Some(wal), ..FileVolumes::TOGETHER };
             SpaceRule::at(places, &facts(), WalUse::Little).on_volume(0, &reading(0)).bytes
         };
         assert_eq!(on(1, 1), 0);
         assert_eq!(on(0, 1), DATA_MARGIN);
         assert_eq!(on(1, 0), 64 * MB);
-        let places = Places { wal: None, ..Places::TOGETHER };
+        let places = FileVolumes { wal: None, ..FileVolumes::TOGETHER };
         let unseen = SpaceRule::at(places, &facts(), WalUse::Little);
         assert!(unseen.warning().is_some_and(|text| text.contains("PANIC") && text.contains("unlogged")));
     }

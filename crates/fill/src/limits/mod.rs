@@ -4,20 +4,20 @@
 //! decides with both, chunk by chunk, and knows neither clock nor volume; a [`Governor`] gives it those
 //! and serves the streams.
 
+mod budget;
 mod event;
+mod file_volumes;
 mod governor;
 mod headroom;
-mod ledger;
-mod places;
 mod refusal;
 mod shortage;
 
 use std::time::Duration;
 
-pub use event::{Event, StopReason, What};
+pub use budget::{Reading, Ticket};
+pub use event::{Event, EventKind, StopReason};
 pub use governor::{Admission, Governor, Outlook, Sight, Tell};
 pub use headroom::{Headroom, SpaceRule, WalFacts, WalUse};
-pub use ledger::{Reading, Ticket};
 pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};
 pub use shortage::Shortage;
@@ -25,10 +25,10 @@ pub use shortage::Shortage;
 /// How long `--wait-for-space` waits each time if nothing else is said.
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(10);
 
-/// What ends an open-ended fill, and what is told on the way.
+/// EventKind ends an open-ended fill, and what is told on the way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// What a lack of space means.
+    /// EventKind a lack of space means.
     pub space: SpaceLimit,
     /// No chunk begins when this much time has passed (`--for`).
     #[serde(serialize_with = "seconds")]
@@ -40,7 +40,7 @@ pub struct Limits {
     pub wait_for_space: Option<Duration>,
 }
 
-/// What a lack of space means.
+/// EventKind a lack of space means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpaceLimit {
@@ -67,7 +67,7 @@ impl Limits {
         matches!(self.space, SpaceLimit::Brim { .. }) || self.wait_for_space.is_some()
     }
 
-    /// What people must know before a fill with these limits begins, if anything. `sight` as for
+    /// EventKind people must know before a fill with these limits begins, if anything. `sight` as for
     /// [`Governor::new`].
     pub fn warning(&self, sight: Option<&Sight>) -> Option<String> {
         match sight {
@@ -131,16 +131,16 @@ impl Group {
     pub const ALONE: Self = Self { chunks: 1, begun: false };
 }
 
-/// What a chunk takes, bytes, known before it begins.
+/// EventKind a chunk takes, bytes, known before it begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChunkSpace {
     /// Blocks that its rows add to the heap.
     pub heap: u64,
-    /// What keys that are there already grow by.
+    /// EventKind keys that are there already grow by.
     pub keys: u64,
     /// WAL that it writes.
     pub wal: u64,
-    /// What later steps take for its rows.
+    /// EventKind later steps take for its rows.
     pub later: Owed,
 }
 
@@ -168,12 +168,12 @@ impl ChunkSpace {
     }
 }
 
-/// What steps after the load take for rows that are loaded, bytes.
+/// EventKind steps after the load take for rows that are loaded, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owed {
     /// Keys.
     pub keys: u64,
-    /// What is sorted to build them.
+    /// EventKind is sorted to build them.
     pub sort: u64,
     /// If it is no more than this, it is sorted in memory; else in temporary files.
     pub sort_memory: u64,

@@ -15,7 +15,7 @@ use crate::plan::sizes::Prediction;
 use crate::plan::tables::Tables;
 use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use crate::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
-use crate::run::direct::Ground;
+use crate::run::direct::DataDirectory;
 use server::quote::qualified;
 
 /// What will be done, with what, and why.
@@ -110,7 +110,7 @@ pub struct Plan {
     pub method: Method,
     /// The data directory that pages are written into, if that is the method.
     #[serde(skip)]
-    pub(crate) ground: Option<Ground>,
+    pub(crate) data_directory: Option<DataDirectory>,
     /// Connections that load at once; of the method direct, threads that write.
     pub streams: NonZeroU16,
     /// Rows that one COPY command loads at most.

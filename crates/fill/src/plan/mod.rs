@@ -38,7 +38,7 @@ pub use sizes::{Calculation, Prediction, Sizes};
 use crate::error::FillError;
 use crate::limits::{Sight, SpaceRule, WalFacts};
 use crate::request::{Amount, Request, Subject};
-use crate::run::direct::Ground;
+use crate::run::direct::DataDirectory;
 
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the
 /// same request that was interrupted is completed.
@@ -55,16 +55,17 @@ pub async fn plan(
     if let Some(schema) = &request.schema {
         refuse_odd_name(schema)?;
     }
-    let ground = Ground::of(&connection.client, &survey.server, survey.data_directory.as_deref()).await;
-    let ground = match ground {
-        Ok(ground) => ground,
+    let data_directory =
+        DataDirectory::of(&connection.client, &survey.server, survey.data_directory.as_deref()).await;
+    let data_directory = match data_directory {
+        Ok(data_directory) => data_directory,
         Err(error) => return Err(connection.explain(error).await.into()),
     };
     let facts = match &request.subject {
         Subject::Table(own) => own_table::look(survey, connection, request, own, resume).await?,
         Subject::Pgbench | Subject::Series => pgrig_tables::look(connection, request, resume).await?,
     };
-    let plan = rules::resolve(survey, &ground, facts)?;
+    let plan = rules::resolve(survey, &data_directory, facts)?;
     if plan.emptied {
         pgrig_tables::refuse_other_shape(connection, &plan).await?;
     }

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use crate::ledger;
 use crate::plan::Plan;
-use crate::run::steps::Filler;
+use crate::run::filler::Filler;
 use connect::ConnectError;
 use server::Session;
 use server::marked;

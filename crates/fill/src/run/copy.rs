@@ -26,7 +26,7 @@ pub(crate) struct Copy {
 /// Rows of a range, or those of them whose id (row number + 1) hashes to one partition, taken from
 /// its beginning.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowSource {
     range: Range<u64>,
     partition: Option<Partition>,
     left: u64,
@@ -75,7 +75,7 @@ impl Partition {
     }
 }
 
-impl Rows {
+impl RowSource {
     /// All of the range, or those that belong to the partition.
     pub(crate) fn new(range: Range<u64>, partition: Option<Partition>) -> Self {
         let left = match partition {
@@ -151,7 +151,7 @@ impl Copy {
         &self,
         connection: &Connection,
         relation: &str,
-        rows: &mut Rows,
+        rows: &mut RowSource,
         most: u64,
         condition: Option<&str>,
         sent: &(dyn Fn(u64) + Sync),

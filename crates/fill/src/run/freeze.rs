@@ -7,7 +7,7 @@
 
 use crate::error::Cause;
 use crate::limits::{Governor, Shortage};
-use crate::run::steps::Filler;
+use crate::run::filler::Filler;
 use connect::ConnectError;
 use server::Session;
 use server::quote::qualified;

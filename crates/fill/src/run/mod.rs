@@ -1,12 +1,15 @@
 //! The plan is carried out: steps in order, rows in chunks.
 
 mod ballast;
+mod chunk_loop;
 pub(crate) mod compression;
 pub(crate) mod copy;
 pub(crate) mod direct;
+mod filler;
 mod freeze;
 mod generate;
 mod growth;
+mod load_chunk;
 mod queue;
 mod rate;
 mod rehearsal;
@@ -14,6 +17,8 @@ pub(crate) mod resume;
 pub(crate) mod scratch;
 mod sink;
 mod steps;
+mod vacuum;
+mod watched;
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -22,8 +27,8 @@ use std::time::Duration;
 pub use rate::RateMeter;
 pub use rehearsal::Rehearsed;
 
+use self::filler::Filler;
 use self::rehearsal::Unwatched;
-use self::steps::Filler;
 use crate::error::FillError;
 use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
 use crate::outcome::Outcome;

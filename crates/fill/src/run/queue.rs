@@ -15,10 +15,10 @@ pub(crate) struct Queue<'a> {
     ledger: &'a Ledger,
     /// Number after the last chunk's.
     end: u64,
-    state: Mutex<State>,
+    state: Mutex<Taken>,
 }
 
-struct State {
+struct Taken {
     /// Number of the chunk that is looked at next.
     next: u64,
     given_back: BTreeSet<u64>,
@@ -27,7 +27,7 @@ struct State {
 impl<'a> Queue<'a> {
     /// Those of the plan that no earlier run has loaded.
     pub(crate) fn of(plan: &'a Plan, ledger: &'a Ledger) -> Self {
-        let state = Mutex::new(State { next: 0, given_back: BTreeSet::new() });
+        let state = Mutex::new(Taken { next: 0, given_back: BTreeSet::new() });
         Self { plan, ledger, end: plan.chunks(), state }
     }
 
@@ -43,7 +43,7 @@ impl<'a> Queue<'a> {
         self.group_of_next(&mut self.lock())
     }
 
-    fn group_of_next(&self, state: &mut State) -> Group {
+    fn group_of_next(&self, state: &mut Taken) -> Group {
         let (Spread::Hash { leaves }, None) = (self.plan.chunking.spread, self.plan.rows()) else {
             return Group::ALONE;
         };
@@ -101,7 +101,7 @@ impl<'a> Queue<'a> {
     }
 
     /// The next chunk that has rows and is not loaded; earlier ones are passed over for good.
-    fn skip(&self, state: &mut State) -> Option<Chunk> {
+    fn skip(&self, state: &mut Taken) -> Option<Chunk> {
         while state.next < self.end {
             let chunk = self.plan.chunking.chunk(state.next);
             if !chunk.rows.is_empty() && !self.ledger.is_loaded(self.plan, &chunk) {
@@ -112,7 +112,7 @@ impl<'a> Queue<'a> {
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Taken> {
         self.state.lock().expect("nobody panics holding this")
     }
 }

@@ -14,7 +14,7 @@ use crate::plan::Method;
 use crate::plan::tables::leaves;
 use crate::probe::{ProbeError, ProbePoint};
 use crate::request::{InitStep, Subject};
-use crate::run::steps::Filler;
+use crate::run::filler::Filler;
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::ConnectError;
 use server::Session;

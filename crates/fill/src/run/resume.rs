@@ -91,7 +91,7 @@ struct Look<'a> {
 
 /// What is there.
 #[derive(Default)]
-struct Found {
+struct FoundRows {
     /// Rows that the fill can have loaded.
     rows: u64,
     /// Ids of the first and the last of them.
@@ -105,7 +105,7 @@ impl Look<'_> {
         for (to, leaves) in self.now.destinations() {
             // Records are by the persistence that relations had.
             let recorded = self.recorded(records, to);
-            let mut found = Found::default();
+            let mut found = FoundRows::default();
             for leaf in &leaves {
                 let there = self.leaf(leaf).await?;
                 if !there.has_old && self.had_rows(leaf) {
@@ -147,7 +147,7 @@ impl Look<'_> {
         (rows, numbers)
     }
 
-    fn compare(&self, leaves: &[&Relation], found: &Found, recorded: (u64, Vec<u64>)) -> Option<String> {
+    fn compare(&self, leaves: &[&Relation], found: &FoundRows, recorded: (u64, Vec<u64>)) -> Option<String> {
         let (rows, chunks) = recorded;
         if leaves.iter().any(|leaf| !leaf.may_select) {
             // Only whether there are any can be told.
@@ -198,12 +198,12 @@ impl Look<'_> {
         (last > 0).then_some((first, last))
     }
 
-    async fn leaf(&self, leaf: &Relation) -> Result<Found, FillError> {
+    async fn leaf(&self, leaf: &Relation) -> Result<FoundRows, FillError> {
         let (name, first_row) = (&leaf.name, self.plan.chunking.first_row);
         if !leaf.may_select {
             let query = format!("SELECT pg_relation_size({}) AS bytes", leaf.oid);
             let bytes = self.row(&query).await?.get::<_, i64>("bytes").unsigned_abs();
-            return Ok(Found { rows: bytes, ends: None, has_old: bytes > 0 });
+            return Ok(FoundRows { rows: bytes, ends: None, has_old: bytes > 0 });
         }
         let tables = &self.plan.tables;
         let key = key(&tables.bulk).filter(|_| !self.plan.is_own_table()).map(|key| identifier(&key.name));
@@ -224,7 +224,7 @@ impl Look<'_> {
         };
         let row = self.row(&query).await?;
         let number = |column| row.get::<_, Option<i64>>(column).map(i64::unsigned_abs);
-        Ok(Found {
+        Ok(FoundRows {
             rows: number("rows").unwrap_or_default(),
             ends: number("first").zip(number("last")),
             has_old: row.get("has_old"),

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use rowgen::{Column, Constants, Table, Values, pgbench};
 
-use crate::ledger::relations::{Part, What};
+use crate::ledger::relations::{Part, PartRows};
 use crate::plan::chunks::{Chunk, Spread};
 use crate::plan::sizes::tuple;
 use crate::plan::tables::{Tables, leaves};
 use crate::plan::{Method, Plan};
-use crate::run::copy::{Copy, Partition, Rows};
+use crate::run::copy::{Copy, Partition, RowSource};
 use connect::ConnectError;
 use server::Session;
 use server::quote::{identifier, qualified};
@@ -43,12 +43,12 @@ impl<'a> Sink<'a> {
     /// Prepares the destinations of these parts, in the chunk's transaction, before rows of the bulk table come.
     pub(crate) fn prologue(&self, chunk: &Chunk, parts: &[Part]) -> Vec<String> {
         let branches = self.plan.branches(chunk);
-        let statement = |part: &Part| match part.what {
-            What::Rows { .. } => None,
-            What::Branches => Some(self.branches(&branches)),
-            What::Tellers => Some(self.tellers(&branches)),
+        let statement = |part: &Part| match part.rows {
+            PartRows::Rows { .. } => None,
+            PartRows::Branches => Some(self.branches(&branches)),
+            PartRows::Tellers => Some(self.tellers(&branches)),
         };
-        let has_rows = parts.iter().any(|part| matches!(part.what, What::Rows { .. }));
+        let has_rows = parts.iter().any(|part| matches!(part.rows, PartRows::Rows { .. }));
         let truncate = if has_rows { self.truncate(chunk) } else { None };
         truncate.into_iter().chain(parts.iter().filter_map(statement)).collect()
     }
@@ -122,16 +122,16 @@ impl<'a> Sink<'a> {
 
     /// The chunk's rows. Re-inserted into a leaf by hash they are the leaf's seed rows, those of its first
     /// chunk, once more; in a table or range ids go on from chunk to chunk.
-    pub(crate) fn rows(&self, chunk: &Chunk) -> Rows {
+    pub(crate) fn rows(&self, chunk: &Chunk) -> RowSource {
         let Spread::Hash { leaves } = self.plan.chunking.spread else {
-            return Rows::new(chunk.rows.clone(), None);
+            return RowSource::new(chunk.rows.clone(), None);
         };
         let partition = Partition { modulus: leaves, remainder: chunk.leaf };
         if self.plan.method == Method::Reinsert {
             let share = (chunk.rows.end - chunk.rows.start).div_ceil(u64::from(leaves));
-            return Rows::first(share, self.plan.chunking.first_row, partition);
+            return RowSource::first(share, self.plan.chunking.first_row, partition);
         }
-        Rows::new(chunk.rows.clone(), Some(partition))
+        RowSource::new(chunk.rows.clone(), Some(partition))
     }
 
     /// Rows that the next COPY loads, of so many that are left. A COPY leaves the blocks empty by which

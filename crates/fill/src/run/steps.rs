@@ -26,134 +26,15 @@ use crate::remains::{Progress, Remains};
 use crate::request::{InitStep, Persistence, Subject};
 use crate::run::ballast::Ballast;
 use crate::run::compression::Compression;
-use crate::run::copy::{Copy, Rows};
+use crate::run::copy::{Copy, RowSource};
 use crate::run::direct::{self, ColumnStatistics};
-use crate::run::resume;
+use crate::run::filler::{Filler, Generated};
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::{ConnectError, Target};
 use server::quote::qualified;
 use server::{Session, Sessions};
 
-/// The first release with functions that set statistics.
-const TAKES_STATISTICS: u32 = 18;
-/// How often the server is asked how far a vacuum or an index build has come.
-const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
-/// How long a session that is at the same fill is waited for.
-const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
-/// How long a server that may be gone is asked what is there.
-const REMAINS_DEADLINE: Duration = Duration::from_secs(10);
-
-/// A fill that is being carried out.
-pub(crate) struct Filler<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) sessions: Sessions<'a>,
-    pub(crate) progress: Progress,
-    pub(crate) observer: &'a dyn Observer,
-    pub(crate) governor: Option<Governor<'a>>,
-    pub(crate) prober: tokio::sync::Mutex<Option<Prober>>,
-    pub(crate) generated: Mutex<Generated>,
-    pub(crate) own_checkpoints: AtomicU64,
-    /// Where a full disk may be met.
-    pub(crate) ballast: Option<Ballast>,
-    /// Where files are recorded before pages are written into them.
-    pub(crate) records: Option<PathBuf>,
-    /// Rows that were there when rows were frozen last; none before the first time.
-    pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
-    /// Once there is one.
-    pub(crate) ledger: OnceLock<Ledger>,
-    stop: watch::Sender<bool>,
-}
-
-/// What the step `generate` came to, beside its rows.
-#[derive(Debug, Default)]
-pub(crate) struct Generated {
-    /// Rows handed to the server, second by second.
-    pub rate: Option<Series>,
-    /// Whether a chunk was rolled back.
-    pub rolled_back: bool,
-    /// Why it ended.
-    pub stop: Option<StopReason>,
-    /// Rows that are missing between others.
-    pub gaps: Vec<Range<u64>>,
-    /// What probes found, size by size.
-    pub probes: Vec<ProbePoint>,
-    /// What probes took, waiting for streams to pause included.
-    pub probing: Duration,
-}
-
-impl<'a> Filler<'a> {
-    pub(crate) fn new(
-        target: &'a Target,
-        plan: &'a Plan,
-        governor: Option<Governor<'a>>,
-        prober: Option<Prober>,
-        ballast: bool,
-        records: Option<PathBuf>,
-        observer: &'a dyn Observer,
-    ) -> Self {
-        let ballast = ballast.then(|| Ballast::of(plan, &plan.tables.bulk.name));
-        Self {
-            governor,
-            ballast,
-            ledger: OnceLock::new(),
-            prober: tokio::sync::Mutex::new(prober),
-            generated: Mutex::default(),
-            plan,
-            sessions: Sessions::new(target),
-            progress: Progress::new(plan),
-            observer,
-            own_checkpoints: AtomicU64::new(0),
-            records,
-            frozen: tokio::sync::Mutex::default(),
-            stop: watch::Sender::new(false),
-        }
-    }
-
-    /// Lets no chunk begin any more.
-    pub(crate) fn stop(&self) {
-        self.stop.send_replace(true);
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        *self.stop.borrow()
-    }
-
-    /// Resolves once it is.
-    pub(crate) async fn stopped(&self) {
-        // The sender is ours.
-        let _ = self.stop.subscribe().wait_for(|stopped| *stopped).await;
-    }
-
-    /// The step that is being done, or failed.
-    pub(crate) fn step(&self) -> InitStep {
-        self.progress.step()
-    }
-
-    /// Opens the session that leads, makes sure that no other one is at this fill, and rehearses. A session that a
-    /// killed pgrig left behind ends by itself: it is waited for.
-    ///
-    /// # Errors
-    /// If the server refuses, another session keeps at it, or a conflict shows.
-    pub(crate) async fn begin(&self) -> Result<Session, FillError> {
-        let session = self.open_loader().await?;
-        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
-        let started = Instant::now();
-        loop {
-            match session.try_lock(&name).await? {
-                None => {
-                    self.rehearse(&session).await?;
-                    if let Some(begun) = &self.plan.unfinished {
-                        let ledger = resume::resume(&session, self.plan, begun, self.observer).await?;
-                        self.ledger.set(ledger).expect("nobody has begun it");
-                    }
-                    return Ok(session);
-                }
-                Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
-                Some(_) => tokio::time::sleep(PROGRESS_INTERVAL).await,
-            }
-        }
-    }
-
+impl Filler<'_> {
     /// All steps of the plan, while the volumes are watched.
     pub(crate) async fn execute(&self, session: Session) -> Result<Outcome, Cause> {
         tokio::select! {
@@ -172,11 +53,6 @@ impl<'a> Filler<'a> {
                 }
             })
             .await
-    }
-
-    /// Announces what has become of the volumes since the last look.
-    pub(crate) fn look_at_volumes(&self) {
-        self.governor.iter().for_each(Governor::look);
     }
 
     /// Steps that an interrupted run has done are done again only where that costs nothing.
@@ -249,10 +125,6 @@ impl<'a> Filler<'a> {
         })
     }
 
-    pub(crate) fn generated(&self) -> MutexGuard<'_, Generated> {
-        self.generated.lock().expect("nobody panics holding this")
-    }
-
     /// How well the data compresses; none if no rows were asked for, or it cannot be told.
     async fn compression(&self, session: &Session, filled: Duration) -> Option<Compression> {
         if !self.plan.includes(InitStep::Generate) {
@@ -260,16 +132,6 @@ impl<'a> Filler<'a> {
         }
         let table = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
         Compression::sample(&session.connection.client, &table, filled).await.ok().flatten()
-    }
-
-    /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is
-    /// dirty, and then stops whoever writes.
-    pub(crate) async fn open_loader(&self) -> Result<Session, ConnectError> {
-        let session = self.sessions.open().await?;
-        if self.plan.flush_early {
-            session.run("SET backend_flush_after = '2MB'").await?;
-        }
-        Ok(session)
     }
 
     async fn drop(&self, session: &Session) -> Result<(), ConnectError> {
@@ -296,83 +158,15 @@ impl<'a> Filler<'a> {
         Ok(())
     }
 
-    /// Creates the tables that record what is loaded.
-    pub(crate) async fn begin_ledger(&self, session: &Session) -> Result<(), ConnectError> {
-        let ledger = Ledger::begin(session, self.plan).await?;
-        self.ledger.set(ledger).expect("a fill has one");
-        Ok(())
-    }
-
     /// Branches and tellers, whole, in the transaction that created them.
     pub(crate) async fn copy_small_tables(&self, session: &Session) -> Result<(), ConnectError> {
         for table in self.plan.tables.small.iter().filter(|table| table.rows > 0) {
             let copy = Copy::new(&self.plan.schema, table, self.plan.format, Constants::Defaulted, true);
-            let mut rows = Rows::new(0..table.rows, None);
+            let mut rows = RowSource::new(0..table.rows, None);
             let load = copy.load(&session.connection, &table.name, &mut rows, u64::MAX, None, &|_| {});
             if let Err(error) = load.await {
                 return Err(session.connection.explain(error).await);
             }
-        }
-        Ok(())
-    }
-
-    async fn vacuum(&self, session: &Session) -> Result<(), ConnectError> {
-        let options = self.plan.vacuum.unwrap_or("ANALYZE");
-        for table in self.plan.tables.all() {
-            let name = qualified(&self.plan.schema, &table.name);
-            if self.plan.method == Method::Direct && table.name == self.plan.tables.bulk.name {
-                self.analyze_direct(session, table).await?;
-            } else {
-                self.watched(session, &format!("VACUUM ({options}) {name}")).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Statistics of a table whose pages were written all-visible and frozen: there is nothing to vacuum. The
-    /// server need not look at what is known (since 18 it can be told).
-    async fn analyze_direct(&self, session: &Session, table: &Table) -> Result<(), ConnectError> {
-        let plan = self.plan;
-        let name = qualified(&plan.schema, &table.name);
-        // A table of the user's may have statistics of expressions too.
-        let is_ours = !plan.is_own_table() && plan.partitions.is_none();
-        let can_be_told = plan.major >= TAKES_STATISTICS && is_ours && plan.rows_done() == 0;
-        let Some(known) = direct::statistics(table).filter(|_| can_be_told) else {
-            return self.watched(session, &format!("ANALYZE {name}")).await;
-        };
-        let rows = i64::try_from(table.rows).unwrap_or(i64::MAX);
-        session.rows(include_str!("../sql/restore_relation_statistics.sql"), &[&name, &rows]).await?;
-        for ColumnStatistics {
-            column,
-            null_frac,
-            avg_width,
-            n_distinct,
-            most_common,
-            histogram,
-            correlation,
-        } in known
-        {
-            let (values, shares) = most_common.unzip();
-            let query = include_str!("../sql/restore_column_statistics.sql");
-            let of_column = [&plan.schema, &table.name, &column];
-            let [schema, table, column] = of_column.map(|name| name as &(dyn ToSql + Sync));
-            session
-                .row(
-                    query,
-                    &[
-                        schema,
-                        table,
-                        column,
-                        &null_frac,
-                        &avg_width,
-                        &n_distinct,
-                        &values,
-                        &shares,
-                        &histogram,
-                        &correlation,
-                    ],
-                )
-                .await?;
         }
         Ok(())
     }
@@ -415,69 +209,6 @@ impl<'a> Filler<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Runs a long statement while another session asks how far it is. That is a courtesy: if it
-    /// fails (no connection left, say), only the display is poorer.
-    pub(crate) async fn watched(&self, session: &Session, sql: &str) -> Result<(), ConnectError> {
-        let pid = session.pid().await?;
-        tokio::select! {
-            result = session.run(sql) => result,
-            never = self.report_progress(pid) => match never {},
-        }
-    }
-
-    async fn report_progress(&self, pid: i32) -> Infallible {
-        let mut every = tokio::time::interval(PROGRESS_INTERVAL);
-        every.tick().await;
-        every.tick().await;
-        if let Ok(watcher) = self.sessions.open().await {
-            loop {
-                let query = include_str!("../sql/step_progress.sql");
-                let Ok(row) = watcher.connection.client.query_opt(query, &[&pid]).await else { break };
-                if let Some(fraction) = row.and_then(|row| row.get("fraction")) {
-                    self.observer.fraction_done(fraction);
-                }
-                let Ok(holder) = watcher.lock_holder(pid).await else { break };
-                if let Some(holder) = holder {
-                    self.observer.waiting_for_lock(&holder);
-                }
-                every.tick().await;
-            }
-        }
-        std::future::pending().await
-    }
-
-    pub(crate) async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
-        let names: Vec<&str> = self.plan.tables.all().map(|table| table.name.as_str()).collect();
-        let row = session.row(include_str!("../sql/sizes.sql"), &[&self.plan.schema, &names]).await?;
-        let bytes = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
-        Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
-    }
-
-    /// What stands in the database now. A commit may have been on its way when the fill ended, so
-    /// the server is asked where it can be.
-    pub(crate) async fn remains(&self) -> Remains {
-        let plan = self.plan;
-        let unlogged = match self.ledger.get() {
-            Some(ledger) => ledger.roster.persistences().contains(&Persistence::Unlogged),
-            None => plan.persistence == Persistence::Unlogged,
-        };
-        let told = self.progress.remains(plan, unlogged);
-        let in_doubt = matches!(told, Remains::Nothing { .. }) && self.step() == InitStep::Generate;
-        let exist = tokio::time::timeout(REMAINS_DEADLINE, self.bulk_exists());
-        if in_doubt && exist.await.unwrap_or(false) {
-            self.progress.commit_tables();
-            self.progress.commit_rows(plan.rows().unwrap_or(0));
-            return self.progress.remains(plan, unlogged);
-        }
-        told
-    }
-
-    async fn bulk_exists(&self) -> bool {
-        let Ok(session) = self.sessions.open().await else { return false };
-        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
-        session.row("SELECT to_regclass($1) IS NOT NULL", &[&name]).await.is_ok_and(|row| row.get(0))
     }
 }
 

@@ -4,7 +4,7 @@ use super::needs_chunks;
 use crate::error::FillError;
 use crate::ledger::Unfinished;
 use crate::request::{MethodChoice, Persistence, Request, Subject};
-use crate::run::direct::{Ground, NotDirect};
+use crate::run::direct::{DataDirectory, NotDirect};
 use server::ServerInfo;
 use server::Site;
 
@@ -18,7 +18,7 @@ pub(crate) enum Choice {
     /// It is done.
     Chosen {
         /// On this.
-        ground: Box<Ground>,
+        data_directory: Box<DataDirectory>,
         /// Whether that was asked for.
         asked: bool,
     },
@@ -26,12 +26,12 @@ pub(crate) enum Choice {
 
 impl Choice {
     pub(crate) fn is_chosen(&self) -> bool {
-        self.ground().is_some()
+        self.data_directory().is_some()
     }
 
-    pub(crate) fn ground(&self) -> Option<&Ground> {
+    pub(crate) fn data_directory(&self) -> Option<&DataDirectory> {
         match self {
-            Self::Chosen { ground, .. } => Some(ground),
+            Self::Chosen { data_directory, .. } => Some(data_directory),
             Self::Not | Self::Impossible(_) => None,
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn choice(
     request: &Request,
     server: &ServerInfo,
     site: Site,
-    ground: &Result<Ground, NotDirect>,
+    data_directory: &Result<DataDirectory, NotDirect>,
     unfinished: Option<&Unfinished>,
     suits: Result<(), NotDirect>,
 ) -> Result<Choice, FillError> {
@@ -68,8 +68,10 @@ pub(crate) fn choice(
     if !wanted || request.subject == Subject::Series {
         return Ok(Choice::Not);
     }
-    match possible(request, server, ground, unfinished).and_then(|ground| suits.map(|()| ground)) {
-        Ok(ground) => Ok(Choice::Chosen { ground: Box::new(ground), asked }),
+    match possible(request, server, data_directory, unfinished)
+        .and_then(|data_directory| suits.map(|()| data_directory))
+    {
+        Ok(data_directory) => Ok(Choice::Chosen { data_directory: Box::new(data_directory), asked }),
         Err(why) if asked => Err(why.into()),
         Err(why) => Ok(Choice::Impossible(why)),
     }
@@ -78,9 +80,9 @@ pub(crate) fn choice(
 fn possible(
     request: &Request,
     server: &ServerInfo,
-    ground: &Result<Ground, NotDirect>,
+    data_directory: &Result<DataDirectory, NotDirect>,
     unfinished: Option<&Unfinished>,
-) -> Result<Ground, NotDirect> {
+) -> Result<DataDirectory, NotDirect> {
     let begun_in_chunks = |begun: &Unfinished| {
         let charter = &begun.charter;
         charter.until_size.is_some() || charter.rows.is_none_or(|rows| charter.chunk_rows < rows)
@@ -91,9 +93,9 @@ fn possible(
     if let Some(why) = needs_chunks(request) {
         return Err(NotDirect::InChunks(why.to_owned()));
     }
-    let ground = ground.clone()?;
+    let data_directory = data_directory.clone()?;
     if request.persistence == Persistence::Logged && !server.skips_wal() {
         return Err(NotDirect::WalLevel { level: server.wal_level.clone() });
     }
-    Ok(ground)
+    Ok(data_directory)
 }

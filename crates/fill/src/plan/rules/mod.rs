@@ -17,7 +17,7 @@ use super::method::{IndexBuild, Method, SORT_MEMORY_BYTES};
 use crate::error::FillError;
 use crate::ledger::Unfinished;
 use crate::request::{Amount, CopyFormat, IndexKind, InitStep, InitSteps, Persistence, Request};
-use crate::run::direct::{Ground, NotDirect};
+use crate::run::direct::{DataDirectory, NotDirect};
 use server::{ServerInfo, Site, Survey};
 
 /// Parallel workers that an index build asks for at most; the server allows fewer by default.
@@ -29,13 +29,13 @@ const MOST_WORKERS: u32 = 7;
 /// If the request cannot be met.
 pub(super) fn resolve(
     survey: &Survey,
-    ground: &Result<Ground, NotDirect>,
+    data_directory: &Result<DataDirectory, NotDirect>,
     facts: Facts,
 ) -> Result<Plan, FillError> {
     let Facts { request, unfinished, vacuum_refused, .. } = facts;
     let (server, site, begun) = (&survey.server, survey.site, unfinished.as_ref());
     let choose = |suits: Result<(), NotDirect>| {
-        let choice = direct::choice(&request, server, site, ground, begun, suits)?;
+        let choice = direct::choice(&request, server, site, data_directory, begun, suits)?;
         streams::refuse_too_many(&request, server.max_connections)?;
         Ok::<Choice, FillError>(choice)
     };
@@ -125,7 +125,7 @@ pub(super) fn resolve(
         payload: request.payload,
         steps,
         method,
-        ground: direct.ground().cloned(),
+        data_directory: direct.data_directory().cloned(),
         streams,
         copy_rows,
         write_behind,

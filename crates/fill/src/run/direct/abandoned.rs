@@ -33,7 +33,7 @@ pub enum Abandoned {
     Left {
         /// The record.
         record: PathBuf,
-        /// Why.
+        /// Why the files stay.
         why: String,
     },
 }

@@ -7,8 +7,8 @@ use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Failure;
+use super::data_directory::DataDirectory;
 use super::fork::{Buffer, Fork};
-use super::ground::Ground;
 use super::pieces::{InTurn, Pieces, Stop};
 use crate::run::copy::Batch;
 
@@ -18,7 +18,7 @@ pub(super) const PIECE: u64 = 1 << 20;
 
 /// A heap that is being written.
 pub(super) struct Heap {
-    pub(super) ground: Ground,
+    pub(super) data_directory: DataDirectory,
     pub(super) fork: Fork,
     pub(super) encoder: TupleEncoder,
     /// Percent.
@@ -99,7 +99,7 @@ impl Placing {
         let bodies = || held.bodies().chain(tuples.bodies());
         let lengths = bodies().map(|body| u32::try_from(body.bytes.len()).unwrap_or(u32::MAX));
         let mut rows_of_pages: Vec<u32> =
-            heap.ground.geometry.rows_of_pages(lengths, heap.fillfactor).collect();
+            heap.data_directory.geometry.rows_of_pages(lengths, heap.fillfactor).collect();
         self.rows += tuples.len() as u64;
         if !is_last && let Some(open) = rows_of_pages.pop() {
             let full: usize = rows_of_pages.iter().map(|rows| *rows as usize).sum();
@@ -138,7 +138,8 @@ impl Heap {
             let place = |placing: &mut Placing| placing.place(&tuples, piece.is_last, self);
             let Some(placed) = self.placing.come(piece.number, stop, place) else { break };
             let placed = placed?;
-            let pages = buffer.of(placed.rows_of_pages.len() * self.ground.geometry.block_size() as usize);
+            let pages =
+                buffer.of(placed.rows_of_pages.len() * self.data_directory.geometry.block_size() as usize);
             self.build(&placed, &tuples, pages);
             self.fork.write(placed.first_block, pages).map_err(|error| self.fork.failure(error))?;
             // Nobody listens once the fill has been given up.
@@ -150,13 +151,13 @@ impl Heap {
     fn build(&self, placed: &Placed, tuples: &Tuples, pages: &mut [u8]) {
         let attributes = self.encoder.attributes();
         let mut bodies = placed.held.bodies().chain(tuples.bodies());
-        let blocks = pages.chunks_exact_mut(self.ground.geometry.block_size() as usize);
+        let blocks = pages.chunks_exact_mut(self.data_directory.geometry.block_size() as usize);
         for ((block, page), rows) in (placed.first_block..).zip(blocks).zip(&placed.rows_of_pages) {
             let mut page = HeapPage::begin(page, block, self.fillfactor);
             for Body { bytes, has_nulls, has_varwidth } in bodies.by_ref().take(*rows as usize) {
                 page.push(bytes, TupleFlags { attributes, has_nulls, has_varwidth });
             }
-            page.finish(self.ground.checksums);
+            page.finish(self.data_directory.checksums);
         }
     }
 }

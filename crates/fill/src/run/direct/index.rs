@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use page::{BtreeBuilder, BtreeKey, TupleId, set_checksum};
 
 use super::Failure;
+use super::data_directory::DataDirectory;
 use super::fork::{Buffer, Fork};
-use super::ground::Ground;
 use super::pieces::{LOOK, Stop};
-use crate::run::copy::{Batch, Rows};
+use crate::run::copy::{Batch, RowSource};
 
 /// Blocks that are written at once.
 const PIECE_BLOCKS: u32 = 256;
@@ -19,7 +19,7 @@ const PIECE_BLOCKS: u32 = 256;
 pub(super) struct Index {
     /// Qualified and quoted.
     pub(super) name: String,
-    pub(super) ground: Ground,
+    pub(super) data_directory: DataDirectory,
     pub(super) fork: Fork,
     pub(super) key: Key,
     /// Of its leaves, percent.
@@ -53,11 +53,11 @@ impl Index {
     /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block.
     pub(super) fn work(
         &self,
-        mut rows: Rows,
+        mut rows: RowSource,
         pages: &Receiver<Vec<u32>>,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let mut builder = BtreeBuilder::new(self.ground.geometry, self.key.kind, self.fillfactor);
+        let mut builder = BtreeBuilder::new(self.data_directory.geometry, self.key.kind, self.fillfactor);
         let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
         let mut sink = |block: u32, page: &[u8]| gathered.take(block, page);
         let mut keys = Vec::new();
@@ -117,7 +117,7 @@ impl Gathered<'_> {
         let (buffer, pages) = self.open.entry(number).or_insert_with(|| (spare.pop().unwrap_or_default(), 0));
         let into = &mut buffer.of(PIECE_BLOCKS as usize * page.len())[within * page.len()..][..page.len()];
         into.copy_from_slice(page);
-        if self.index.ground.checksums {
+        if self.index.data_directory.checksums {
             set_checksum(into, block);
         }
         *pages += 1;
@@ -133,7 +133,7 @@ impl Gathered<'_> {
     fn write(&mut self, number: u32, blocks: u32) -> Result<(), Failure> {
         let Some((mut buffer, _)) = self.open.remove(&number) else { return Ok(()) };
         let fork = &self.index.fork;
-        let bytes = buffer.of((blocks * self.index.ground.geometry.block_size()) as usize);
+        let bytes = buffer.of((blocks * self.index.data_directory.geometry.block_size()) as usize);
         fork.write(number * PIECE_BLOCKS, bytes).map_err(|error| fork.failure(error))?;
         self.spare.push(buffer);
         Ok(())

@@ -2,25 +2,25 @@
 //!
 //! The table is made in the transaction that fills it, so nobody else can see it before the commit, and the
 //! server removes its files if there is none. Everything that has to hold is proved before the first byte
-//! ([`ground`], [`relation`]), and what was written is looked at through the server before the commit.
+//! ([`data_directory`], [`relation`]), and what was written is looked at through the server before the commit.
 //! FACTS of PostgreSQL's source that this rests on: a relation's size is asked of the file system
 //! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
 //! with wal_level = minimal a permanent relation made in a transaction is not logged but synced at its
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
 
 mod abandoned;
-mod crew;
+mod checks;
+mod data_directory;
 mod fork;
 mod form;
-mod ground;
 mod heap;
 mod index;
 mod pieces;
-mod promises;
 mod record;
 mod refusal;
 mod relation;
 mod statistics;
+mod threads;
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -33,20 +33,20 @@ use thiserror::Error;
 
 pub use self::abandoned::{Abandoned, remove_abandoned};
 
-pub(crate) use self::ground::Ground;
+pub(crate) use self::data_directory::DataDirectory;
 pub(crate) use self::record::Recorded;
 pub use self::refusal::NotDirect;
 pub(crate) use self::relation::{IndexFound, Relation, refuse};
 pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
 
-use self::crew::{Crew, Task};
 use self::fork::{Buffer, Fork};
 use self::heap::{Heap, PIECE, Placing};
 use self::index::{Index, Key};
 use self::pieces::{InTurn, Pieces};
 use self::record::Record;
+use self::threads::{Task, Threads};
 use crate::request::Persistence;
-use crate::run::copy::{Batch, Rows};
+use crate::run::copy::{Batch, RowSource};
 use connect::ConnectError;
 use server::{Session, Sessions};
 
@@ -105,7 +105,7 @@ fn remedy(error: &io::Error) -> &'static str {
 
 /// Writes pages of one table.
 pub(super) struct Direct<'a> {
-    pub(super) ground: &'a Ground,
+    pub(super) data_directory: &'a DataDirectory,
     pub(super) table: &'a Table,
     pub(super) persistence: Persistence,
     /// Percent.
@@ -127,7 +127,7 @@ impl Direct<'_> {
         &self,
         session: &Session,
         relation: &str,
-        rows: Rows,
+        rows: RowSource,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<(u64, Option<Recorded>), Failure> {
         if rows.left() == 0 {
@@ -149,7 +149,7 @@ impl Direct<'_> {
             close(before)?;
         }
         self.look(session, relation, &written).await?;
-        promises::kept(session, relation, &found).await?;
+        checks::kept(session, relation, &found).await?;
         Ok((written.rows, recorded))
     }
 
@@ -158,7 +158,7 @@ impl Direct<'_> {
     async fn record(&self, session: &Session) -> Result<Option<Recorded>, Failure> {
         let Some(directory) = self.records else { return Ok(None) };
         let rows = session.rows(include_str!("../../sql/direct_files.sql"), &[]).await?;
-        let Some(record) = Record::of(&rows, &self.ground.data_directory) else { return Ok(None) };
+        let Some(record) = Record::of(&rows, &self.data_directory.path) else { return Ok(None) };
         let recorded = Recorded::begin(directory, record)
             .map_err(|source| Failure::File { path: directory.display().to_string(), source })?;
         let flush = "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'pgrig', ''); COMMIT";
@@ -171,7 +171,7 @@ impl Direct<'_> {
     pub(super) async fn open(&self, session: &Session, relation: &str) -> Result<Opened, Failure> {
         session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
         let (found, fork) =
-            relation::heap(session, self.ground, relation, self.table, self.persistence).await?;
+            relation::heap(session, self.data_directory, relation, self.table, self.persistence).await?;
         let (mut direct, mut built) = (Vec::new(), Vec::new());
         for index in relation::indexes(session, relation).await? {
             match index.key(self.table) {
@@ -184,8 +184,15 @@ impl Direct<'_> {
 
     async fn index(&self, session: &Session, found: IndexFound, key: Key) -> Result<Index, Failure> {
         let IndexFound { name, fillfactor, .. } = found;
-        let fork = relation::index(session, self.ground, &name).await?;
-        Ok(Index { name, ground: self.ground.clone(), fork, key, fillfactor, blocks: OnceLock::new() })
+        let fork = relation::index(session, self.data_directory, &name).await?;
+        Ok(Index {
+            name,
+            data_directory: self.data_directory.clone(),
+            fork,
+            key,
+            fillfactor,
+            blocks: OnceLock::new(),
+        })
     }
 
     /// Has threads write heap and indexes side by side, then the visibility map.
@@ -193,14 +200,14 @@ impl Direct<'_> {
         &self,
         fork: Fork,
         indexes: Vec<Index>,
-        rows: Rows,
+        rows: RowSource,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<Written, Failure> {
         let encoder = TupleEncoder::new(self.table).map_err(|error| NotDirect::Column(error.to_string()))?;
         let (tell, pages): (Vec<_>, Vec<_>) = indexes.iter().map(|_| channel()).unzip();
         let piece = self.rows_of(&encoder, &rows, PIECE);
         let heap = Arc::new(Heap {
-            ground: self.ground.clone(),
+            data_directory: self.data_directory.clone(),
             fork,
             encoder,
             fillfactor: self.fillfactor,
@@ -217,18 +224,18 @@ impl Direct<'_> {
             let (index, rows) = (Arc::clone(index), rows.clone());
             tasks.push(Box::new(move |stop, _| index.work(rows, &pages, stop)));
         }
-        Crew::start(tasks).finish(sent).await?;
+        Threads::start(tasks).finish(sent).await?;
         let (heap_blocks, rows) = heap.placing.look(|placing| (placing.blocks(), placing.rows()));
         let [visible_blocks, free_blocks] = self.maps(heap_blocks);
         let written = Written { rows, heap_blocks, visible_blocks, free_blocks, indexes };
         let to_finish = written.clone();
         let finish: Task = Box::new(move |_, _| finish(&heap, &to_finish));
-        Crew::start(vec![finish]).finish(sent).await?;
+        Threads::start(vec![finish]).finish(sent).await?;
         Ok(written)
     }
 
     /// How many rows take so many bytes of heap, about: going by the first ones.
-    fn rows_of(&self, encoder: &TupleEncoder, rows: &Rows, bytes: u64) -> u64 {
+    fn rows_of(&self, encoder: &TupleEncoder, rows: &RowSource, bytes: u64) -> u64 {
         let mut sample = Tuples::new();
         match rows.clone().take(SAMPLE) {
             Some(Batch::Range(range)) => encoder.encode(range, &mut sample),
@@ -236,13 +243,13 @@ impl Direct<'_> {
             None => return 1,
         }
         let body = u32::try_from(sample.bytes() / sample.len()).unwrap_or(u32::MAX);
-        let per_page = self.ground.geometry.rows_per_page(TUPLE_HEADER + body, self.fillfactor);
-        (bytes / u64::from(self.ground.geometry.block_size()) * u64::from(per_page)).max(1)
+        let per_page = self.data_directory.geometry.rows_per_page(TUPLE_HEADER + body, self.fillfactor);
+        (bytes / u64::from(self.data_directory.geometry.block_size()) * u64::from(per_page)).max(1)
     }
 
     /// Blocks of the visibility map and of the free space map.
     fn maps(&self, heap_blocks: u32) -> [u32; 2] {
-        let (geometry, heap_blocks) = (self.ground.geometry, u64::from(heap_blocks));
+        let (geometry, heap_blocks) = (self.data_directory.geometry, u64::from(heap_blocks));
         let free = if self.vacuum { geometry.free_space_map_blocks(heap_blocks) } else { 0 };
         [geometry.visibility_map_blocks(heap_blocks), free]
             .map(|blocks| u32::try_from(blocks).expect("there are hardly more than heap blocks"))
@@ -251,7 +258,7 @@ impl Direct<'_> {
     /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
     /// page's checksum, and the index's first.
     async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
-        let block_size = u64::from(self.ground.geometry.block_size());
+        let block_size = u64::from(self.data_directory.geometry.block_size());
         let of_heap = [
             (relation, "main", written.heap_blocks),
             (relation, "vm", written.visible_blocks),
@@ -321,14 +328,14 @@ struct Written {
 /// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
 fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
     let [visible, free] = ["_vm", "_fsm"].map(|suffix| heap.fork.beside(suffix));
-    let block_size = heap.ground.geometry.block_size() as usize;
+    let block_size = heap.data_directory.geometry.block_size() as usize;
     let mut page = Buffer::default();
     let page = page.of(block_size);
     for block in 0..written.free_blocks {
         free.write(block, page).map_err(|error| free.failure(error))?;
     }
     for block in 0..written.visible_blocks {
-        visibility_map_page(page, block, written.heap_blocks.into(), heap.ground.checksums);
+        visibility_map_page(page, block, written.heap_blocks.into(), heap.data_directory.checksums);
         visible.write(block, page).map_err(|error| visible.failure(error))?;
     }
     let of_indexes = written.indexes.iter().map(|index| &index.fork);

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::run::copy::{Batch, Rows};
+use crate::run::copy::{Batch, RowSource};
 
 /// Between looks at whether the others have given up.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
 /// A relation's rows, handed out piece by piece.
 pub(super) struct Pieces {
-    state: Mutex<(u64, Rows)>,
+    state: Mutex<(u64, RowSource)>,
     rows: u64,
 }
 
@@ -19,7 +19,7 @@ pub(super) struct Pieces {
 pub(super) struct Piece {
     /// Its number, from 0.
     pub(super) number: u64,
-    /// Which.
+    /// The rows.
     pub(super) rows: Batch,
     /// Whether no more come.
     pub(super) is_last: bool,
@@ -27,7 +27,7 @@ pub(super) struct Piece {
 
 impl Pieces {
     /// Of so many rows each.
-    pub(super) fn new(all: Rows, rows: u64) -> Self {
+    pub(super) fn new(all: RowSource, rows: u64) -> Self {
         Self { state: Mutex::new((0, all)), rows: rows.max(1) }
     }
 

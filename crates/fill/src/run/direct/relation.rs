@@ -9,8 +9,8 @@ use serde::Deserialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 
+use super::data_directory::DataDirectory;
 use super::fork::Fork;
-use super::ground::Ground;
 use super::index::Key;
 use super::{Failure, NotDirect, form};
 use crate::request::Persistence;
@@ -204,7 +204,7 @@ pub(super) async fn indexes(session: &Session, name: &str) -> Result<Vec<IndexFo
 /// Looks at a table in its transaction, and opens its main fork. `table` is what rows were made for.
 pub(super) async fn heap(
     session: &Session,
-    ground: &Ground,
+    data_directory: &DataDirectory,
     name: &str,
     table: &Table,
     persistence: Persistence,
@@ -229,17 +229,21 @@ pub(super) async fn heap(
         None
     };
     refuse(name, problem)?;
-    let fork = open(ground, &relation, 0)?;
+    let fork = open(data_directory, &relation, 0)?;
     Ok((relation, fork))
 }
 
 /// Looks at an index in the transaction that made it: it has a metapage and nothing else.
-pub(super) async fn index(session: &Session, ground: &Ground, name: &str) -> Result<Fork, Failure> {
+pub(super) async fn index(
+    session: &Session,
+    data_directory: &DataDirectory,
+    name: &str,
+) -> Result<Fork, Failure> {
     let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
-    let is_empty = relation.bytes == u64::from(ground.geometry.block_size());
+    let is_empty = relation.bytes == u64::from(data_directory.geometry.block_size());
     let is_as_made = is_empty && relation.is_new && relation.access_method.as_deref() == Some("btree");
     refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;
-    open(ground, &relation, relation.bytes)
+    open(data_directory, &relation, relation.bytes)
 }
 
 /// Refuses a relation that is not as it has to be.
@@ -254,8 +258,8 @@ pub(crate) fn refuse(name: &str, problem: Option<&str>) -> Result<(), NotDirect>
 
 /// Opens the main fork. That the file is where this machine sees the data directory, with the length that
 /// the server says, shows that the directory is the one that the server works in, and no copy of it.
-fn open(ground: &Ground, relation: &Relation, bytes: u64) -> Result<Fork, Failure> {
-    let path = ground.data_directory.join(relation.path.as_deref().unwrap_or_default());
+fn open(data_directory: &DataDirectory, relation: &Relation, bytes: u64) -> Result<Fork, Failure> {
+    let path = data_directory.path.join(relation.path.as_deref().unwrap_or_default());
     let failed = |path: &PathBuf, source| Failure::File { path: path.display().to_string(), source };
     match std::fs::metadata(&path) {
         Ok(file) if file.len() == bytes => {}
@@ -263,5 +267,6 @@ fn open(ground: &Ground, relation: &Relation, bytes: u64) -> Result<Fork, Failur
             return Err(Failure::NotDirect(NotDirect::Copy { path: path.display().to_string() }));
         }
     }
-    Fork::of_server(path.clone(), ground.geometry, ground.segments).map_err(|error| failed(&path, error))
+    Fork::of_server(path.clone(), data_directory.geometry, data_directory.segments)
+        .map_err(|error| failed(&path, error))
 }

@@ -1,13 +1,13 @@
-//! The ledger against volumes that are only numbers.
+//! The budget against volumes that are only numbers.
 
 use proptest::prelude::*;
 
 use super::super::WalUse;
+use super::super::file_volumes::FileVolumes;
 use super::super::headroom::WalFacts;
-use super::super::places::Places;
 use super::*;
 
-impl Ledger {
+impl Budget {
     fn admit(&mut self, now: Duration, chunk: ChunkSpace) -> Result<Ticket, No> {
         self.admit_of(now, chunk, Group::ALONE)
     }
@@ -17,7 +17,7 @@ const MB: u64 = 1_000_000;
 
 /// Tables alone on their volume: nothing but what is asked for stays free.
 fn alone() -> SpaceRule {
-    let elsewhere = Places { data: 1, wal: Some(1), ..Places::TOGETHER };
+    let elsewhere = FileVolumes { data: 1, wal: Some(1), ..FileVolumes::TOGETHER };
     SpaceRule::at(elsewhere, &WalFacts::default(), WalUse::Little)
 }
 
@@ -25,10 +25,10 @@ fn reading(size: u64, free: u64) -> Reading {
     Reading { heap: Space { size, used: size - free, free }, others: Vec::new(), wal_held: 0 }
 }
 
-fn ledger(limits: Limits, free: u64) -> Ledger {
-    let mut ledger = Ledger::new(limits, Some((alone(), reading(1000 * MB, free))), Owed::NONE);
-    ledger.begin(START, reading(1000 * MB, free));
-    ledger
+fn budget(limits: Limits, free: u64) -> Budget {
+    let mut budget = Budget::new(limits, Some((alone(), reading(1000 * MB, free))), Owed::NONE);
+    budget.begin(START, reading(1000 * MB, free));
+    budget
 }
 
 fn brim(reserve: u64) -> Limits {
@@ -47,38 +47,38 @@ const START: Duration = Duration::ZERO;
 
 #[test]
 fn chunks_that_run_count() {
-    let mut ledger = ledger(brim(100 * MB), 190 * MB);
-    let first = ledger.admit(START, heap(40 * MB)).unwrap();
-    let second = ledger.admit(START, heap(40 * MB)).unwrap();
-    assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "the others may take less");
-    ledger.done(START, first);
-    ledger.done(START, second);
-    assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "not seen yet");
-    ledger.observe(START, reading(1000 * MB, 130 * MB));
+    let mut budget = budget(brim(100 * MB), 190 * MB);
+    let first = budget.admit(START, heap(40 * MB)).unwrap();
+    let second = budget.admit(START, heap(40 * MB)).unwrap();
+    assert_eq!(budget.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "the others may take less");
+    budget.done(START, first);
+    budget.done(START, second);
+    assert_eq!(budget.admit(START, heap(40 * MB)), Err(No::Wait(LOOK_AGAIN)), "not seen yet");
+    budget.observe(START, reading(1000 * MB, 130 * MB));
     let free = 130 * MB;
     let (volume, because) = (VolumeRole::Heap, "as asked".to_owned());
     let reached = StopReason::BrimReached { volume, free, kept: 100 * MB, because, needed: 40 * MB };
-    assert_eq!(ledger.admit(START, heap(40 * MB)), Err(No::Stop(reached)));
-    assert!(ledger.admit(START, heap(30 * MB)).is_ok(), "a smaller one fits");
+    assert_eq!(budget.admit(START, heap(40 * MB)), Err(No::Stop(reached)));
+    assert!(budget.admit(START, heap(30 * MB)).is_ok(), "a smaller one fits");
 }
 
 #[test]
 fn what_fits_nowhere_is_refused_at_once() {
-    let mut ledger = ledger(brim(0), 50 * MB);
-    let _running = ledger.admit(START, heap(40 * MB)).unwrap();
-    assert!(matches!(ledger.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
-    assert!(matches!(ledger.refuse_full(heap(51 * MB), 0), Err(LimitsError::NoRoom { .. })));
-    assert!(ledger.refuse_full(heap(51 * MB), MB).is_ok(), "what is dropped makes room");
-    let all = self::ledger(brim(u64::MAX), 50 * MB);
+    let mut budget = budget(brim(0), 50 * MB);
+    let _running = budget.admit(START, heap(40 * MB)).unwrap();
+    assert!(matches!(budget.admit(START, heap(51 * MB)), Err(No::Stop(StopReason::BrimReached { .. }))));
+    assert!(matches!(budget.refuse_full(heap(51 * MB), 0), Err(LimitsError::NoRoom { .. })));
+    assert!(budget.refuse_full(heap(51 * MB), MB).is_ok(), "what is dropped makes room");
+    let all = self::budget(brim(u64::MAX), 50 * MB);
     assert!(matches!(all.refuse_full(heap(MB), 0), Err(LimitsError::NoRoom { kept: u64::MAX, .. })));
 }
 
 #[test]
 fn a_lack_of_space_means_what_was_asked_for() {
-    let mut must_fit = ledger(Limits::default(), 50 * MB);
+    let mut must_fit = budget(Limits::default(), 50 * MB);
     assert!(matches!(must_fit.admit(START, heap(60 * MB)), Err(No::Fail(OutOfSpace::NoRoom { .. }))));
     let until_free = Limits { space: SpaceLimit::UntilFree(20 * MB), ..Limits::default() };
-    let mut until_free = ledger(until_free, 50 * MB);
+    let mut until_free = budget(until_free, 50 * MB);
     let stop = until_free.admit(START, heap(40 * MB));
     assert!(matches!(stop, Err(No::Stop(StopReason::BrimReached { kept, .. })) if kept == 20 * MB));
     assert!(until_free.admit(START, heap(30 * MB)).is_ok());
@@ -86,19 +86,19 @@ fn a_lack_of_space_means_what_was_asked_for() {
 
 #[test]
 fn room_for_later_steps_stays() {
-    let mut ledger = ledger(brim(0), 100 * MB);
+    let mut budget = budget(brim(0), 100 * MB);
     let later = Owed { keys: 10 * MB, ..Owed::NONE };
     let chunk = ChunkSpace { later, ..heap(40 * MB) };
-    let ticket = ledger.admit(START, chunk).unwrap();
-    ledger.done(START, ticket);
-    ledger.observe(START, reading(1000 * MB, 60 * MB));
-    let ticket = ledger.admit(START, chunk).unwrap();
-    ledger.failed(ticket);
-    ledger.observe(START, reading(1000 * MB, 60 * MB));
-    assert!(ledger.admit(START, heap(51 * MB)).is_err(), "10 MB are owed to the first");
-    assert!(ledger.admit(START, heap(50 * MB)).is_ok());
+    let ticket = budget.admit(START, chunk).unwrap();
+    budget.done(START, ticket);
+    budget.observe(START, reading(1000 * MB, 60 * MB));
+    let ticket = budget.admit(START, chunk).unwrap();
+    budget.failed(ticket);
+    budget.observe(START, reading(1000 * MB, 60 * MB));
+    assert!(budget.admit(START, heap(51 * MB)).is_err(), "10 MB are owed to the first");
+    assert!(budget.admit(START, heap(50 * MB)).is_ok());
 
-    let before = Ledger::new(brim(0), Some((alone(), reading(1000 * MB, 60 * MB))), later.times(3));
+    let before = Budget::new(brim(0), Some((alone(), reading(1000 * MB, 60 * MB))), later.times(3));
     assert!(before.refuse_full(heap(31 * MB), 0).is_err(), "30 MB are owed to an earlier run");
     assert!(before.refuse_full(heap(30 * MB), 0).is_ok());
 }
@@ -106,15 +106,15 @@ fn room_for_later_steps_stays() {
 #[test]
 fn wal_on_its_own_volume_needs_room_there() {
     let facts = WalFacts { segment_size: MB, max_wal_size: 100 * MB, ..WalFacts::default() };
-    let places = Places { wal: Some(1), ..Places::TOGETHER };
+    let places = FileVolumes { wal: Some(1), ..FileVolumes::TOGETHER };
     let rule = SpaceRule::at(places, &facts, WalUse::Full);
     let seen = |wal_held, free| Reading { wal_held, others: vec![free], ..reading(1000 * MB, 900 * MB) };
-    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
+    let mut budget = Budget::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
     let chunk = ChunkSpace { wal: 50 * MB, ..heap(MB) };
-    let ticket = ledger.admit(START, chunk).unwrap();
-    ledger.done(START, ticket);
-    ledger.observe(START, seen(50 * MB, 49 * MB));
-    let stop = ledger.admit(START, chunk);
+    let ticket = budget.admit(START, chunk).unwrap();
+    budget.done(START, ticket);
+    budget.observe(START, seen(50 * MB, 49 * MB));
+    let stop = budget.admit(START, chunk);
     let at_wal = |kept, volume| kept == 50 * MB && volume == VolumeRole::Wal;
     assert!(
         matches!(stop, Err(No::Stop(StopReason::BrimReached { kept, volume, .. })) if at_wal(kept, volume))
@@ -122,48 +122,48 @@ fn wal_on_its_own_volume_needs_room_there() {
 
     let stays = WalFacts { archiving_fails: true, ..facts };
     let rule = SpaceRule::at(places, &stays, WalUse::Full);
-    let mut ledger = Ledger::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
-    let _running = ledger.admit(START, chunk).unwrap();
-    assert_eq!(ledger.admit(START, chunk), Err(No::Wait(LOOK_AGAIN)));
+    let mut budget = Budget::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
+    let _running = budget.admit(START, chunk).unwrap();
+    assert_eq!(budget.admit(START, chunk), Err(No::Wait(LOOK_AGAIN)));
 }
 
 #[test]
 fn time_ends_it_while_it_waits_too() {
     let limits = Limits { duration: Some(seconds(60)), wait_for_space: Some(seconds(600)), ..brim(0) };
-    let mut ledger = ledger(limits, 50 * MB);
-    assert!(matches!(ledger.admit(seconds(59), heap(60 * MB)), Err(No::Wait(_))));
+    let mut budget = budget(limits, 50 * MB);
+    assert!(matches!(budget.admit(seconds(59), heap(60 * MB)), Err(No::Wait(_))));
     let over = StopReason::Duration { seconds: 60.0 };
-    assert_eq!(ledger.admit(seconds(60), heap(60 * MB)), Err(No::Stop(over)));
+    assert_eq!(budget.admit(seconds(60), heap(60 * MB)), Err(No::Stop(over)));
 }
 
 #[test]
 fn a_wait_ends_with_space_or_with_its_time() {
     let limits = Limits { wait_for_space: Some(seconds(10)), ..brim(0) };
-    let mut ledger = ledger(limits, 50 * MB);
-    assert!(ledger.refuse_full(heap(60 * MB), 0).is_ok());
-    let before = ledger.admit(seconds(1), heap(40 * MB)).unwrap();
-    assert_eq!(ledger.admit(seconds(2), heap(60 * MB)), Err(No::Wait(LOOK_AGAIN)));
-    ledger.done(seconds(3), before);
-    ledger.observe(seconds(9), reading(1200 * MB, 210 * MB));
-    let ticket = ledger.admit(seconds(9), heap(60 * MB)).unwrap();
-    ledger.done(seconds(11), ticket);
-    ledger.observe(seconds(11), reading(1200 * MB, 50 * MB));
-    assert!(matches!(ledger.admit(seconds(20), heap(60 * MB)), Err(No::Wait(_))), "another wait");
-    assert!(matches!(ledger.admit(seconds(29), heap(60 * MB)), Err(No::Wait(_))));
-    let Err(No::Stop(reason)) = ledger.admit(seconds(30), heap(60 * MB)) else { panic!("it waits on") };
+    let mut budget = budget(limits, 50 * MB);
+    assert!(budget.refuse_full(heap(60 * MB), 0).is_ok());
+    let before = budget.admit(seconds(1), heap(40 * MB)).unwrap();
+    assert_eq!(budget.admit(seconds(2), heap(60 * MB)), Err(No::Wait(LOOK_AGAIN)));
+    budget.done(seconds(3), before);
+    budget.observe(seconds(9), reading(1200 * MB, 210 * MB));
+    let ticket = budget.admit(seconds(9), heap(60 * MB)).unwrap();
+    budget.done(seconds(11), ticket);
+    budget.observe(seconds(11), reading(1200 * MB, 50 * MB));
+    assert!(matches!(budget.admit(seconds(20), heap(60 * MB)), Err(No::Wait(_))), "another wait");
+    assert!(matches!(budget.admit(seconds(29), heap(60 * MB)), Err(No::Wait(_))));
+    let Err(No::Stop(reason)) = budget.admit(seconds(30), heap(60 * MB)) else { panic!("it waits on") };
     assert!(matches!(reason, StopReason::BrimReached { .. }));
-    let what: Vec<What> = ledger.events().iter().map(|event| event.what.clone()).collect();
+    let what: Vec<EventKind> = budget.events().iter().map(|event| event.what.clone()).collect();
     let waiting =
-        |free, loaded| What::WaitingForSpace { shortage: None, free: Some(free), up_to: 10.0, loaded };
+        |free, loaded| EventKind::WaitingForSpace { shortage: None, free: Some(free), up_to: 10.0, loaded };
     assert_eq!(
         what,
         [
             waiting(50 * MB, 0),
-            What::VolumeGrew { from: 1000 * MB, to: 1200 * MB },
+            EventKind::VolumeGrew { from: 1000 * MB, to: 1200 * MB },
             // What was running before the wait says nothing about space.
-            What::SpaceCameBack { gained: Some(160 * MB), after: 7.0 },
+            EventKind::SpaceCameBack { gained: Some(160 * MB), after: 7.0 },
             waiting(50 * MB, 100 * MB),
-            What::Stopped { reason, loaded: 100 * MB },
+            EventKind::Stopped { reason, loaded: 100 * MB },
         ]
     );
 }
@@ -171,12 +171,12 @@ fn a_wait_ends_with_space_or_with_its_time() {
 #[test]
 fn unseen_shortage_is_tried_again_ever_more_slowly() {
     let limits = Limits { wait_for_space: Some(seconds(200)), ..brim(0) };
-    let mut ledger = Ledger::new(limits, None, Owed::NONE);
+    let mut budget = Budget::new(limits, None, Owed::NONE);
     let mut now = START;
     let mut pauses = Vec::new();
     let end = loop {
-        let ticket = ledger.admit(now, heap(60 * MB)).unwrap();
-        match ledger.short(now, ticket, Shortage::DiskFull) {
+        let ticket = budget.admit(now, heap(60 * MB)).unwrap();
+        match budget.short(now, ticket, Shortage::DiskFull) {
             No::Wait(pause) => {
                 pauses.push(pause);
                 now += pause;
@@ -189,29 +189,29 @@ fn unseen_shortage_is_tried_again_ever_more_slowly() {
     assert!(pauses[..pauses.len() - 1].is_sorted(), "{pauses:?}");
     assert_eq!((pauses[0], pauses.iter().max()), (SHORTEST_RETRY, Some(&LONGEST_RETRY)));
     assert!(
-        matches!(ledger.admit(now, heap(MB)), Err(No::Stop(StopReason::DiskFull { .. }))),
+        matches!(budget.admit(now, heap(MB)), Err(No::Stop(StopReason::DiskFull { .. }))),
         "for all streams"
     );
-    assert_eq!(ledger.events().len(), 2, "one wait, one end: {:?}", ledger.events());
+    assert_eq!(budget.events().len(), 2, "one wait, one end: {:?}", budget.events());
 }
 
 #[test]
 fn without_brim_a_full_disk_is_a_failure() {
-    let mut ledger = Ledger::new(Limits::default(), None, Owed::NONE);
-    let ticket = ledger.admit(START, heap(MB)).unwrap();
+    let mut budget = Budget::new(Limits::default(), None, Owed::NONE);
+    let ticket = budget.admit(START, heap(MB)).unwrap();
     let failed = OutOfSpace::Reported(Shortage::Quota);
-    assert_eq!(ledger.short(START, ticket, Shortage::Quota), No::Fail(failed));
+    assert_eq!(budget.short(START, ticket, Shortage::Quota), No::Fail(failed));
 }
 
 #[test]
 fn marks_are_told_once_in_the_order_of_filling() {
     let used = |percent| Mark::Used(Percent::new(percent).unwrap());
     let marks = vec![Mark::Free(150 * MB), used(95), used(80), used(50), Mark::Free(10 * MB)];
-    let mut ledger = ledger(Limits { marks, ..Limits::default() }, 400 * MB);
+    let mut budget = budget(Limits { marks, ..Limits::default() }, 400 * MB);
     for free in [200 * MB + 1, 200 * MB, 40 * MB, 300 * MB, 40 * MB] {
-        ledger.observe(START, reading(1000 * MB, free));
+        budget.observe(START, reading(1000 * MB, free));
     }
-    let told: Vec<String> = ledger.events().iter().map(|event| event.what.to_string()).collect();
+    let told: Vec<String> = budget.events().iter().map(|event| event.what.to_string()).collect();
     let begins =
         ["50 % used: passed before", "80 % used: crossed", "150 MB free: crossed", "95 % used: crossed"];
     assert_eq!(told.len(), begins.len(), "{told:?}");
@@ -221,10 +221,10 @@ fn marks_are_told_once_in_the_order_of_filling() {
 #[test]
 fn events_have_their_place_in_the_run_document() {
     let mark = Mark::Used(Percent::new(80).unwrap());
-    let mut ledger = ledger(Limits { marks: vec![mark], ..Limits::default() }, 400 * MB);
-    ledger.observe(seconds(2), reading(1000 * MB, 100 * MB));
+    let mut budget = budget(Limits { marks: vec![mark], ..Limits::default() }, 400 * MB);
+    budget.observe(seconds(2), reading(1000 * MB, 100 * MB));
     assert_eq!(
-        serde_json::to_value(&ledger.events()[0]).unwrap(),
+        serde_json::to_value(&budget.events()[0]).unwrap(),
         serde_json::json!({
             "at": 2.0, "event": "mark-crossed", "mark": {"used": 80}, "loaded": 0,
             "space": {"size": 1000 * MB, "used": 900 * MB, "free": 100 * MB},
@@ -270,15 +270,15 @@ proptest! {
         percents in prop::collection::vec(1..=99_u8, 0..5),
     ) {
         let facts = WalFacts { segment_size: MB, archiving_fails: true, ..WalFacts::default() };
-        let rule = SpaceRule::at(Places::TOGETHER, &facts, WalUse::Full);
+        let rule = SpaceRule::at(FileVolumes::TOGETHER, &facts, WalUse::Full);
         let mut marks: Vec<Mark> = percents.iter().filter_map(|p| Percent::new(*p)).map(Mark::Used).collect();
         marks.sort_unstable();
         marks.dedup();
         let (mut size, mut left) = (1000 * MB, free);
         let kept = reserve.max(rule.on_volume(0, &reading(size, left)).bytes);
         let limits = Limits { marks: marks.clone(), ..brim(reserve) };
-        let mut ledger = Ledger::new(limits, Some((rule, reading(size, left))), Owed::NONE);
-        ledger.begin(START, reading(size, left));
+        let mut budget = Budget::new(limits, Some((rule, reading(size, left))), Owed::NONE);
+        budget.begin(START, reading(size, left));
         let mut running: Vec<(Ticket, u64)> = Vec::new();
         let mut owed = 0;
         let later = |ticket: &Ticket| ticket.chunk().later.keys + ticket.chunk().later.sort;
@@ -287,7 +287,7 @@ proptest! {
             let now = seconds(at);
             let count = running.len();
             match step {
-                Step::Ask(chunk) => if let Ok(ticket) = ledger.admit(now, chunk) {
+                Step::Ask(chunk) => if let Ok(ticket) = budget.admit(now, chunk) {
                     began = true;
                     running.push((ticket, chunk.heap + chunk.wal));
                 },
@@ -301,14 +301,14 @@ proptest! {
                     let (ticket, to_come) = running.swap_remove(which.index(count));
                     left -= to_come;
                     owed += later(&ticket);
-                    ledger.done(now, ticket);
+                    budget.done(now, ticket);
                 }
                 Step::Fail(which) if count > 0 => {
                     let (ticket, _) = running.swap_remove(which.index(count));
-                    ledger.failed(ticket);
+                    budget.failed(ticket);
                 }
                 Step::Write(..) | Step::Done(_) | Step::Fail(_) => {}
-                Step::Look => ledger.observe(now, reading(size, left)),
+                Step::Look => budget.observe(now, reading(size, left)),
                 Step::Grow(by) => {
                     size += by;
                     left += by;
@@ -317,13 +317,13 @@ proptest! {
             let to_come: u64 = running.iter().map(|(ticket, to_come)| to_come + later(ticket)).sum();
             prop_assert!(!began || left >= kept + to_come + owed, "{left} < {kept} + {to_come} + {owed}");
         }
-        prop_assert!(ledger.events().is_sorted_by(|a, b| a.at <= b.at));
+        prop_assert!(budget.events().is_sorted_by(|a, b| a.at <= b.at));
         for mark in marks {
             let told = |event: &&Event| matches!(
                 event.what,
-                What::MarkCrossed { mark: told, .. } | What::MarkPassedBefore { mark: told, .. } if told == mark
+                EventKind::MarkCrossed { mark: told, .. } | EventKind::MarkPassedBefore { mark: told, .. } if told == mark
             );
-            prop_assert!(ledger.events().iter().filter(told).count() <= 1);
+            prop_assert!(budget.events().iter().filter(told).count() <= 1);
         }
     }
 }

@@ -4,7 +4,7 @@ use server::volume::{Volume, Volumes};
 
 /// The volumes of a fill by number: 0 is the tables', the others are counted as they are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct FileVolumes {
     /// Of the data directory.
     pub data: usize,
     /// Of `pg_wal`; none if that cannot be seen.
@@ -15,7 +15,7 @@ pub(super) struct Places {
     pub sort: Option<usize>,
 }
 
-impl Places {
+impl FileVolumes {
     /// The tables' volume.
     pub(super) const TABLES: usize = 0;
 

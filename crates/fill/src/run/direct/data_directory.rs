@@ -1,4 +1,4 @@
-//! What has to be known of a server before its tables' pages are written, all of it proved.
+//! The server's data directory, if its format and its rights are proved to allow that pages are written into it.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,12 +21,12 @@ const PAGE_SIZE_VERSION: usize = 18;
 /// Encodings that texts can be stored in as they are made.
 const ENCODINGS: [&str; 2] = ["UTF8", "SQL_ASCII"];
 
-/// A server whose tables' pages can be written from here.
+/// The data directory of a server whose tables' pages can be written from here.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
-    /// Its data directory, as this machine sees it.
-    pub(super) data_directory: PathBuf,
-    /// Its blocks.
+pub(crate) struct DataDirectory {
+    /// Its path on this machine.
+    pub(super) path: PathBuf,
+    /// The server's blocks.
     pub(super) geometry: Geometry,
     /// How forks are cut into files.
     pub(super) segments: Segments,
@@ -34,7 +34,7 @@ pub(crate) struct Ground {
     pub(super) checksums: bool,
 }
 
-impl Ground {
+impl DataDirectory {
     /// Asks the server, and looks whether its files are what it says.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Ground {
         data_directory: Option<&Path>,
     ) -> Result<Result<Self, NotDirect>, tokio_postgres::Error> {
         let Some(directory) = data_directory else { return Ok(Err(NotDirect::Unseen)) };
-        let row = client.query_one(include_str!("../../sql/direct_ground.sql"), &[]).await?;
+        let row = client.query_one(include_str!("../../sql/direct_data_directory.sql"), &[]).await?;
         Ok(Self::proved(&row, server, directory))
     }
 
@@ -76,7 +76,7 @@ impl Ground {
             return Err(NotDirect::Format { what, found, known });
         };
         Ok(Self {
-            data_directory: directory.to_owned(),
+            path: directory.to_owned(),
             geometry: server.geometry,
             segments: Segments::new(server.geometry, blocks),
             checksums: row.get::<_, i32>("data_page_checksum_version") > 0,

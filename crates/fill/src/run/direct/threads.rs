@@ -13,13 +13,13 @@ pub(super) type Task = Box<dyn FnOnce(&Stop, &UnboundedSender<u64>) -> Result<()
 
 /// Threads at work. If it is dropped before they have ended it has them stop, and waits: files must not
 /// be written any more when the server begins to remove them.
-pub(super) struct Crew {
+pub(super) struct Threads {
     stop: Arc<Stop>,
     threads: Vec<JoinHandle<Result<(), Failure>>>,
     told: UnboundedReceiver<u64>,
 }
 
-impl Crew {
+impl Threads {
     /// Starts a thread for each task.
     pub(super) fn start(tasks: Vec<Task>) -> Self {
         let stop = Arc::new(Stop::default());
@@ -49,7 +49,7 @@ impl Crew {
     }
 }
 
-impl Drop for Crew {
+impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.set();
         for thread in std::mem::take(&mut self.threads) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::event::{Event, StopReason, What};
+use super::event::{Event, EventKind, StopReason};
+use super::file_volumes::FileVolumes;
 use super::headroom::{Headroom, SpaceRule};
-use super::places::Places;
 use super::refusal::{LimitsError, OutOfSpace, VolumeRole};
 use super::{ChunkSpace, Group, Limits, Mark, Outlook, Owed, Percent, Shortage, SpaceLimit};
 use server::volume::Space;
@@ -82,7 +82,7 @@ struct Wait {
 /// A running chunk counts in full until it ends, whatever of it can be seen already; an ended one until
 /// the next reading. So what runs never takes more than may be taken, and where only that double
 /// counting is in the way, the answer is to wait for it.
-pub(super) struct Ledger {
+pub(super) struct Budget {
     limits: Limits,
     sight: Option<(SpaceRule, Reading)>,
     running: BTreeMap<u64, ChunkSpace>,
@@ -98,7 +98,7 @@ pub(super) struct Ledger {
     events: Vec<Event>,
 }
 
-impl Ledger {
+impl Budget {
     /// `sight` is the first reading, and what has to stay free; none where nothing can be seen. `owed` is
     /// what an earlier run's chunks still need.
     pub(super) fn new(limits: Limits, sight: Option<(SpaceRule, Reading)>, owed: Owed) -> Self {
@@ -125,7 +125,7 @@ impl Ledger {
         self.told_size = reading.heap.size;
         *current = reading;
         for (mark, space) in self.crossed() {
-            self.tell(now, What::MarkPassedBefore { mark, space });
+            self.tell(now, EventKind::MarkPassedBefore { mark, space });
         }
     }
 
@@ -159,12 +159,15 @@ impl Ledger {
         // Some file systems' size wavers by what others take from the same pool.
         if from.abs_diff(to) > from / 100 {
             self.told_size = to;
-            let what =
-                if to > from { What::VolumeGrew { from, to } } else { What::VolumeShrank { from, to } };
+            let what = if to > from {
+                EventKind::VolumeGrew { from, to }
+            } else {
+                EventKind::VolumeShrank { from, to }
+            };
             self.tell(now, what);
         }
         for (mark, space) in self.crossed() {
-            self.tell(now, What::MarkCrossed { mark, space, loaded: self.loaded });
+            self.tell(now, EventKind::MarkCrossed { mark, space, loaded: self.loaded });
         }
     }
 
@@ -196,7 +199,7 @@ impl Ledger {
         if let Some(wait) = self.wait.take_if(|wait| ticket.number >= wait.first_ticket) {
             let gained = ticket.free.zip(wait.free).map(|(now, then)| now.saturating_sub(then));
             let after = ticket.granted_at.saturating_sub(wait.since).as_secs_f64();
-            self.tell(now, What::SpaceCameBack { gained, after });
+            self.tell(now, EventKind::SpaceCameBack { gained, after });
         }
         self.end(ticket);
     }
@@ -231,7 +234,7 @@ impl Ledger {
     pub(super) fn outlook(&self) -> Option<Outlook> {
         let (rule, reading) = self.sight.as_ref()?;
         let free = reading.heap.free;
-        let owed = rule.needed(Places::TABLES, ChunkSpace::NONE, self.owed);
+        let owed = rule.needed(FileVolumes::TABLES, ChunkSpace::NONE, self.owed);
         let kept = kept(&self.limits, rule, reading).bytes;
         Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
     }
@@ -265,9 +268,9 @@ impl Ledger {
         let lacks = reading.free().enumerate().map(|(number, free)| Lack {
             volume: rule.role(number),
             needed: rule.needed(number, wanted, self.owed),
-            free: if number == Places::TABLES { free.saturating_add(freed) } else { free },
+            free: if number == FileVolumes::TABLES { free.saturating_add(freed) } else { free },
             kept: match number {
-                Places::TABLES => kept(&self.limits, rule, reading),
+                FileVolumes::TABLES => kept(&self.limits, rule, reading),
                 _ => rule.on_volume(number, reading),
             },
         });
@@ -297,7 +300,7 @@ impl Ledger {
     fn stop(&mut self, now: Duration, reason: StopReason) -> No {
         if !self.stopped {
             self.stopped = true;
-            self.tell(now, What::Stopped { reason: reason.clone(), loaded: self.loaded });
+            self.tell(now, EventKind::Stopped { reason: reason.clone(), loaded: self.loaded });
         }
         No::Stop(reason)
     }
@@ -309,7 +312,7 @@ impl Ledger {
             let free = self.free();
             self.wait = Some(Wait { since: now, first_ticket: self.next_ticket, free });
             let (up_to, loaded) = (limit.as_secs_f64(), self.loaded);
-            self.tell(now, What::WaitingForSpace { shortage, free, up_to, loaded });
+            self.tell(now, EventKind::WaitingForSpace { shortage, free, up_to, loaded });
         }
         let so_far = now.saturating_sub(self.wait.as_ref()?.since);
         let left = limit.checked_sub(so_far).filter(|left| !left.is_zero())?;
@@ -332,7 +335,7 @@ impl Ledger {
         crossed.into_iter().map(|mark| (mark, space)).collect()
     }
 
-    fn tell(&mut self, now: Duration, what: What) {
+    fn tell(&mut self, now: Duration, what: EventKind) {
         self.events.push(Event { at: now.as_secs_f64(), what });
     }
 }
@@ -344,7 +347,7 @@ struct Waited {
 
 /// What stays free on the tables' volume: what was asked for or what the server needs, whichever is more.
 pub(super) fn kept(limits: &Limits, rule: &SpaceRule, reading: &Reading) -> Headroom {
-    let needed = rule.on_volume(Places::TABLES, reading);
+    let needed = rule.on_volume(FileVolumes::TABLES, reading);
     let asked = limits.asked_free();
     if asked > needed.bytes { Headroom { bytes: asked, because: "as asked".to_owned() } } else { needed }
 }
@@ -357,5 +360,5 @@ fn free_at(Percent(percent): Percent, space: Space) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "ledger_tests.rs"]
+#[path = "budget_tests.rs"]
 mod tests;

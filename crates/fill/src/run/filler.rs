@@ -1,0 +1,201 @@
+//! A fill that is being carried out: its plan, its sessions, and what has become of it so far.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::time::{Duration, Instant};
+
+use measure::Series;
+use tokio::sync::watch;
+
+use super::Observer;
+use super::ballast::Ballast;
+use super::resume;
+use crate::error::FillError;
+use crate::ledger::Ledger;
+use crate::limits::{Governor, StopReason};
+use crate::plan::{Plan, Sizes};
+use crate::probe::{ProbePoint, Prober};
+use crate::remains::{Progress, Remains};
+use crate::request::{InitStep, Persistence};
+use connect::{ConnectError, Target};
+use server::quote::qualified;
+use server::{Session, Sessions};
+
+/// How often a session that is at the same fill is looked for.
+const IN_HAND_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a session that is at the same fill is waited for.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
+/// How long a server that may be gone is asked what is there.
+const REMAINS_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A fill that is being carried out.
+pub(crate) struct Filler<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) sessions: Sessions<'a>,
+    pub(crate) progress: Progress,
+    pub(crate) observer: &'a dyn Observer,
+    pub(crate) governor: Option<Governor<'a>>,
+    pub(crate) prober: tokio::sync::Mutex<Option<Prober>>,
+    pub(crate) generated: Mutex<Generated>,
+    pub(crate) own_checkpoints: AtomicU64,
+    /// Where a full disk may be met.
+    pub(crate) ballast: Option<Ballast>,
+    /// Where files are recorded before pages are written into them.
+    pub(crate) records: Option<PathBuf>,
+    /// Rows that were there when rows were frozen last; none before the first time.
+    pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
+    /// Once there is one.
+    pub(crate) ledger: OnceLock<Ledger>,
+    stop: watch::Sender<bool>,
+}
+
+/// What the step `generate` came to, beside its rows.
+#[derive(Debug, Default)]
+pub(crate) struct Generated {
+    /// Rows handed to the server, second by second.
+    pub rate: Option<Series>,
+    /// Whether a chunk was rolled back.
+    pub rolled_back: bool,
+    /// Why it ended.
+    pub stop: Option<StopReason>,
+    /// Rows that are missing between others.
+    pub gaps: Vec<Range<u64>>,
+    /// What probes found, size by size.
+    pub probes: Vec<ProbePoint>,
+    /// What probes took, waiting for streams to pause included.
+    pub probing: Duration,
+}
+
+impl<'a> Filler<'a> {
+    pub(crate) fn new(
+        target: &'a Target,
+        plan: &'a Plan,
+        governor: Option<Governor<'a>>,
+        prober: Option<Prober>,
+        ballast: bool,
+        records: Option<PathBuf>,
+        observer: &'a dyn Observer,
+    ) -> Self {
+        let ballast = ballast.then(|| Ballast::of(plan, &plan.tables.bulk.name));
+        Self {
+            governor,
+            ballast,
+            ledger: OnceLock::new(),
+            prober: tokio::sync::Mutex::new(prober),
+            generated: Mutex::default(),
+            plan,
+            sessions: Sessions::new(target),
+            progress: Progress::new(plan),
+            observer,
+            own_checkpoints: AtomicU64::new(0),
+            records,
+            frozen: tokio::sync::Mutex::default(),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    /// Lets no chunk begin any more.
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Resolves once it is.
+    pub(crate) async fn stopped(&self) {
+        // The sender is ours.
+        let _ = self.stop.subscribe().wait_for(|stopped| *stopped).await;
+    }
+
+    /// The step that is being done, or failed.
+    pub(crate) fn step(&self) -> InitStep {
+        self.progress.step()
+    }
+
+    /// Opens the session that leads, makes sure that no other one is at this fill, and rehearses. A session that a
+    /// killed pgrig left behind ends by itself: it is waited for.
+    ///
+    /// # Errors
+    /// If the server refuses, another session keeps at it, or a conflict shows.
+    pub(crate) async fn begin(&self) -> Result<Session, FillError> {
+        let session = self.open_loader().await?;
+        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
+        let started = Instant::now();
+        loop {
+            match session.try_lock(&name).await? {
+                None => {
+                    self.rehearse(&session).await?;
+                    if let Some(begun) = &self.plan.unfinished {
+                        let ledger = resume::resume(&session, self.plan, begun, self.observer).await?;
+                        self.ledger.set(ledger).expect("nobody has begun it");
+                    }
+                    return Ok(session);
+                }
+                Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
+                Some(_) => tokio::time::sleep(IN_HAND_INTERVAL).await,
+            }
+        }
+    }
+
+    /// Announces what has become of the volumes since the last look.
+    pub(crate) fn look_at_volumes(&self) {
+        self.governor.iter().for_each(Governor::look);
+    }
+
+    pub(crate) fn generated(&self) -> MutexGuard<'_, Generated> {
+        self.generated.lock().expect("nobody panics holding this")
+    }
+
+    /// A session that loads. Left to itself the kernel writes nothing until a tenth of the memory is
+    /// dirty, and then stops whoever writes.
+    pub(crate) async fn open_loader(&self) -> Result<Session, ConnectError> {
+        let session = self.sessions.open().await?;
+        if self.plan.flush_early {
+            session.run("SET backend_flush_after = '2MB'").await?;
+        }
+        Ok(session)
+    }
+
+    /// Creates the tables that record what is loaded.
+    pub(crate) async fn begin_ledger(&self, session: &Session) -> Result<(), ConnectError> {
+        let ledger = Ledger::begin(session, self.plan).await?;
+        self.ledger.set(ledger).expect("a fill has one");
+        Ok(())
+    }
+
+    pub(crate) async fn sizes(&self, session: &Session) -> Result<Sizes, ConnectError> {
+        let names: Vec<&str> = self.plan.tables.all().map(|table| table.name.as_str()).collect();
+        let row = session.row(include_str!("../sql/sizes.sql"), &[&self.plan.schema, &names]).await?;
+        let bytes = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or_default();
+        Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
+    }
+
+    /// What stands in the database now. A commit may have been on its way when the fill ended, so
+    /// the server is asked where it can be.
+    pub(crate) async fn remains(&self) -> Remains {
+        let plan = self.plan;
+        let unlogged = match self.ledger.get() {
+            Some(ledger) => ledger.roster.persistences().contains(&Persistence::Unlogged),
+            None => plan.persistence == Persistence::Unlogged,
+        };
+        let told = self.progress.remains(plan, unlogged);
+        let in_doubt = matches!(told, Remains::Nothing { .. }) && self.step() == InitStep::Generate;
+        let exist = tokio::time::timeout(REMAINS_DEADLINE, self.bulk_exists());
+        if in_doubt && exist.await.unwrap_or(false) {
+            self.progress.commit_tables();
+            self.progress.commit_rows(plan.rows().unwrap_or(0));
+            return self.progress.remains(plan, unlogged);
+        }
+        told
+    }
+
+    async fn bulk_exists(&self) -> bool {
+        let Ok(session) = self.sessions.open().await else { return false };
+        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
+        session.row("SELECT to_regclass($1) IS NOT NULL", &[&name]).await.is_ok_and(|row| row.get(0))
+    }
+}

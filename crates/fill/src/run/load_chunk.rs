@@ -1,0 +1,144 @@
+//! A chunk is loaded: a transaction that claims it in the ledger, loads its rows and records them.
+
+use std::time::{Duration, Instant};
+
+use rowgen::pgbench::TELLERS_PER_SCALE;
+use tokio::sync::{Mutex, RwLock};
+
+use super::chunk_loop::ChunkLoop;
+use crate::error::Cause;
+use crate::ledger::Ledger;
+use crate::ledger::relations::{Destination, Part, PartRows};
+use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
+use crate::plan::Method;
+use crate::plan::chunks::Chunk;
+use crate::probe::ProbeError;
+use crate::request::InitStep;
+use crate::run::direct::{self, Direct, Recorded};
+use crate::run::filler::Filler;
+use crate::run::growth::{Growth, Next};
+use crate::run::queue::Queue;
+use crate::run::rate::RateMeter;
+use crate::run::sink::Sink;
+use crate::sql::ddl;
+use connect::ConnectError;
+use server::Session;
+use server::quote::qualified;
+
+impl ChunkLoop<'_, '_> {
+    /// Loads one chunk. If there is no room even for the ballast, there is none for the chunk.
+    pub(super) async fn load_with_ballast(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
+        self.filler.hold_ballast(session).await?;
+        self.load(session, chunk).await
+    }
+
+    /// Loads one chunk, unless another session has done so.
+    pub(super) async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
+        let _loading = self.loading.read().await;
+        let plan = self.filler.plan;
+        let parts = self.ledger.roster.parts(plan, chunk);
+        let parts = self.ledger.begin_chunk(session, chunk.number, parts).await?;
+        if parts.is_empty() {
+            return Ok(session.run("ROLLBACK").await?);
+        }
+        let has_rows = parts.iter().any(|part| matches!(part.rows, PartRows::Rows { .. }));
+        if has_rows {
+            self.refuse_others_rows(session).await?;
+        }
+        session.run_all(&self.sink.prologue(chunk, &parts)).await?;
+        let (rows, records, recorded) = self.parts(session, chunk, &parts).await?;
+        session.run(&format!("{}; COMMIT", records.join("; "))).await?;
+        direct::close(recorded)?;
+        self.filler.progress.commit_rows(rows);
+        if has_rows {
+            self.explode(session, chunk).await?;
+        }
+        Ok(())
+    }
+
+    /// Loads the bulk table's rows of these parts, and gives their number, the statements that record
+    /// all parts, and what is recorded of files.
+    pub(super) async fn parts(
+        &self,
+        session: &Session,
+        chunk: &Chunk,
+        parts: &[Part],
+    ) -> Result<(u64, Vec<String>, Option<Recorded>), Cause> {
+        let mut all = 0;
+        let mut records = Vec::new();
+        let mut files = None;
+        let branches = self.filler.plan.branches(chunk);
+        let branches = branches.end - branches.start;
+        for Part { destination, rows: which } in parts {
+            let rows = match which {
+                PartRows::Rows { condition } => {
+                    let (rows, recorded) = self.rows(session, chunk, condition.as_deref()).await?;
+                    all += rows;
+                    files = recorded.or(files);
+                    rows
+                }
+                PartRows::Branches => branches,
+                PartRows::Tellers => branches * TELLERS_PER_SCALE,
+            };
+            records.push(self.ledger.record(*destination, chunk.number, rows));
+        }
+        Ok((all, records, files))
+    }
+
+    /// Makes sure that a table of the user's that will be truncated is still empty, and stays so until it is.
+    async fn refuse_others_rows(&self, session: &Session) -> Result<(), Cause> {
+        let plan = self.filler.plan;
+        if !plan.is_own_table() || !plan.method.is_frozen() {
+            return Ok(());
+        }
+        let table = plan.bulk_qualified();
+        self.filler.watched(session, &format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
+        let row = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS has_rows"), &[]).await?;
+        let problem = "it has rows, which somebody else has put there since this fill began";
+        direct::refuse(&table, row.get::<_, bool>("has_rows").then_some(problem))?;
+        Ok(())
+    }
+
+    /// Makes and loads the chunk's rows in the session's transaction, and counts them.
+    /// With a condition only those that fulfil it.
+    async fn rows(
+        &self,
+        session: &Session,
+        chunk: &Chunk,
+        condition: Option<&str>,
+    ) -> Result<(u64, Option<Recorded>), Cause> {
+        let sent = |rows| self.sent(rows);
+        let Some(direct) = &self.direct else {
+            return Ok((self.sink.load(session, chunk, condition, &sent).await?, None));
+        };
+        let plan = self.filler.plan;
+        let relation = qualified(&plan.schema, self.sink.relation(chunk));
+        if plan.writes_key() && !self.filler.has_index(session, self.sink.relation(chunk)).await? {
+            session.run_all(&ddl::add_key(plan, self.sink.relation(chunk))).await?;
+        }
+        // The server has no statement of ours to cancel meanwhile.
+        tokio::select! {
+            rows = direct.load(session, &relation, self.sink.rows(chunk), &sent) => Ok(rows?),
+            () = self.filler.stopped() => Err(Cause::Interrupted),
+        }
+    }
+
+    /// Spreads out the chunk's dense leaf, if that is the method, and records it in the ledger too, beyond
+    /// the chunks' own numbers.
+    pub(super) async fn explode(&self, session: &Session, chunk: &Chunk) -> Result<(), ConnectError> {
+        let plan = self.filler.plan;
+        let Some(number) = plan.exploded(chunk.number) else { return Ok(()) };
+        let to = self.bulk_destination(chunk);
+        for statement in ddl::explode(plan, self.sink.relation(chunk)) {
+            session.run(&statement).await?;
+        }
+        self.ledger.claim(session, to, number).await?;
+        Ok(())
+    }
+
+    /// Where a chunk's rows go that go to one relation.
+    pub(super) fn bulk_destination(&self, chunk: &Chunk) -> Destination {
+        let parts = self.ledger.roster.parts(self.filler.plan, chunk);
+        parts.last().expect("the bulk comes last").destination
+    }
+}
