@@ -1,28 +1,21 @@
 //! The loop over chunks.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rowgen::pgbench::TELLERS_PER_SCALE;
 use tokio::sync::{Mutex, RwLock};
 
 use crate::error::Cause;
 use crate::ledger::Ledger;
-use crate::ledger::relations::{Destination, Part, PartRows};
 use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
-use crate::plan::Method;
-use crate::plan::chunks::Chunk;
-use crate::probe::ProbeError;
 use crate::request::InitStep;
-use crate::run::direct::{self, Direct, Recorded};
+use crate::run::direct::{self, Direct};
 use crate::run::filler::Filler;
 use crate::run::growth::{Growth, Next};
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
 use crate::run::sink::Sink;
-use crate::sql::ddl;
 use connect::ConnectError;
 use server::Session;
-use server::quote::qualified;
 
 /// The loop's shared state.
 pub(super) struct ChunkLoop<'f, 'a> {

@@ -7,21 +7,16 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use measure::Unit;
-use rowgen::pgbench::TELLERS_PER_SCALE;
 use tokio::sync::{Mutex, RwLock};
 
 use crate::error::Cause;
-use crate::ledger::Ledger;
-use crate::ledger::relations::{Destination, Part, PartRows};
-use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use crate::plan::Method;
-use crate::plan::chunks::Chunk;
 use crate::probe::ProbeError;
 use crate::request::InitStep;
 use crate::run::chunk_loop::ChunkLoop;
-use crate::run::direct::{self, Direct, Recorded};
+use crate::run::direct::Direct;
 use crate::run::filler::Filler;
-use crate::run::growth::{Growth, Next};
+use crate::run::growth::Growth;
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
 use crate::run::sink::Sink;
@@ -175,7 +170,7 @@ impl Filler<'_> {
         session.run_all(&tables.collect::<Vec<_>>()).await
     }
 
-    async fn drop_defaults(&self, session: &Session) -> Result<(), ConnectError> {
+    pub(super) async fn drop_defaults(&self, session: &Session) -> Result<(), ConnectError> {
         if !self.plan.has_load_defaults() {
             return Ok(());
         }

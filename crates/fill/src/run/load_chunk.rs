@@ -1,25 +1,12 @@
 //! A chunk is loaded: a transaction that claims it in the ledger, loads its rows and records them.
 
-use std::time::{Duration, Instant};
-
 use rowgen::pgbench::TELLERS_PER_SCALE;
-use tokio::sync::{Mutex, RwLock};
 
 use super::chunk_loop::ChunkLoop;
 use crate::error::Cause;
-use crate::ledger::Ledger;
 use crate::ledger::relations::{Destination, Part, PartRows};
-use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
-use crate::plan::Method;
 use crate::plan::chunks::Chunk;
-use crate::probe::ProbeError;
-use crate::request::InitStep;
-use crate::run::direct::{self, Direct, Recorded};
-use crate::run::filler::Filler;
-use crate::run::growth::{Growth, Next};
-use crate::run::queue::Queue;
-use crate::run::rate::RateMeter;
-use crate::run::sink::Sink;
+use crate::run::direct::{self, Recorded};
 use crate::sql::ddl;
 use connect::ConnectError;
 use server::Session;

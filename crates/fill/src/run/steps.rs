@@ -1,38 +1,29 @@
 //! The steps, one after the other, as the plan says.
 
 use std::convert::Infallible;
-use std::ops::Range;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use measure::Series;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use rowgen::{Constants, Table};
-use tokio::sync::watch;
-use tokio_postgres::types::ToSql;
+use rowgen::Constants;
 
 use super::Observer;
-use crate::error::{Cause, FillError};
-use crate::ledger::{self, Ledger};
+use crate::error::Cause;
+use crate::ledger::{self};
 use crate::limits::{Governor, StopReason};
 use crate::outcome::Outcome;
+use crate::plan::Method;
 use crate::plan::sizes::Sizes;
-use crate::plan::{Method, Plan};
-use crate::probe::{ProbePoint, Prober};
-use crate::remains::{Progress, Remains};
-use crate::request::{InitStep, Persistence, Subject};
+use crate::request::{InitStep, Subject};
 use crate::run::ballast::Ballast;
 use crate::run::compression::Compression;
 use crate::run::copy::{Copy, RowSource};
-use crate::run::direct::{self, ColumnStatistics};
 use crate::run::filler::{Filler, Generated};
 use crate::sql::ddl::{self, FOREIGN_KEYS};
-use connect::{ConnectError, Target};
+use connect::ConnectError;
+use server::Session;
 use server::quote::qualified;
-use server::{Session, Sessions};
 
 impl Filler<'_> {
     /// All steps of the plan, while the volumes are watched.
