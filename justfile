@@ -15,11 +15,11 @@ test:
 
 # What rowgen makes in a second, without a server
 bench-rowgen:
-    cargo bench -p rowgen
+    cargo bench -p pgrig-rowgen
 
 # How fast pages are built and their checksums made
 bench-page:
-    cargo bench -p page
+    cargo bench -p pgrig-page
 
 # pgrig fill against pgbench -i, side by side; needs pgbench and psql. Arguments: see --help
 bench-fill *arguments:
