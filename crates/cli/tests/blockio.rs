@@ -47,6 +47,8 @@ fn assert_adds_up(version: &str) -> Value {
     let document = rig.document("blockio 20MB --trials 2 --keep");
     assert_valid(&document);
     assert_eq!(document["status"], "done");
+    let version = rig.done("--version").stdout;
+    assert_eq!(document["environment"]["pgrig"], version.trim_start_matches("pgrig ").trim_end());
     assert_eq!(document["trials"].as_array().unwrap().len(), 2);
     let is = |name: &str, query: &str| {
         let found = server.number(query) as f64;

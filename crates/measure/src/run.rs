@@ -205,7 +205,7 @@ pub struct Note {
 /// Where a run took place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
-    /// pgrig's own version.
+    /// pgrig's own version, with the commit that it was built from: `0.1.0 (commit 1f0e5a3b9c2d, dirty)`.
     pub pgrig: String,
     /// The PostgreSQL server.
     pub server: Server,

@@ -32,7 +32,7 @@ fn run(times: f64) -> Run {
         request: json!({ "size": 8192, "trials": 4, "options": { "mode": "own" } }),
         plan: json!({ "rows": 61 }),
         environment: Environment {
-            pgrig: "0.1.0".into(),
+            pgrig: "0.1.0 (commit 0123456789ab)".into(),
             server: Server {
                 version: "PostgreSQL 18.6 on x86_64".into(),
                 version_num: 180_006,
@@ -284,7 +284,12 @@ fn what_does_not_is_only_named() {
         run.environment.server.settings[2].value = "7GB".into();
     });
     named("role: postgres → me", &|run| run.environment.role = "me".into());
-    named("pgrig: 0.1.0 → 0.2.0", &|run| run.environment.pgrig = "0.2.0".into());
+    named("pgrig: 0.1.0 (commit 0123456789ab) → 0.2.0 (commit unknown)", &|run| {
+        run.environment.pgrig = "0.2.0 (commit unknown)".into();
+    });
+    named("pgrig: 0.1.0 (commit 0123456789ab) → 0.1.0 (commit 0123456789ab, dirty)", &|run| {
+        run.environment.pgrig = "0.1.0 (commit 0123456789ab, dirty)".into();
+    });
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn run() -> Run {
         request: json!({ "size": 8192 }),
         plan: json!({ "rows": 61 }),
         environment: Environment {
-            pgrig: "0.1.0".into(),
+            pgrig: "0.1.0 (commit 0123456789ab, dirty)".into(),
             server: Server {
                 version: "PostgreSQL 18.6 on x86_64".into(),
                 version_num: 180_006,

@@ -54,11 +54,15 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Looks at any server, a standby too.
+    /// Looks at any server, a standby too. `pgrig` is pgrig's own version, for the run document.
     ///
     /// # Errors
     /// If the server cannot be asked, or if the directory that was named is not its.
-    pub async fn of(connection: &Connection, directory: &DataDirectory) -> Result<Self, SurveyError> {
+    pub async fn of(
+        connection: &Connection,
+        directory: &DataDirectory,
+        pgrig: &str,
+    ) -> Result<Self, SurveyError> {
         let server = match ServerInfo::ask(&connection.client).await {
             Ok(server) => server,
             Err(error) => return Err(connection.explain(error).await.into()),
@@ -68,7 +72,7 @@ impl Survey {
             DataDirectory::Named(directory) => Some(named(connection, directory).await?),
             DataDirectory::Asked => machine::data_directory(connection, &server).await,
         };
-        let environment = environment(connection, &server, data_directory.as_deref());
+        let environment = environment(connection, &server, data_directory.as_deref(), pgrig);
         let local = environment.server_is_local == Some(true);
         let site = Site {
             cores: local.then_some(environment.client.cores),
@@ -83,8 +87,12 @@ impl Survey {
     ///
     /// # Errors
     /// As [`Survey::of`], or if no tables can be made there.
-    pub async fn for_tables(connection: &Connection, directory: &DataDirectory) -> Result<Self, SurveyError> {
-        let survey = Self::of(connection, directory).await?;
+    pub async fn for_tables(
+        connection: &Connection,
+        directory: &DataDirectory,
+        pgrig: &str,
+    ) -> Result<Self, SurveyError> {
+        let survey = Self::of(connection, directory, pgrig).await?;
         let server = &survey.server;
         if server.version_num < OLDEST_VERSION {
             return Err(SurveyError::TooOld { version: server.version.clone() });
@@ -111,9 +119,14 @@ async fn named(connection: &Connection, directory: &Path) -> Result<PathBuf, Sur
 }
 
 /// The run document's environment. A server whose files are here runs here, whatever the transport.
-fn environment(connection: &Connection, server: &ServerInfo, data_directory: Option<&Path>) -> Environment {
+fn environment(
+    connection: &Connection,
+    server: &ServerInfo,
+    data_directory: Option<&Path>,
+    pgrig: &str,
+) -> Environment {
     Environment {
-        pgrig: env!("CARGO_PKG_VERSION").to_owned(),
+        pgrig: pgrig.to_owned(),
         server: server.record(),
         database: server.database.clone(),
         role: server.role.clone(),

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pgserver::{Major, Profile};
+
+use crate::app::version::VERSION;
 
 pub(crate) use crate::cmd::ab::args::AbArgs;
 pub(crate) use crate::cmd::blockio::args::BlockioArgs;
@@ -28,7 +30,7 @@ pub(crate) use crate::cmd::tps::args::TpsArgs;
 #[command(
     name = "pgrig",
     bin_name = "pgrig",
-    version,
+    version = VERSION,
     disable_help_flag = true,
     propagate_version = true,
     after_help = "Environment:\n  \
@@ -55,14 +57,26 @@ pub(crate) struct Cli {
 
 /// Reads the command line; a level of `fill` stands for its flags.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let cli = Cli::try_parse_from(arguments).map_err(|error| remedied(arguments, error))?;
+    let cli = parse_as_written(arguments).map_err(|error| remedied(arguments, error))?;
     match &cli.verb {
         Verb::Fill(fill) => match fill.level {
-            Some(level) => Cli::try_parse_from(crate::cmd::fill::args::with_level(arguments, level)),
+            Some(level) => parse_as_written(&crate::cmd::fill::args::with_level(arguments, level)),
             None => Ok(cli),
         },
         _ => Ok(cli),
     }
+}
+
+/// Reads the command line as clap sees it.
+fn parse_as_written(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = with_one_name(Cli::command());
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+/// Every verb's `-V` prints pgrig's own name and version, not `pgrig-fill`.
+fn with_one_name(command: Command) -> Command {
+    command.display_name("pgrig").mut_subcommands(with_one_name)
 }
 
 /// Whether a shell evaluates what is printed: `testdb new`, unless it is told otherwise.

@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use tokio::sync::Notify;
 
 use crate::app::terminal;
+use crate::app::version::VERSION;
 
 /// The first panic: its message and place. Later ones follow from it.
 static FIRST: OnceLock<String> = OnceLock::new();
@@ -48,8 +49,7 @@ pub(crate) async fn noticed() {
 }
 
 fn reported(fault: &str) -> ExitCode {
-    let version = env!("CARGO_PKG_VERSION");
-    let text = format!("error: pgrig {version} has a fault, please report it with the command: {fault}\n");
+    let text = format!("error: pgrig {VERSION} has a fault, please report it with the command: {fault}\n");
     // If standard error is gone there is nobody left to tell.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
     ExitCode::FAILURE

@@ -16,3 +16,4 @@ pub(crate) mod size;
 pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod terminal;
+pub(crate) mod version;

@@ -20,6 +20,7 @@ use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 use crate::cmd::blockio::progress::BlockioProgress;
 use crate::cmd::fill::{farewell, on_server};
 
@@ -50,7 +51,7 @@ async fn measure(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
-    let survey = Survey::for_tables(&connection, &chosen.data_directory(None)?).await?;
+    let survey = Survey::for_tables(&connection, &chosen.data_directory(None)?, VERSION).await?;
     if !arguments.explain {
         blockio::clear_leftovers(&chosen.target, request).await?;
     }

@@ -31,6 +31,7 @@ use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
+use crate::app::version::VERSION;
 use crate::cmd::fill::progress::FillProgress;
 
 /// Fills the server that the arguments name.
@@ -99,8 +100,12 @@ async fn fill(
     printer: &Printer,
 ) -> Result<Option<Spent>, Failure> {
     let connection = chosen.connect(printer).await?;
-    let survey =
-        Survey::for_tables(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?).await?;
+    let survey = Survey::for_tables(
+        &connection,
+        &chosen.data_directory(arguments.data_directory.as_deref())?,
+        VERSION,
+    )
+    .await?;
     if !arguments.explain {
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
     }

@@ -22,6 +22,7 @@ use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 use crate::cmd::fill::{disturbances, farewell, on_server};
 use crate::cmd::micro::progress::RoundsProgress;
 
@@ -121,7 +122,7 @@ impl Conducted<'_> {
 
     /// A document that holds nothing yet.
     async fn document(&self) -> Result<(Run, RunFile), Failure> {
-        let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?).await?;
+        let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?, VERSION).await?;
         let (id, started_at) = identify("micro");
         let file = RunFile::new(self.home.root(), &id, self.arguments.save.json.as_deref())?;
         let run = Run {

@@ -21,6 +21,7 @@ use crate::app::args::TpsArgs;
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 use crate::cmd::fill::{farewell, on_server};
 use crate::cmd::tps::trials::{Done, Ended, Measured, Trials};
 
@@ -46,7 +47,7 @@ async fn measure(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
-    let surroundings = Survey::of(&connection, &chosen.data_directory(None)?).await?;
+    let surroundings = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?;
     let environment = surroundings.environment;
     let plan = parsed.plan(&connection).await?;
     let planned = text::plan(arguments, &plan, &environment);

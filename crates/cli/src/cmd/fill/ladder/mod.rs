@@ -26,6 +26,7 @@ use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 use crate::cmd::fill::progress::FillProgress;
 
 /// A way to fill, and its flags.
@@ -55,9 +56,12 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
     let rungs = rungs(size)?;
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
-        let survey =
-            Survey::for_tables(&connection, &chosen.data_directory(arguments.data_directory.as_deref())?)
-                .await?;
+        let survey = Survey::for_tables(
+            &connection,
+            &chosen.data_directory(arguments.data_directory.as_deref())?,
+            VERSION,
+        )
+        .await?;
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
         clear_scratch(&chosen.target).await?;
         let (id, started_at) = identify("fill");

@@ -28,6 +28,7 @@ use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
+use crate::app::version::VERSION;
 use crate::cmd::fill::on_server;
 use crate::cmd::testdb::bench::memory::Memory;
 use crate::cmd::testdb::bench::results::Results;
@@ -137,7 +138,7 @@ async fn measure(
 
 async fn surroundings(chosen: &Chosen, printer: &Printer) -> Result<Environment, Failure> {
     let connection = chosen.connect(printer).await?;
-    let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
+    let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
     // It may be the template, which nobody may be connected to.
     connection.close().await;
     Ok(environment)

@@ -21,6 +21,7 @@ use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 use crate::cmd::fill::{farewell, on_server};
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::watched;
@@ -52,7 +53,7 @@ async fn measure(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
-    let environment = Survey::of(&connection, &chosen.data_directory(None)?).await?.environment;
+    let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
     let plan = MatrixPlan::new(&chosen.target, &connection, request, matrix, chosen.ground()).await?;
     // Trials have sessions of their own.
     connection.close().await;
