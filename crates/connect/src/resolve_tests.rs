@@ -1,5 +1,6 @@
 //! Which source wins, and what values mean.
 
+use failure::Classified;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

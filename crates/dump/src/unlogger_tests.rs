@@ -1,5 +1,6 @@
 //! Which tables become unlogged.
 
+use failure::Classified;
 use proptest::prelude::*;
 
 use crate::{DumpError, Left, Options, Reader, Sequences, Summary, Survey, Unlogger, Why};

@@ -149,6 +149,8 @@ impl Request {
 
 #[cfg(test)]
 mod tests {
+    use failure::Classified;
+
     use super::*;
 
     #[track_caller]

@@ -1,0 +1,5 @@
+//! The integration tests of this crate, one program.
+
+mod refusals;
+mod support;
+mod tables;

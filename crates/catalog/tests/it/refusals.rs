@@ -1,0 +1,207 @@
+//! Tables and wishes that are refused, each with what is wrong and the remedy, and nothing left behind.
+
+use catalog::{Described, Scope, TableInfo, Wish, describe, verify};
+use crate::support::{given, on_each_release};
+use testkit::assert_says;
+
+#[test]
+fn what_is_no_table() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE SCHEMA shop; CREATE TABLE shop.orders (id int); CREATE TABLE \"Orders\" (id int);
+                 CREATE VIEW v AS SELECT 1 AS a; CREATE MATERIALIZED VIEW mv AS SELECT 1 AS a; CREATE SEQUENCE s;
+                 CREATE TABLE none (); CREATE TABLE parted (a int) PARTITION BY LIST (a);
+                 CREATE FOREIGN DATA WRAPPER w; CREATE SERVER elsewhere FOREIGN DATA WRAPPER w;
+                 CREATE FOREIGN TABLE f (a int) SERVER elsewhere;
+                 CREATE TABLE mixed (a int) PARTITION BY LIST (a);
+                 CREATE FOREIGN TABLE mixed_f PARTITION OF mixed FOR VALUES IN (1) SERVER elsewhere;",
+            )
+            .await;
+        for (table, parts) in [
+            ("orders", ["there is no table orders", "did you mean public.\"Orders\" or shop.orders?"]),
+            ("nothing", ["there is no table nothing", "--ddl FILE"]),
+            ("a.b.c.d", ["--table a.b.c.d: ", "Give NAME or SCHEMA.NAME"]),
+            ("\"open", ["--table \"open: ", "quoted as in SQL"]),
+            ("v", ["public.v is a view", "only tables can be filled"]),
+            ("mv", ["public.mv is a materialized view", "only tables"]),
+            ("f", ["public.f is a foreign table", "only tables"]),
+            ("s", ["public.s is a sequence", "only tables"]),
+            ("pg_class", ["pg_catalog.pg_class is one of the server's own tables", "only tables"]),
+            ("none", ["public.none has no columns", "add some"]),
+            ("parted", ["public.parted is partitioned but has no partition", "PARTITION OF public.parted"]),
+            ("mixed", ["public.mixed_f of public.mixed is a foreign table", "detach it"]),
+        ] {
+            assert_says(&database.refused(table, &[]).await, &parts);
+        }
+    });
+}
+
+#[test]
+fn what_the_role_may_not() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE ROLE r LOGIN; GRANT USAGE ON SCHEMA public TO r; CREATE SCHEMA closed; CREATE TABLE closed.t (a int);
+                 CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents VALUES (1);
+                 CREATE TABLE t (a int NOT NULL, b int); CREATE TABLE partly (a int, b int NOT NULL, c int DEFAULT 1);
+                 CREATE TABLE child (parent int REFERENCES parents); CREATE TABLE own (a int PRIMARY KEY);
+                 CREATE TABLE secured (a int); ALTER TABLE secured ENABLE ROW LEVEL SECURITY;
+                 GRANT INSERT ON child, own, secured TO r; GRANT INSERT (a, c) ON partly TO r;",
+            )
+            .await;
+        let limited = database.as_role("r").await;
+        for (table, parts) in [
+            ("closed.t", ["--table closed.t: permission denied for schema closed", "SCHEMA.NAME"]),
+            ("t", ["role r may not insert into public.t", "GRANT INSERT ON public.t TO r"]),
+            ("partly", ["role r may not give column b of public.partly a value", "GRANT INSERT (b)"]),
+            ("child", ["role r may not read public.parents", "SELECT ON public.parents TO r"]),
+            ("secured", ["row-level security applies to role r on public.secured", "BYPASSRLS"]),
+        ] {
+            assert_says(&limited.refused(table, &[]).await, &parts);
+        }
+        // INSERT alone is enough.
+        limited.fill("own", 100).await.unwrap();
+        assert_eq!(database.value("SELECT max(a) FROM own").await, "100");
+        // The owner is not under row-level security.
+        database.fill("secured", 100).await.unwrap();
+
+        database.sql("DO $$BEGIN EXECUTE format('REVOKE TEMP ON DATABASE %I FROM PUBLIC', current_database()); END$$").await;
+        let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
+        let described = describe(limited.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
+        let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap().warnings;
+        assert_says(&warnings.join(""), &["not tried beforehand", "GRANT TEMPORARY", "TO r"]);
+        database.sql("DROP OWNED BY r; DROP ROLE r").await;
+    });
+}
+
+#[test]
+fn constraints_that_cannot_be_kept() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE parents (id int PRIMARY KEY); CREATE TABLE child (parent int REFERENCES parents);
+                 CREATE TABLE odd (a int NOT NULL, b text, CONSTRAINT odd_only CHECK (a % 2 = 1));
+                 CREATE TABLE pattern (code text NOT NULL CONSTRAINT code_form CHECK (code ~ '^[A-Z]{3}-[0-9]+$'));
+                 CREATE TABLE torn (a int, CONSTRAINT over CHECK (a > 10), CONSTRAINT under CHECK (a < 5));
+                 CREATE DOMAIN post AS text CONSTRAINT post_form CHECK (VALUE ~ '^[0-9]{5}$');
+                 CREATE TABLE addresses (code post NOT NULL);
+                 CREATE TABLE slots (during tsrange, EXCLUDE USING gist (during WITH &&));
+                 CREATE TABLE computed (a int); CREATE UNIQUE INDEX computed_mod ON computed ((a % 10));
+                 CREATE TABLE bound (a int, b bool, PRIMARY KEY (b));
+                 CREATE TABLE unknown (a int, path jsonpath);
+                 CREATE TABLE spans (a int, b int) PARTITION BY RANGE ((a + b));
+                 CREATE TABLE spans_1 PARTITION OF spans FOR VALUES FROM (1) TO (10);
+                 CREATE TABLE made (a int, b int GENERATED ALWAYS AS (100 / (a - a)) STORED);
+                 CREATE FUNCTION never(int) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT false';
+                 CREATE TABLE called (a int, CONSTRAINT never_true CHECK (never(a)));",
+            )
+            .await;
+        for (table, parts) in [
+            ("child", ["public.parents is empty", "child_parent_fkey", "fill public.parents first"]),
+            (
+                "odd",
+                [
+                    "would violate odd_only, CHECK (((a % 2) = 1))",
+                    "Failing row contains (",
+                    "--column NAME=SPEC",
+                ],
+            ),
+            ("pattern", ["would violate code_form", "'^[A-Z]{3}-[0-9]+$'", "--column"]),
+            ("torn", ["no values fulfil all of public.torn's constraints", "over, under", "--column"]),
+            ("addresses", ["would violate post_form", "'^[0-9]{5}$'", "--column"]),
+            (
+                "slots",
+                ["no unique values for slots_during_excl", "EXCLUDE USING gist (during WITH &&)", "--column"],
+            ),
+            ("computed", ["no unique values for computed_mod", "a % 10", "--column"]),
+            ("bound", ["1000 rows do not fit public.bound, at most 2 do", "bound_pkey", "2 of b"]),
+            ("unknown", ["column path of public.unknown has type jsonpath", "'path=default'", "'path=null'"]),
+            ("spans", ["public.spans has no partition for some rows", "Failing row contains (", "--column"]),
+            ("made", ["public.made would refuse the rows: division by zero", "line 1", "--column"]),
+            ("called", ["would violate never_true", "never(a)", "--column"]),
+        ] {
+            assert_says(&database.refused(table, &[]).await, &parts);
+        }
+        // Nothing is left behind, and nothing was touched.
+        assert_eq!(database.value("SELECT count(*) FROM pg_class WHERE relname ~ 'pgrig'").await, "0");
+        assert_eq!(database.value("SELECT count(*) FROM odd").await, "0");
+    });
+}
+
+#[test]
+fn columns_that_cannot_be_given() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE t (a int PRIMARY KEY, b text CHECK (b <> 'no'), c int GENERATED ALWAYS AS (a * 2) STORED,
+                     d jsonpath, e serial);
+                 CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents VALUES (1), (2);
+                 CREATE TABLE child (id int, parent int NOT NULL REFERENCES parents);
+                 CREATE TABLE words (word text);
+                 CREATE TABLE products (tenant int, id int, PRIMARY KEY (tenant, id));
+                 INSERT INTO products VALUES (1, 1), (2, 1), (2, 2);
+                 CREATE TABLE sales (tenant int NOT NULL, product int NOT NULL, amount numeric(9,2),
+                     FOREIGN KEY (tenant, product) REFERENCES products);",
+            )
+            .await;
+        for (columns, parts) in [
+            (["x=null", "d=null"], ["public.t has no column x", "its columns are a, b, c, d, e"]),
+            (["b=null", "b=any"], ["--column b is given twice", "give one"]),
+            (["c=null", "d=null"], ["column c of public.t is generated", "from other columns"]),
+            (["b=constant(no)", "d=null"], ["would violate t_b_check", "<> 'no'"]),
+            (["b=any", "d=constant(not a path)"], ["public.t would refuse the rows", "jsonpath"]),
+            (["b=any", "d=unique"], ["column d of public.t has type jsonpath", "'d=constant(VALUE)'"]),
+            (["a=constant(7)", "d=null"], ["would repeat t_pkey, PRIMARY KEY (a)", "'NAME=unique'"]),
+            (["a=null", "d=null"], ["column a of public.t", "NOT NULL"]),
+            (["a=timeseries(2024-01-01,1s)", "d=null"], ["--column a: ", "dates and times"]),
+            (["b=reference(nowhere.x)", "d=null"], ["--column b: ", "\"nowhere\" does not exist"]),
+            (["b=reference(words)", "d=null"], ["--column b: ", "words is not of the form table.column"]),
+            (["b=reference(words.word)", "d=null"], ["--column b: ", "fill that table first"]),
+        ] {
+            assert_says(&database.refused("t", &columns).await, &parts);
+        }
+        let error = database.refused("child", &["parent=constant(3)"]).await;
+        assert_says(&error, &["no row has the key (3) that parent would reference", "child_parent_fkey"]);
+
+        database.sql("INSERT INTO words VALUES ('one'), ('two')").await;
+        let columns = ["d=constant($.a)", "b=reference(public.words.word)"];
+        let described = database.fill_with("t", 100, &columns).await.unwrap();
+        assert_eq!(described.text_only, ["d"]);
+        let held = "SELECT count(*) FROM t WHERE b IN ('one', 'two') AND c = a * 2 AND e = a AND d::text = '$.\"a\"'";
+        assert_eq!(database.value(held).await, "100");
+        database.fill_with("child", 100, &["parent=constant(2)"]).await.unwrap();
+        let tenants = ["tenant=constant(2)", "amount=normal(100,5)"];
+        database.fill_with("sales", 100, &tenants).await.unwrap();
+        assert_eq!(database.value("SELECT count(DISTINCT product) FROM sales WHERE tenant = 2").await, "2");
+        let error = database.refused("sales", &["tenant=uniform(1,2)"]).await;
+        assert_says(
+            &error,
+            &["column tenant of public.sales is part of sales_tenant_product_fkey", "constant(VALUE)"],
+        );
+        // A sample must not move the table's own sequence.
+        let info = TableInfo::read(database.client(), "t", Scope::Idle).await.unwrap();
+        let wish = Wish { columns: given(&["d=null"]), first_row: 100, ..Wish::default() };
+        let described: Described = describe(database.client(), &info, &wish, Scope::Idle).await.unwrap();
+        verify(database.client(), &info, &described, Scope::Idle).await.unwrap();
+        assert_eq!(database.value("SELECT last_value FROM t_e_seq").await, "100");
+    });
+}
+
+#[test]
+fn triggers_are_told() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE t (a int);
+                 CREATE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN new; END';
+                 CREATE TRIGGER audited BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION audit();
+                 CREATE TRIGGER off BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION audit();
+                 ALTER TABLE t DISABLE TRIGGER off",
+            )
+            .await;
+        let described = database.fill("t", 10).await.unwrap();
+        assert_says(&described.warnings.join(""), &["triggers run for the rows", ": audited"]);
+        assert!(!described.warnings.join("").contains("off"));
+    });
+}

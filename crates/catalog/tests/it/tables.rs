@@ -1,0 +1,475 @@
+//! Tables of every kind, described and filled on real servers: the server itself enforces that all
+//! constraints hold, so a COPY that succeeds is the proof.
+
+use catalog::{Scope, TableInfo, Wish, describe};
+use crate::support::{on_each_release};
+use testkit::assert_says;
+
+#[test]
+fn every_type() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE SCHEMA \"Odd name\";
+                 SET search_path = \"Odd name\", public;
+                 CREATE TYPE mood AS ENUM ('sad', 'so so', 'it''s \"fine\"');
+                 CREATE DOMAIN positive AS numeric(8,2) NOT NULL CHECK (VALUE > 0);
+                 CREATE DOMAIN short AS varchar(9) CHECK (char_length(VALUE) >= 3);
+                 CREATE TYPE pair AS (x int, y text);
+                 CREATE TABLE \"Every Type\" (
+                     a_bool bool NOT NULL, a_int2 int2 NOT NULL, a_int4 int4 NOT NULL, a_int8 int8 NOT NULL,
+                     a_float4 float4 NOT NULL, a_float8 float8 NOT NULL, a_numeric numeric NOT NULL,
+                     a_price numeric(10,2) NOT NULL, a_share numeric(3,3) NOT NULL, a_money money NOT NULL,
+                     a_text text NOT NULL, a_varchar varchar NOT NULL, a_varchar5 varchar(5) NOT NULL,
+                     a_char char(7) NOT NULL, a_bpchar bpchar NOT NULL, a_name name NOT NULL, a_single \"char\",
+                     a_bytea bytea NOT NULL, a_date date NOT NULL, a_time time NOT NULL, a_timetz timetz NOT NULL,
+                     a_timestamp timestamp(3) NOT NULL, a_timestamptz timestamptz NOT NULL, a_interval interval NOT NULL,
+                     a_uuid uuid NOT NULL, a_json json NOT NULL, a_jsonb jsonb NOT NULL, a_inet inet NOT NULL,
+                     a_cidr cidr NOT NULL, a_macaddr macaddr NOT NULL, a_macaddr8 macaddr8 NOT NULL,
+                     a_bit bit(11) NOT NULL, a_varbit varbit(5) NOT NULL, a_point point NOT NULL, a_line line NOT NULL,
+                     a_lseg lseg NOT NULL, a_box box NOT NULL, a_path path NOT NULL, a_polygon polygon NOT NULL,
+                     a_circle circle NOT NULL, a_tsvector tsvector NOT NULL, a_tsquery tsquery NOT NULL,
+                     a_oid oid NOT NULL, a_lsn pg_lsn NOT NULL, a_mood mood NOT NULL, a_positive positive,
+                     a_short short NOT NULL, a_pair pair NOT NULL, a_ints int[] NOT NULL, a_texts varchar(3)[] NOT NULL,
+                     a_moods mood[] NOT NULL, a_int4range int4range NOT NULL, a_tsrange tstzrange NOT NULL,
+                     a_daterange daterange NOT NULL, a_numrange numrange NOT NULL,
+                     nullable int, \"with \"\"quotes\"\" and\ttab\" text NOT NULL
+                 )",
+            )
+            .await;
+        database.fill("\"Every Type\"", 5_000).await.unwrap();
+        assert_eq!(database.value("SELECT count(*) FROM \"Odd name\".\"Every Type\"").await, "5000");
+        let nulls =
+            database.value("SELECT count(*) FILTER (WHERE nullable IS NULL) FROM \"Every Type\"").await;
+        assert!((100..500).contains(&nulls.parse().unwrap()), "{nulls}");
+        if database.release >= 14 {
+            database.sql("CREATE TABLE m (a int8multirange NOT NULL, b datemultirange NOT NULL)").await;
+            database.fill("m", 1_000).await.unwrap();
+        }
+    });
+}
+
+const SHOP: &str = "
+    CREATE SCHEMA shop;
+    CREATE TYPE shop.status AS ENUM ('new', 'paid', 'shipped', 'cancelled');
+    CREATE DOMAIN shop.email AS text CHECK (VALUE <> '');
+    CREATE TABLE shop.customers (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        email shop.email NOT NULL UNIQUE,
+        name varchar(40) NOT NULL,
+        referred_by bigint REFERENCES shop.customers,
+        created timestamptz NOT NULL DEFAULT now()
+    );
+    CREATE UNIQUE INDEX customers_email_lower ON shop.customers (lower(email));
+    CREATE TABLE shop.profiles (
+        customer_id bigint PRIMARY KEY REFERENCES shop.customers,
+        born date CHECK (born BETWEEN '1920-01-01' AND '2006-12-31'),
+        newsletter bool NOT NULL DEFAULT true
+    );
+    CREATE TABLE shop.products (
+        sku char(8) PRIMARY KEY,
+        name text NOT NULL CHECK (char_length(name) BETWEEN 3 AND 60),
+        price numeric(10,2) NOT NULL CHECK (price > 0 AND price < 1000),
+        tags text[] NOT NULL DEFAULT '{}',
+        weight real CHECK (weight > 0 AND weight <= 30)
+    );
+    CREATE TABLE shop.orders (
+        id serial PRIMARY KEY,
+        customer_id bigint NOT NULL REFERENCES shop.customers,
+        status shop.status NOT NULL,
+        channel text NOT NULL CHECK (channel IN ('web', 'shop', 'phone')),
+        placed timestamptz NOT NULL,
+        shipped timestamptz,
+        CHECK (shipped IS NULL OR shipped >= placed)
+    );
+    CREATE TABLE shop.order_items (
+        order_id int REFERENCES shop.orders,
+        line smallint NOT NULL CHECK (line > 0),
+        sku char(8) NOT NULL REFERENCES shop.products,
+        quantity int NOT NULL CHECK (quantity BETWEEN 1 AND 100),
+        price numeric(10,2) NOT NULL CHECK (price > 0),
+        total numeric(12,2) GENERATED ALWAYS AS (quantity * price) STORED,
+        PRIMARY KEY (order_id, line)
+    );
+    CREATE TABLE shop.stock (
+        sku char(8) REFERENCES shop.products,
+        day date,
+        pieces int NOT NULL CHECK (pieces >= 0),
+        UNIQUE (sku, day)
+    );
+    CREATE TABLE shop.likes (
+        customer_id bigint REFERENCES shop.customers,
+        sku char(8) REFERENCES shop.products,
+        PRIMARY KEY (customer_id, sku)
+    );";
+
+#[test]
+fn a_shop() {
+    on_each_release(async |database| {
+        database.sql(SHOP).await;
+        let rows = [
+            ("customers", 3_000),
+            ("profiles", 3_000),
+            ("products", 500),
+            ("orders", 10_000),
+            ("order_items", 25_000),
+            ("stock", 5_000),
+            ("likes", 20_000),
+        ];
+        for (table, rows) in rows {
+            database.fill(&format!("shop.{table}"), rows).await.unwrap();
+        }
+        // All orders have lines, counted from 1.
+        assert_eq!(database.value("SELECT count(DISTINCT order_id) FROM shop.order_items").await, "10000");
+        assert_eq!(database.value("SELECT max(line) FROM shop.order_items").await, "3");
+        assert_eq!(database.value("SELECT count(DISTINCT status) FROM shop.orders").await, "4");
+        assert_eq!(database.value("SELECT count(DISTINCT channel) FROM shop.orders").await, "3");
+        let shipped = "SELECT count(*) > 5000 FROM shop.orders WHERE shipped >= placed";
+        assert_eq!(database.value(shipped).await, "true");
+        // One profile for each customer, and no more.
+        let error = database.fill("shop.profiles", 1).await.unwrap_err().to_string();
+        assert_says(
+            &error,
+            &["no row of shop.customers is left", "profiles_customer_id_fkey", "more rows first"],
+        );
+        let error = database.fill("shop.likes", 2_000_000).await.unwrap_err().to_string();
+        assert_says(&error, &["2000000 rows do not fit shop.likes, at most 1500000 do", "3000 of", "500 of"]);
+        // What sequences give goes on after these.
+        let next = "INSERT INTO shop.orders (customer_id, status, channel, placed)
+                    VALUES (1, 'new', 'web', now()) RETURNING id::text";
+        let row = database.client().query_one(next, &[]).await.unwrap();
+        assert_eq!(row.get::<_, &str>(0), "10001");
+    });
+}
+
+#[test]
+fn foreign_keys_of_every_form() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE tenants (id uuid PRIMARY KEY DEFAULT gen_random_uuid(), name text NOT NULL);
+                 CREATE TABLE products (tenant uuid REFERENCES tenants, code varchar(12), PRIMARY KEY (tenant, code));
+                 CREATE TABLE buyers (tenant uuid REFERENCES tenants, id int, PRIMARY KEY (tenant, id));
+                 -- Foreign keys that share a column; with gaps in the keys.
+                 CREATE TABLE sales (
+                     id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY,
+                     tenant uuid NOT NULL REFERENCES tenants, code varchar(12) NOT NULL, buyer int NOT NULL,
+                     FOREIGN KEY (tenant, code) REFERENCES products,
+                     FOREIGN KEY (tenant, buyer) REFERENCES buyers
+                 );
+                 CREATE TABLE maybe (
+                     tenant uuid, code varchar(12), whole int,
+                     FOREIGN KEY (tenant, code) REFERENCES products MATCH FULL
+                 );
+                 -- References to itself, optional and not.
+                 CREATE TABLE tree (
+                     id serial PRIMARY KEY, parent int REFERENCES tree, root int NOT NULL REFERENCES tree,
+                     level int NOT NULL DEFAULT 0
+                 );
+                 CREATE TABLE months (month date PRIMARY KEY) PARTITION BY RANGE (month);
+                 CREATE TABLE months_1 PARTITION OF months FOR VALUES FROM ('2024-01-01') TO ('2024-07-01');
+                 CREATE TABLE bills (month date REFERENCES months, cents int CHECK (cents % 2 >= 0));
+                 CREATE TABLE defaulted (
+                     tenant uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000' REFERENCES tenants
+                 );",
+            )
+            .await;
+        for (table, rows) in [
+            ("tenants", 10),
+            ("products", 1_000),
+            ("buyers", 1_000),
+            ("sales", 3_000),
+            ("maybe", 1_000),
+            ("tree", 1_000),
+            ("months", 100),
+            ("bills", 1_000),
+            ("defaulted", 100),
+        ] {
+            database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        assert_eq!(database.value("SELECT count(DISTINCT tenant) FROM sales").await, "10");
+        assert_eq!(database.value("SELECT count(*) > 0 FROM maybe WHERE tenant IS NULL").await, "true");
+        assert_eq!(database.value("SELECT bool_and(root = id) FROM tree").await, "true");
+        // Only some months are there to be referenced.
+        database.sql("DELETE FROM bills; DELETE FROM months WHERE extract(day FROM month) <> 1").await;
+        database.fill("bills", 1_000).await.unwrap();
+        assert_eq!(database.value("SELECT max(extract(day FROM month)) FROM bills").await, "1");
+    });
+}
+
+#[test]
+fn keys_of_every_form() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TYPE size AS ENUM ('s', 'm', 'l');
+                 CREATE TABLE k_text (a varchar(6) UNIQUE, b text UNIQUE, c char(3) PRIMARY KEY);
+                 CREATE TABLE k_other (a uuid UNIQUE, b timestamptz(0) UNIQUE, c numeric(12,3) UNIQUE, d float8 UNIQUE,
+                     e bytea UNIQUE, f inet UNIQUE, g date UNIQUE, h int[] UNIQUE, i bit(16) UNIQUE, j int8range UNIQUE,
+                     k time UNIQUE, l macaddr UNIQUE, m jsonb UNIQUE, n oid UNIQUE, o interval UNIQUE);
+                 CREATE TABLE k_few (a size, b bool, c int CHECK (c BETWEEN 10 AND 19), PRIMARY KEY (a, b, c));
+                 CREATE TABLE k_small (a smallint, b smallint, PRIMARY KEY (a, b));
+                 CREATE TABLE k_expression (a text NOT NULL, b text NOT NULL, active bool NOT NULL);
+                 CREATE UNIQUE INDEX ON k_expression (upper(a));
+                 CREATE UNIQUE INDEX ON k_expression (b) WHERE active;
+                 CREATE UNIQUE INDEX ON k_expression (active, length(b), a);
+                 CREATE TABLE k_range (a int CHECK (a >= 100 AND a < 5000) UNIQUE, b date CHECK (b > '2024-05-17') UNIQUE);
+                 CREATE TABLE k_default (a int DEFAULT 7 UNIQUE, b text DEFAULT 'x');
+                 CREATE TABLE k_defaults (a int DEFAULT 7, b text DEFAULT 'x', PRIMARY KEY (a, b));
+                 CREATE TABLE k_length (a text UNIQUE CHECK (char_length(a) = 5), b text UNIQUE CHECK (length(b) <= 4));
+                 CREATE TABLE k_serial (a smallserial PRIMARY KEY, b uuid DEFAULT gen_random_uuid() UNIQUE);
+                 CREATE TABLE k_exclusion (room int, during tsrange NOT NULL, UNIQUE (room),
+                     EXCLUDE USING gist (int4range(room, room, '[]') WITH =, during WITH &&));",
+            )
+            .await;
+        for (table, rows) in [
+            ("k_text", 3_000),
+            ("k_other", 3_000),
+            ("k_few", 60),
+            ("k_small", 100_000),
+            ("k_expression", 3_000),
+            ("k_range", 3_000),
+            ("k_default", 3_000),
+            ("k_defaults", 3_000),
+            ("k_length", 3_000),
+            ("k_serial", 3_000),
+        ] {
+            database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        let error = database.fill("k_few", 1).await.unwrap_err().to_string();
+        assert_says(&error, &["at most 0 do", "k_few_pkey", "0 of c"]);
+        database.sql("TRUNCATE k_few").await;
+        let error = database.fill("k_few", 61).await.unwrap_err().to_string();
+        assert_says(&error, &["61 rows do not fit public.k_few, at most 60 do", "3 of a × 2 of b × 10 of c"]);
+        let info = TableInfo::read(database.client(), "k_few", Scope::Idle).await.unwrap();
+        let described = describe(database.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
+        assert_eq!(described.most_rows.unwrap().rows, 60);
+        if database.release >= 18 {
+            database
+                .sql(
+                    "CREATE EXTENSION IF NOT EXISTS btree_gist;
+                     CREATE TABLE k_18 (id int, valid daterange NOT NULL, note text UNIQUE NULLS NOT DISTINCT,
+                         twice int GENERATED ALWAYS AS (id * 2) VIRTUAL, doubted int CHECK (doubted < 0) NOT ENFORCED,
+                         PRIMARY KEY (id, valid WITHOUT OVERLAPS))",
+                )
+                .await;
+            database.fill("k_18", 1_000).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn appended_rows_go_on_after_those_present() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE ids (id int PRIMARY KEY, code text UNIQUE, day date UNIQUE, at timestamptz UNIQUE);
+                 INSERT INTO ids VALUES (500, 'mine', '2030-05-05', '2031-01-01');
+                 CREATE TABLE parents (id int PRIMARY KEY);
+                 CREATE TABLE ones (parent int PRIMARY KEY REFERENCES parents);
+                 CREATE TABLE pairs (a bool, b int REFERENCES parents, PRIMARY KEY (a, b));",
+            )
+            .await;
+        database.fill("ids", 100).await.unwrap();
+        database.fill("ids", 100).await.unwrap();
+        assert_eq!(database.value("SELECT max(id) FROM ids").await, "700");
+        assert_eq!(database.value("SELECT max(day) FROM ids").await, "2030-11-21");
+        // A fill that goes on after an interruption makes the same rows.
+        let info = TableInfo::read(database.client(), "ids", Scope::Idle).await.unwrap();
+        let mut wish = Wish { rows: Some(100), seed: 42, ..Wish::default() };
+        let whole = describe(database.client(), &info, &wish, Scope::Idle).await.unwrap();
+        let stored = serde_json::to_string(&whole.present).unwrap();
+        let mut half = whole.clone();
+        half.table.rows -= 50;
+        database.load(&info, &half).await;
+        wish.present = Some(serde_json::from_str(&stored).unwrap());
+        wish.first_row = whole.first_row;
+        assert_eq!(describe(database.client(), &info, &wish, Scope::Idle).await.unwrap().table, whole.table);
+        // Going on with numbered rows: the same values as in one go.
+        database.sql("TRUNCATE ids").await;
+        database.fill("ids", 100).await.unwrap();
+        let wish = Wish { first_row: 100, rows: Some(50), seed: 42, ..Wish::default() };
+        assert_eq!(database.fill_wish("ids", &wish).await.unwrap().first_row, 100);
+        assert_eq!(database.value("SELECT max(id) FROM ids").await, "150");
+        for _ in 0..2 {
+            database.fill("parents", 100).await.unwrap();
+            database.fill("ones", 100).await.unwrap();
+        }
+        database.fill("pairs", 300).await.unwrap();
+        let error = database.fill("pairs", 10).await.unwrap_err().to_string();
+        assert_says(&error, &["public.pairs has rows already", "pairs_pkey", "TRUNCATE public.pairs"]);
+        let wish = Wish { first_row: 300, rows: Some(100), seed: 42, ..Wish::default() };
+        database.fill_wish("pairs", &wish).await.unwrap();
+        let wish = Wish { first_row: 380, rows: Some(50), seed: 42, ..Wish::default() };
+        let error = database.fill_wish("pairs", &wish).await.unwrap_err().to_string();
+        assert_says(&error, &["50 rows do not fit public.pairs, at most 20 do"]);
+    });
+}
+
+#[test]
+fn checks_and_domains() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE DOMAIN percent AS numeric(5,2) CHECK (VALUE >= 0 AND VALUE <= 100);
+                 CREATE DOMAIN low AS percent CHECK (VALUE < 10) NOT NULL;
+                 CREATE TYPE grade AS ENUM ('f', 'e', 'd', 'c', 'b', 'a');
+                 CREATE TABLE checked (
+                     a int CHECK (a > 5 AND a <= 9), b int CHECK (b = 1 OR b = 3 OR b = 4), c int CHECK (0 < c),
+                     d int CHECK (d <> 0 AND d > -2 AND d < 2), e low, f percent, g grade CHECK (g >= 'c'),
+                     h grade CHECK (h IN ('a', 'f')), i text CHECK (i = ANY (ARRAY['x', 'y'])),
+                     j text CHECK (length(j) = 5), k varchar(30) CHECK (char_length(k) > 20),
+                     l date CHECK (l BETWEEN date '2024-02-28' AND '2024-03-01'), m timestamp CHECK (m >= '2024-01-01 12:00'),
+                     n float8 CHECK (n > 0 AND n < 1), o bool CHECK (o), p text CHECK (p IS NOT NULL),
+                     q int CHECK (q IS NULL OR q BETWEEN 1 AND 3), r numeric CHECK (r >= 0.5), s time CHECK (s < '06:00'),
+                     t interval CHECK (t >= '1 hour' AND t < '1 day'), u int2 CHECK (u IN (1, 2)) NOT NULL,
+                     v uuid CHECK (v = '00000000-0000-0000-0000-000000000001'), w money CHECK (w > 0::money),
+                     x timestamptz CHECK (x <= now()), y int CHECK (y > 0.5 AND y < 2.5),
+                     begins date NOT NULL, ends date NOT NULL, latest date NOT NULL,
+                     CHECK (begins < ends), CHECK (latest >= ends),
+                     low_ int NOT NULL, high_ int NOT NULL, CHECK (high_ > low_ AND low_ >= 10)
+                 )",
+            )
+            .await;
+        database.fill("checked", 3_000).await.unwrap();
+        assert_eq!(
+            database.value("SELECT count(DISTINCT a) || ' ' || count(DISTINCT b) FROM checked").await,
+            "4 3"
+        );
+        assert_eq!(
+            database.value("SELECT count(DISTINCT g) || ' ' || count(DISTINCT h) FROM checked").await,
+            "3 2"
+        );
+    });
+}
+
+#[test]
+fn partitions() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE events (id bigint GENERATED ALWAYS AS IDENTITY, at timestamptz NOT NULL, note text,
+                     PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+                 CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 CREATE TABLE events_2 PARTITION OF events FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
+                 CREATE TABLE events_rest PARTITION OF events DEFAULT;
+                 CREATE TABLE regions (region text, n int) PARTITION BY LIST (region);
+                 CREATE TABLE regions_1 PARTITION OF regions FOR VALUES IN ('eu', 'uk');
+                 CREATE TABLE regions_2 PARTITION OF regions FOR VALUES IN ('us');
+                 CREATE TABLE hashed (id uuid PRIMARY KEY, n int) PARTITION BY HASH (id);
+                 CREATE TABLE hashed_0 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+                 CREATE TABLE hashed_1 PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+                 CREATE TABLE nested (day date NOT NULL, kind int NOT NULL, n int) PARTITION BY RANGE (day);
+                 CREATE TABLE nested_1 PARTITION OF nested FOR VALUES FROM (MINVALUE) TO ('2020-01-01')
+                     PARTITION BY LIST (kind);
+                 CREATE TABLE nested_1_1 PARTITION OF nested_1 FOR VALUES IN (1, 2);
+                 CREATE TABLE nested_1_2 PARTITION OF nested_1 FOR VALUES IN (3);
+                 CREATE TABLE nested_2 PARTITION OF nested FOR VALUES FROM ('2020-01-01') TO ('2021-01-01')
+                     PARTITION BY LIST (kind);
+                 CREATE TABLE nested_2_1 PARTITION OF nested_2 FOR VALUES IN (1, 2);
+                 CREATE TABLE nested_2_2 PARTITION OF nested_2 FOR VALUES IN (3);
+                 CREATE TABLE apart (id int PRIMARY KEY) PARTITION BY RANGE (id);
+                 CREATE TABLE apart_1 PARTITION OF apart FOR VALUES FROM (1) TO (1000);
+                 CREATE TABLE apart_2 PARTITION OF apart FOR VALUES FROM (50000) TO (90000);
+                 CREATE TABLE two (a int, b int) PARTITION BY RANGE (a, b);
+                 CREATE TABLE two_1 PARTITION OF two FOR VALUES FROM (1, 5) TO (3, 7);
+                 CREATE TABLE tenants (id int PRIMARY KEY);
+                 INSERT INTO tenants SELECT generate_series(1, 100);
+                 CREATE TABLE owned (tenant int NOT NULL REFERENCES tenants, day date NOT NULL) PARTITION BY LIST (tenant);
+                 CREATE TABLE owned_1 PARTITION OF owned FOR VALUES IN (3, 5) PARTITION BY RANGE (day);
+                 CREATE TABLE owned_1_1 PARTITION OF owned_1 FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 -- Each partition with constraints of its own; many partitions.
+                 CREATE TABLE paid (id int NOT NULL, tenant int NOT NULL, day date NOT NULL) PARTITION BY RANGE (day);
+                 CREATE TABLE paid_1 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
+                     FOR VALUES FROM ('2024-01-01') TO ('2024-02-01');
+                 CREATE TABLE paid_2 PARTITION OF paid (PRIMARY KEY (id), FOREIGN KEY (tenant) REFERENCES tenants)
+                     FOR VALUES FROM ('2024-02-01') TO ('2024-03-01');
+                 CREATE TABLE daily (at timestamp) PARTITION BY RANGE (at);
+                 DO $$BEGIN
+                     FOR day IN 0 .. 399 LOOP
+                         EXECUTE format('CREATE TABLE daily_%s PARTITION OF daily FOR VALUES FROM (%L) TO (%L)',
+                             day, date '2024-01-01' + day, date '2024-01-02' + day);
+                     END LOOP;
+                 END$$;
+                 CREATE TABLE other (a int) PARTITION BY LIST (a);
+                 CREATE TABLE other_rest PARTITION OF other DEFAULT;",
+            )
+            .await;
+        for (table, rows) in [
+            ("events", 2_000),
+            ("regions", 1_000),
+            ("hashed", 1_000),
+            ("nested", 2_000),
+            ("two", 100),
+            ("other", 100),
+            ("owned", 100),
+            ("paid", 2_000),
+            ("daily", 10_000),
+        ] {
+            let described =
+                database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+            assert_eq!(described.warnings, Vec::<String>::new(), "{table}");
+        }
+        assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM events").await, "2");
+        assert_eq!(database.value("SELECT count(DISTINCT region) FROM regions").await, "3");
+        assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM hashed").await, "2");
+        assert_eq!(
+            database.value("SELECT count(DISTINCT tableoid) FROM nested WHERE day > '2019-01-01'").await,
+            "4"
+        );
+        assert_eq!(database.value("SELECT count(DISTINCT tableoid) FROM daily").await, "400");
+        let described = database.fill("apart", 20_000).await.unwrap();
+        assert_says(&described.warnings.join(""), &["not all partitions get rows", "gaps"]);
+        // A partition by its own name keeps its bounds.
+        database.fill("events_2", 500).await.unwrap();
+        assert_eq!(database.value("SELECT count(*) > 1000 FROM events_2").await, "true");
+    });
+}
+
+#[test]
+fn odd_tables() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "DO $$BEGIN
+                     EXECUTE format('ALTER DATABASE %I SET DateStyle = ''German''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET TimeZone = ''America/New_York''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET IntervalStyle = ''sql_standard''', current_database());
+                     EXECUTE format('ALTER DATABASE %I SET search_path = ''''', current_database());
+                 END$$;
+                 CREATE EXTENSION citext;
+                 CREATE SCHEMA \"a.b\";
+                 CREATE TYPE \"a.b\".\"or der\" AS ENUM ('x', 'y');
+                 CREATE DOMAIN \"a.b\".\"Dom\" AS \"a.b\".\"or der\" CHECK (VALUE = 'y');
+                 CREATE TABLE \"a.b\".\"T.t\" (
+                     value int CHECK (value > 3), \"VALUE\" int CHECK (\"VALUE\" < 3), date date CHECK (date > date '2024-01-01'),
+                     \"order\" \"a.b\".\"or der\" CHECK (\"order\" = 'y'), \"select\" \"a.b\".\"Dom\" NOT NULL,
+                     \"and\" timestamptz CHECK (\"and\" >= '2024-07-01' AND \"and\" < '2024-07-01 00:10'),
+                     \"is null\" bool CHECK ((\"is null\" OR value > 0) IS NOT FALSE),
+                     n numeric CHECK (n IN (1, 2.5)), big numeric(20,0) PRIMARY KEY, huge numeric(60,30), day interval day to second(0) UNIQUE
+                 );
+                 CREATE TABLE \"a.b\".only_id (id smallint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY);
+                 CREATE TABLE \"a.b\".small (id smallint PRIMARY KEY, other smallserial UNIQUE);
+                 CREATE TABLE \"a.b\".ci (email public.citext PRIMARY KEY, tags public.citext[]);
+                 CREATE TABLE \"a.b\".late (id int PRIMARY KEY, code text UNIQUE DEFERRABLE INITIALLY DEFERRED, at timestamp(0) UNIQUE,
+                     parent int NOT NULL REFERENCES \"a.b\".late (id), again int DEFAULT 5 NOT NULL);
+                 CREATE TABLE \"a.b\".parts (at timestamptz NOT NULL, PRIMARY KEY (at)) PARTITION BY RANGE (at);
+                 CREATE TABLE \"a.b\".parts_1 PARTITION OF \"a.b\".parts FOR VALUES FROM ('2024-03-10') TO ('2024-03-11');",
+            )
+            .await;
+        let database = database.as_role("postgres").await;
+        assert_eq!(database.value("current_setting('DateStyle')").await, "German, DMY");
+        for (table, rows) in [
+            ("\"a.b\".\"T.t\"", 1_000),
+            ("\"a.b\".only_id", 1_000),
+            ("\"a.b\".small", 32_767),
+            ("\"a.b\".ci", 1_000),
+            ("\"a.b\".late", 1_000),
+            ("\"a.b\".parts", 1_000),
+        ] {
+            database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error:?}"));
+        }
+        let error = database.fill("\"a.b\".small", 1).await.unwrap_err().to_string();
+        assert_says(&error, &["1 rows do not fit a.b.small, at most 0 do"]);
+    });
+}

@@ -1,0 +1,475 @@
+//! Fills that are interrupted again and again: the same command completes exactly what is missing.
+
+use std::time::{Duration, Instant};
+
+use crate::support::victims::{Chance, Victim, chunks_done, kill_server, killed};
+use crate::support::{Rig, Server};
+use nix::sys::signal::Signal;
+
+/// Where pgbench's chunks are recorded.
+const LEDGER: &str = "pgrig_chunks_pgbench_accounts";
+
+/// Every id from 1 to the last once, every branch and teller once, and no ledger.
+fn assert_complete(rig: &Rig, rows: i64) {
+    let server = rig.server("");
+    let ids = server.row(
+        "SELECT count(*), count(DISTINCT aid), min(aid)::bigint, max(aid)::bigint FROM pgbench_accounts",
+    );
+    let ids: [i64; 4] = [ids.get(0), ids.get(1), ids.get(2), ids.get(3)];
+    assert_eq!(ids, [rows, rows, 1, rows]);
+    let scale = rows / 100_000;
+    for (table, key, expected) in [("branches", "bid", scale), ("tellers", "tid", scale * 10)] {
+        let ids = server
+            .row(&format!("SELECT count(*), count(DISTINCT {key}), max({key})::bigint FROM pgbench_{table}"));
+        let ids: [i64; 3] = [ids.get(0), ids.get(1), ids.get(2)];
+        assert_eq!(ids, [expected; 3], "{table}");
+    }
+    assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts WHERE bid <> least((aid - 1) / 100000 + 1, (SELECT count(*) FROM pgbench_branches))"), 0);
+    assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts WHERE abalance <> 0 OR filler <> ''"), 0);
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'"), 0);
+    rig.done("server stop");
+}
+
+/// Kills until it has been killed often enough, or is complete before; then lets it end.
+fn assert_survives(seed: u64, options: &str, rows: i64, kills: u32) {
+    let rig = Rig::new();
+    let url = rig.url();
+    let command = format!(
+        "fill --rows {rows} --streams 2 --chunk 1MB --set shared_buffers=64MB --set max_wal_size=1GB {options}"
+    );
+    let mut chance = Chance(seed);
+    for _ in 0..kills {
+        let chunks = 1 + i64::try_from(chance.below(25)).unwrap();
+        if killed(rig.spawn(&command), &rig, &url, LEDGER, Victim::any(&mut chance), chunks) {
+            break;
+        }
+    }
+    let ran = rig.run(&command);
+    let complete = ran.code == Some(0) || ran.stderr.contains("already has");
+    assert!(complete, "seed {seed}: {ran:#?}");
+    assert_complete(&rig, rows);
+}
+
+#[test]
+fn logged_tables_are_completed_whoever_is_killed() {
+    assert_survives(1, "--pg-version 18", 1_234_567, 12);
+}
+
+#[test]
+fn unlogged_tables_are_completed_whoever_is_killed() {
+    assert_survives(2, "--pg-version 18 --unlogged", 1_234_567, 12);
+}
+
+#[test]
+fn the_oldest_version_is_completed_too() {
+    assert_survives(3, "--pg-version 13", 1_034_567, 8);
+}
+
+#[test]
+fn partitions_by_hash_are_completed() {
+    assert_survives(4, "--pg-version 18 --partitions 3 --partition-method hash", 1_034_567, 8);
+}
+
+#[test]
+fn rows_made_by_the_server_are_completed() {
+    assert_survives(5, "--pg-version 18 --server-side --data-only", 1_034_567, 8);
+}
+
+#[test]
+fn what_is_loaded_but_not_spread_out_is_spread_out() {
+    let rig = Rig::new();
+    let url = rig.url();
+    let command = "fill --rows 400000 --method explode --fillfactor 10 --partitions 2 --streams 1 \
+                   --set shared_buffers=64MB";
+    // The first leaf is loaded, whether it is spread out or not.
+    assert!(!killed(rig.spawn(command), &rig, &url, LEDGER, Victim::Postmaster, 1));
+    rig.done(command);
+    assert_complete(&rig, 400_000);
+    let server = rig.server("");
+    let pages = "SELECT sum(pg_relation_size(oid) / 8192)::bigint FROM pg_class WHERE relname LIKE 'pgbench_accounts__'";
+    // Six rows a page.
+    assert_eq!(server.number(pages), 2 * 33_334);
+}
+
+#[test]
+fn what_is_complete_but_for_the_keys_gets_them() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    // Somebody keeps the last step from being done.
+    server.execute(
+        "CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+           IF current_query() LIKE '%ADD PRIMARY KEY%' THEN RAISE 'not now'; END IF; END $$; \
+         CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()",
+    );
+    let ran = rig.run("fill --method copy --rows 300000");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("all 300000 new rows committed"), "{ran:#?}");
+    let other = rig.run("fill --method copy --rows 300001");
+    assert_eq!(other.code, Some(2), "{other:#?}");
+    assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
+    server.execute("DROP EVENT TRIGGER refuse");
+    let document = rig.document("fill --method copy --rows 300000");
+    let steps: Vec<&str> = document["trials"][0]["observations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|observation| observation["name"].as_str().unwrap())
+        .collect();
+    assert!(!steps.contains(&"create") && steps.contains(&"primary-keys"), "{steps:?}");
+    assert_complete(&rig, 300_000);
+}
+
+#[test]
+fn a_second_pgrig_waits_for_the_first_or_is_refused() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let first = rig.spawn("fill --rows 3000000 --chunk 1MB --streams 1");
+    testkit::until_some("the first is at it", || chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2));
+    first.signal(Signal::SIGSTOP);
+    let started = Instant::now();
+    let second = rig.run("fill --rows 3000000 --chunk 1MB --streams 1");
+    assert_eq!(second.code, Some(1), "{second:#?}");
+    assert!(second.stderr.contains("is at this fill"), "{second:#?}");
+    assert!(started.elapsed() > Duration::from_secs(1), "it was waited for");
+    first.signal(Signal::SIGCONT);
+    assert_eq!(first.end().code, Some(0));
+    assert_complete(&rig, 3_000_000);
+}
+
+/// Starts the fill on the running server, and kills that as a whole once so many chunks are recorded.
+fn crashed(rig: &Rig, server: &Server, command: &str, chunks: i64) {
+    crashed_at(rig, server, command, chunks, LEDGER);
+}
+
+fn crashed_at(rig: &Rig, server: &Server, command: &str, chunks: i64, ledger: &str) {
+    let mut pgrig = rig.spawn(command);
+    testkit::until_some("some chunks are recorded", || {
+        assert!(!pgrig.has_ended(), "it ended before: {:#?}", rig.run(command));
+        chunks_done(rig, &server.url, ledger).filter(|done| *done >= chunks)
+    });
+    kill_server(rig);
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    rig.done("server start");
+}
+
+/// The same command fails and says this, and its promise for beginning anew.
+fn assert_refused(rig: &Rig, command: &str, said: &[&str]) {
+    let ran = rig.run(command);
+    assert_eq!(ran.code, Some(1), "{command}: {ran:#?}");
+    for said in said.iter().chain(&["Nothing was changed"]) {
+        assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
+    }
+}
+
+/// Every id from 1 to the last once.
+fn assert_ids(server: &Server, table: &str, id: &str, rows: i64) {
+    let row = server.row(&format!(
+        "SELECT count(*), count(DISTINCT {id}), min({id})::bigint, max({id})::bigint FROM {table}"
+    ));
+    let ids: [i64; 4] = [row.get(0), row.get(1), row.get(2), row.get(3)];
+    assert_eq!(ids, [rows, rows, 1, rows], "{table}");
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'"), 0);
+}
+
+const MIXED: &str = "CREATE TABLE own (id bigint NOT NULL, note text) PARTITION BY HASH (id); \
+     CREATE TABLE own1 PARTITION OF own FOR VALUES WITH (MODULUS 2, REMAINDER 0); \
+     CREATE UNLOGGED TABLE own2 PARTITION OF own FOR VALUES WITH (MODULUS 2, REMAINDER 1)";
+
+fn assert_mixed_partitions(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    server.execute(MIXED);
+    let command = "fill --table own --rows 400000 --column id=serial --method copy --chunk 1MB --streams 2";
+    crashed_at(&rig, &server, command, 4, "pgrig_chunks_own");
+    assert!(server.number("SELECT count(*) FROM own1") > 0);
+    assert_eq!(server.number("SELECT count(*) FROM own2"), 0);
+    crashed_at(&rig, &server, command, 10, "pgrig_chunks_own");
+    rig.done(command);
+    assert_ids(&server, "own", "id", 400_000);
+    // A crash would change what a size is measured by, and keys of the server's come out differently.
+    for (options, said) in
+        [("20MB --column id=serial", "give --rows"), ("--rows 10", "give it values with --column")]
+    {
+        server.execute("DROP TABLE own");
+        server.execute(&MIXED.replace("bigint NOT NULL", "bigint GENERATED BY DEFAULT AS IDENTITY"));
+        let ran = rig.run(&format!("fill --table own {options}"));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains(said), "{ran:#?}");
+    }
+}
+
+#[test]
+fn partitions_of_mixed_persistence_are_completed_after_a_crash() {
+    assert_mixed_partitions("--pg-version 18");
+}
+
+#[test]
+fn partitions_of_mixed_persistence_are_completed_after_a_crash_on_the_oldest() {
+    assert_mixed_partitions("--pg-version 13");
+}
+
+/// Fills pgbench's tables, some of which were altered, through a crash.
+fn assert_mixed_tables(create: &str, alter: &str, fill: &str) {
+    let rig = Rig::new();
+    let server = rig.server("");
+    rig.done(&format!("fill --rows 1034567 --data-only {create}"));
+    server.execute(&format!("TRUNCATE pgbench_accounts, pgbench_branches, pgbench_tellers; {alter}"));
+    let command = format!("fill -I g --rows 1034567 --streams 2 --chunk 1MB {fill}");
+    crashed(&rig, &server, &command, 5);
+    rig.done(&command);
+    assert_complete(&rig, 1_034_567);
+}
+
+#[test]
+fn only_the_unlogged_partition_is_filled_again_after_a_crash() {
+    assert_mixed_tables("--partitions 3", "ALTER TABLE pgbench_accounts_1 SET UNLOGGED", "");
+}
+
+#[test]
+fn only_the_unlogged_partition_is_filled_again_by_the_server_after_a_crash() {
+    let alter = "ALTER TABLE pgbench_accounts_2 SET UNLOGGED";
+    assert_mixed_tables("--partitions 3 --partition-method hash", alter, "--server-side");
+}
+
+#[test]
+fn unlogged_branches_are_filled_again_after_a_crash() {
+    let alter = "ALTER TABLE pgbench_branches SET UNLOGGED; ALTER TABLE pgbench_tellers SET UNLOGGED";
+    assert_mixed_tables("", alter, "");
+}
+
+/// Kills pgrig once so many chunks are recorded; the server goes on.
+fn stopped(rig: &Rig, server: &Server, command: &str, ledger: &str) {
+    let mut pgrig = rig.spawn(command);
+    testkit::until_some("some chunks are recorded", || {
+        assert!(!pgrig.has_ended(), "it ended before: {:#?}", rig.run(command));
+        chunks_done(rig, &server.url, ledger).filter(|done| *done >= 4)
+    });
+    pgrig.signal(Signal::SIGKILL);
+    drop(pgrig);
+    // The statements of its sessions end before the tables can be locked.
+    let sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND \
+                    pid <> pg_backend_pid() AND application_name LIKE 'pgrig%'";
+    testkit::until_some("its sessions are gone", || (server.number(sessions) == 0).then_some(()));
+}
+
+#[test]
+fn tables_that_somebody_rewrites_are_completed() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let command = "fill --rows 1034567 --streams 2 --chunk 1MB --partitions 2";
+    stopped(&rig, &server, command, LEDGER);
+    server.execute("VACUUM FULL pgbench_accounts");
+    stopped(&rig, &server, command, LEDGER);
+    // A crash empties one partition from now on, and its records once they have moved.
+    server.execute("ALTER TABLE pgbench_accounts_2 SET UNLOGGED; ALTER TABLE pgbench_tellers SET UNLOGGED");
+    stopped(&rig, &server, command, "pgrig_unlogged_chunks_pgbench_accounts");
+    kill_server(&rig);
+    rig.done("server start");
+    assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts_2"), 0);
+    stopped(&rig, &server, command, "pgrig_unlogged_chunks_pgbench_accounts");
+    server.execute("ALTER TABLE pgbench_accounts_2 SET LOGGED; ALTER TABLE pgbench_accounts_1 SET UNLOGGED");
+    rig.done(command);
+    assert_complete(&rig, 1_034_567);
+}
+
+#[test]
+fn what_was_made_unlogged_or_logged_around_a_crash_is_noticed() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let command = "fill --rows 1034567 --streams 2 --chunk 1MB";
+    stopped(&rig, &server, command, LEDGER);
+    server.execute("ALTER TABLE pgbench_accounts SET UNLOGGED");
+    kill_server(&rig);
+    rig.done("server start");
+    assert_refused(&rig, command, &["pgbench_accounts holds 0 of the", "give --no-resume --drop"]);
+    let unlogged = format!("{command} --unlogged --schema other");
+    stopped(&rig, &server, &unlogged, &format!("other.{LEDGER}"));
+    server.execute("ALTER TABLE other.pgbench_accounts SET LOGGED");
+    kill_server(&rig);
+    rig.done("server start");
+    assert_refused(&rig, &unlogged, &["where 0 are recorded as loaded", "give --no-resume --drop"]);
+    server.execute("DROP SCHEMA other CASCADE");
+    rig.done(&format!("{command} --no-resume --drop"));
+    assert_complete(&rig, 1_034_567);
+}
+
+#[test]
+fn tables_that_somebody_empties_or_replaces_are_noticed() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let command = "fill --rows 1034567 --streams 2 --chunk 1MB";
+    let pgbench = "DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history";
+    for (done, said) in [
+        ("TRUNCATE pgbench_accounts", "public.pgbench_accounts holds 0 of the"),
+        ("TRUNCATE pgbench_tellers", "public.pgbench_tellers holds 0 rows where"),
+        ("DELETE FROM pgbench_accounts WHERE aid = 1", "rows that are recorded as loaded"),
+        ("INSERT INTO pgbench_accounts VALUES (1)", "others have come in since"),
+        ("UPDATE pgbench_accounts SET aid = 1034568 WHERE aid = 1", "holds ids"),
+        (
+            "CREATE TABLE n (LIKE pgbench_accounts); DROP TABLE pgbench_accounts; ALTER TABLE n RENAME TO pgbench_accounts",
+            "was dropped, or dropped and created again",
+        ),
+        (pgbench, "was dropped"),
+    ] {
+        stopped(&rig, &server, command, LEDGER);
+        server.execute(done);
+        assert_refused(&rig, command, &[said, "give --no-resume --drop"]);
+        if done == pgbench {
+            assert_refused(&rig, &format!("{command} --explain"), &[said]);
+            rig.done(&format!("{command} --no-resume --drop"));
+        } else {
+            stopped(&rig, &server, &format!("{command} --drop"), LEDGER);
+            rig.done(&format!("{command} --no-resume --drop"));
+        }
+        assert_ids(&server, "pgbench_accounts", "aid", 1_034_567);
+        server.execute(pgbench);
+    }
+    // As pgbench -i does; nobody counts rows of a table that is not there.
+    let brim = "fill --for 1min --data-only --chunk 1MB";
+    stopped(&rig, &server, brim, LEDGER);
+    server.execute(pgbench);
+    assert_refused(&rig, brim, &["was dropped", "give --no-resume --drop"]);
+    rig.done("fill -s 1 --no-resume --drop");
+    assert_ids(&server, "pgbench_accounts", "aid", 100_000);
+}
+
+#[test]
+fn a_table_of_ones_own_that_somebody_empties_or_replaces_is_noticed() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let table = "CREATE TABLE own (id bigint PRIMARY KEY, note text)";
+    let ddl = rig.home.path().join("ddl.sql");
+    std::fs::write(&ddl, table).unwrap();
+    let command = "fill --table own --rows 400000 --chunk 200kB --streams 2";
+    let by_ddl = format!("fill --ddl {} --rows 400000 --chunk 200kB --streams 2", ddl.display());
+    for (command, done, said, anew) in [
+        (command, "TRUNCATE own".to_owned(), "holds 0 of the", "TRUNCATE public.own and give --no-resume"),
+        (command, format!("DROP TABLE own; {table}"), "was dropped", "give --no-resume"),
+        (
+            &by_ddl,
+            format!("DROP TABLE own; {table}"),
+            "was dropped",
+            "give --no-resume, once public.own is dropped",
+        ),
+        (&by_ddl, "DROP TABLE own".to_owned(), "was dropped", "give --no-resume, once public.own is dropped"),
+    ] {
+        if command != by_ddl {
+            server.execute(table);
+        }
+        stopped(&rig, &server, command, "pgrig_chunks_own");
+        server.execute(&done);
+        assert_refused(&rig, command, &[said, anew]);
+        if command == by_ddl {
+            server.execute("DROP TABLE IF EXISTS own");
+        }
+        rig.done(&format!("{command} --no-resume"));
+        assert_ids(&server, "own", "id", 400_000);
+        server.execute("DROP TABLE own");
+    }
+}
+
+/// Base tables, altered, and an --append that a crash ends.
+fn appended<'a>(rig: &'a Rig, alter: &str) -> Server<'a> {
+    let server = rig.server("");
+    rig.done("fill --rows 300000");
+    server.execute(&format!("INSERT INTO pgbench_history VALUES (1, 1, 1); {alter}"));
+    crashed(rig, &server, APPEND, 3);
+    server
+}
+
+const APPEND: &str = "fill --append --rows 1000000 --streams 2 --chunk 1MB";
+const ANEW: &str = "give --drop and the whole amount instead of --append";
+
+#[test]
+fn rows_from_before_that_a_crash_took_are_reported_by_append() {
+    let unlogged = |table: &str| format!("ALTER TABLE pgbench_{table} SET UNLOGGED;");
+    let all: String = ["accounts", "branches", "tellers", "history"].map(unlogged).concat();
+    for (alter, said) in [
+        (unlogged("branches") + &unlogged("tellers"), "pgbench_branches has lost 3 of 3 rows"),
+        (unlogged("tellers"), "pgbench_tellers has lost 30 of 30 rows"),
+        (unlogged("accounts"), "pgbench_accounts has lost all rows"),
+        (unlogged("history"), "pgbench_history has lost all rows"),
+        (all, "pgbench_accounts has lost all rows"),
+    ] {
+        let rig = Rig::new();
+        let server = appended(&rig, &alter);
+        assert_refused(&rig, APPEND, &[said, "a crash of the server empties unlogged tables", ANEW]);
+        // It stays so, and what it says works.
+        assert_refused(&rig, APPEND, &[said]);
+        rig.done("fill --drop --rows 1300000");
+        assert_ids(&server, "pgbench_accounts", "aid", 1_300_000);
+    }
+}
+
+#[test]
+fn append_completes_what_a_crash_did_not_take() {
+    let rig = Rig::new();
+    let server = appended(&rig, "");
+    rig.done(APPEND);
+    assert_ids(&server, "pgbench_accounts", "aid", 1_300_000);
+    assert_eq!(server.number("SELECT count(DISTINCT bid) FROM pgbench_branches"), 13);
+    assert_eq!(server.number("SELECT count(DISTINCT tid) FROM pgbench_tellers"), 130);
+}
+
+#[test]
+fn append_adds_nothing_to_tables_that_have_lost_rows() {
+    for (lose, said) in [
+        ("TRUNCATE pgbench_accounts", "pgbench_accounts is empty, and pgbench_branches has 3 rows"),
+        ("TRUNCATE pgbench_branches", "pgbench_branches is empty"),
+        ("TRUNCATE pgbench_tellers", "pgbench_tellers has 0 rows for 3 branches"),
+        ("DELETE FROM pgbench_branches WHERE bid = 2", "their ids are 1 to 3 instead of 1 to 2"),
+        ("TRUNCATE pgbench_accounts_1; ALTER TABLE pgbench_accounts_1 SET UNLOGGED", "is empty and unlogged"),
+        (
+            "TRUNCATE pgbench_accounts, pgbench_branches, pgbench_tellers; ALTER TABLE pgbench_accounts_2 SET UNLOGGED",
+            "pgbench_accounts_2 is empty and unlogged",
+        ),
+    ] {
+        let rig = Rig::new();
+        let server = rig.server("");
+        rig.done("fill --rows 300000 --partitions 2");
+        server.execute(lose);
+        assert_refused(&rig, APPEND, &[said, ANEW]);
+        rig.done("fill --drop --rows 300000");
+        assert_ids(&server, "pgbench_accounts", "aid", 300_000);
+    }
+}
+
+#[test]
+fn unlogged_tables_that_a_crash_has_emptied_are_filled_again() {
+    for options in ["", "--foreign-keys", "--partitions 3", "--method copy --streams 1"] {
+        let rig = Rig::new();
+        let server = rig.server("");
+        let command = format!("fill --rows 334567 --unlogged {options}");
+        rig.done(&command);
+        for _ in 0..2 {
+            kill_server(&rig);
+            rig.done("server start");
+            assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts"), 0);
+            rig.done(&command);
+            assert_ids(&server, "pgbench_accounts", "aid", 334_567);
+        }
+        let keys = "SELECT count(*) FROM pg_constraint WHERE conname LIKE 'pgbench%key' AND conparentid = 0";
+        assert_eq!(server.number(keys), if options.contains("foreign") { 8 } else { 3 }, "{options}");
+        // Not what such a command would make.
+        kill_server(&rig);
+        rig.done("server start");
+        let other = rig.run(&format!("fill --rows 334567 --unlogged --fillfactor 50 {options}"));
+        assert_eq!(other.code, Some(2), "{other:#?}");
+        assert!(
+            other.stderr.contains("unlogged and empty, as a crash of the server leaves them"),
+            "{other:#?}"
+        );
+        rig.done(&command);
+        assert_complete(&rig, 334_567);
+    }
+}
+
+#[test]
+fn keys_alone_find_nothing_that_was_rolled_back() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    rig.done("fill -s 1 --fillfactor 10 -I dtg");
+    let ran = rig.done("fill -I p");
+    assert!(!ran.stderr.contains("rolled back"), "{ran:#?}");
+}

@@ -1,0 +1,31 @@
+//! The integration tests of this crate, one program.
+
+mod architecture;
+mod blockio;
+mod compare;
+mod fill;
+mod fill_accidents;
+mod fill_brim;
+mod fill_direct;
+mod fill_direct_accidents;
+mod fill_direct_requests;
+mod fill_direct_tables;
+mod fill_methods;
+mod fill_resume;
+mod fill_table;
+mod fill_table_requests;
+mod help;
+mod micro;
+mod server;
+mod support;
+mod testdb_bench;
+mod testdb_bench_accidents;
+mod testdb_dump;
+mod testdb_dump_accidents;
+mod testdb_lend;
+mod testdb_live;
+mod testdb_serve;
+mod tps;
+mod tps_matrix;
+mod tps_terminal;
+mod unanswered;

@@ -1,0 +1,475 @@
+//! `pgrig micro` as people use it: tables, documents, exit status, the database's schema benchmark, and nothing
+//! left behind.
+
+use std::process::Stdio;
+
+use testkit::until_some as until;
+use crate::support::{Ran, Rig, Running, Server};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+const NEWEST: &str = "--pg-version 18";
+const OLDEST: &str = "--pg-version 13";
+
+/// Runs `pgrig micro` with arguments that have blanks in them.
+fn micro(rig: &Rig, arguments: &[&str]) -> Ran {
+    let mut command = rig.command("micro");
+    Ran::from(command.args(arguments).stdin(Stdio::null()).output().unwrap())
+}
+
+fn done(rig: &Rig, arguments: &[&str]) -> Ran {
+    let ran = micro(rig, arguments);
+    assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:#?}");
+    ran
+}
+
+fn document(rig: &Rig, arguments: &[&str]) -> Value {
+    let ran = done(rig, &[arguments, &["--json", "-"]].concat());
+    let document =
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout));
+    assert_valid(&document);
+    document
+}
+
+fn assert_valid(document: &Value) {
+    let schema: Value = serde_json::from_str(measure::SCHEMA).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+fn of_config<'d>(document: &'d Value, config: &str) -> Vec<&'d Value> {
+    document["trials"].as_array().unwrap().iter().filter(|trial| trial["config"] == config).collect()
+}
+
+fn names(trial: &Value) -> Vec<&str> {
+    let observations = trial["observations"].as_array().unwrap();
+    observations.iter().map(|observation| observation["name"].as_str().unwrap()).collect()
+}
+
+fn assert_nothing_left(server: &Server) {
+    let left = "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pgrig%') \
+                     + (SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%')";
+    assert_eq!(server.number(left), 0);
+}
+
+#[test]
+fn the_document_has_every_sample_and_the_table_the_verdict() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let _server = rig.server(version);
+        let dear = "md5(md5(md5(md5(i::text))))";
+        let found = document(&rig, &["abs(i)", dear, "--budget", "3s", "--rows", "2000"]);
+        assert_eq!(found["status"], "done");
+        assert_eq!((&found["plan"]["rows"], &found["request"]["threshold"]), (&2000.into(), &0.01.into()));
+        assert_eq!(of_config(&found, "cold").len(), 1);
+        let rounds = of_config(&found, "round");
+        assert!(rounds.len() >= 15, "{}", rounds.len());
+        for round in &rounds {
+            let mut names = names(round);
+            names.sort_unstable();
+            assert_eq!(names, ["abs(i)", "empty", dear, "repeat", "rows"]);
+        }
+        assert!(rounds.iter().any(|round| names(round) != names(rounds[0])), "the order is theirs");
+        let verdicts = of_config(&found, "verdicts")[0]["events"].as_array().unwrap();
+        let verdict = &verdicts.iter().find(|event| event["what"]["event"] == "verdict").unwrap()["what"];
+        assert_eq!((&verdict["verdict"], &verdict["candidate"]), (&"regressed".into(), &dear.into()));
+        assert!(verdict["difference"]["low"].as_f64().unwrap() > 0.0, "{verdict}");
+
+        let ran = done(&rig, &["abs(i)", dear, "--budget", "3s", "-q"]);
+        for said in ["ns per row", "slower", "noise: ", "the empty loop's", "(cold) round", "cut: mean"] {
+            assert!(ran.stdout.contains(said), "{said}: {ran:#?}");
+        }
+        assert_eq!(ran.stderr, "", "quiet");
+        // One alone is measured against the empty loop.
+        let ran = done(&rig, &["abs(i)", "--budget", "500ms"]);
+        assert!(!ran.stdout.contains("verdict") && ran.stdout.contains("abs(i)"), "{ran:#?}");
+        assert!(ran.stderr.contains("run document: "), "{ran:#?}");
+    }
+}
+
+#[test]
+fn what_is_refused_can_be_measured_anyway() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let ran = micro(&rig, &["md5('x')", "md5(i::text)"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("md5('x'): the planner computes it once") && ran.stderr.contains("--anyway"),
+        "{ran:#?}"
+    );
+    let ran = done(&rig, &["md5('x')", "md5(i::text)", "--anyway", "--budget", "500ms"]);
+    assert!(ran.stderr.contains("warning: md5('x'): the planner computes it once"), "{ran:#?}");
+}
+
+#[test]
+fn explain_shows_what_is_executed_and_stops() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let setup = "CREATE FUNCTION square(int) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT $1 * $1'";
+    let ran = done(
+        &rig,
+        &["square(i)", "md5('x')", "--setup", setup, "--teardown", "DROP FUNCTION square", "--explain"],
+    );
+    for said in
+        ["executed   (i * i)", "square() is inlined", "refused    the planner computes it once", "jit = off"]
+    {
+        assert!(ran.stdout.contains(said), "{said}: {ran:#?}");
+    }
+    assert!(!ran.stderr.contains("run document"), "{ran:#?}");
+    let ran = done(&rig, &["--suite", "uuid-keys", "--explain", "--json", "-"]);
+    let plan: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(plan["arms"][0]["name"], "bigint identity");
+    assert_eq!(server.number("SELECT count(*) FROM pg_proc WHERE proname = 'square'"), 0);
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn the_calibration_has_every_number_of_rows() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let found = document(&rig, &["--calibrate", "--rows", "500", "i % 7", "--budget", "300ms"]);
+    let trial = of_config(&found, "calibration")[0];
+    assert_eq!(trial["series"][0]["name"], "rows-500");
+    assert!(trial["series"][0]["points"].as_array().unwrap().len() >= 20);
+    let file = rig.home.path().join("calibration.json");
+    let ran = done(&rig, &["--calibrate", "--budget", "1s", "--json", file.to_str().unwrap()]);
+    for rows in ["10", "100", "1,000"] {
+        assert!(
+            ran.stdout.lines().any(|line| line.split_whitespace().next() == Some(rows)),
+            "{rows}: {ran:#?}"
+        );
+    }
+    // No conclusion from a few samples, and none that end long after the budget.
+    assert!(ran.stdout.contains("too few samples to tell") && !ran.stdout.contains("least at"), "{ran:#?}");
+    assert!(ran.stdout.contains("10,000,000 rows): --budget "), "{ran:#?}");
+    let found: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let series = of_config(&found, "calibration")[0]["series"].as_array().unwrap();
+    let points = series.iter().flat_map(|series| series["points"].as_array().unwrap());
+    let seconds: f64 = points.map(|point| point[1].as_f64().unwrap()).sum();
+    assert!(seconds < 2.0, "{seconds}: {ran:#?}");
+}
+
+/// Fields of a line of CSV that may have line breaks in it.
+fn csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut field, mut is_quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if is_quoted && characters.peek() == Some(&'"') => field.extend(characters.next()),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => row.push(std::mem::take(&mut field)),
+            '\n' if !is_quoted => {
+                row.push(std::mem::take(&mut field));
+                rows.push(std::mem::take(&mut row));
+            }
+            other => field.push(other),
+        }
+    }
+    assert!(!is_quoted && row.is_empty() && field.is_empty(), "{text}");
+    rows
+}
+
+#[test]
+fn tables_for_pasting_hold_awkward_names() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let names = ["a | \\\"b\\\", c", "two\\nlines", "`code` \\\\| *x*"];
+    let expressions = ["md5(i::text)", "i + 1", "md5(md5(i::text))"];
+    let candidates = names
+        .iter()
+        .zip(expressions)
+        .map(|(name, expression)| format!("[[candidate]]\nname = \"{name}\"\nexpression = '{expression}'\n"));
+    let suite = rig.home.path().join("suite.toml");
+    std::fs::write(&suite, format!("title = 'x'\n{}", candidates.collect::<String>())).unwrap();
+    let run = |more: &[&str]| {
+        let arguments = ["--suite", suite.to_str().unwrap(), "--rows", "1000", "--budget", "500ms"];
+        done(&rig, &[&arguments, more].concat())
+    };
+    let ran = run(&["--format", "csv"]);
+    let rows = csv(&ran.stdout);
+    let column = |name: &str| rows[0].iter().position(|title| title == name).unwrap();
+    let mut found: Vec<&str> = rows[1..].iter().map(|row| row[0].as_str()).collect();
+    let first = found.iter().position(|name| *name == "a | \"b\", c").unwrap();
+    found.sort_unstable();
+    assert_eq!(found, ["`code` \\| *x*", "a | \"b\", c", "two\nlines"], "{ran:#?}");
+    // The fastest first, whatever noise makes of them.
+    let differences: Vec<f64> = rows[1..]
+        .iter()
+        .map(|row| row[column("difference_from_first_ns_per_row")].parse().unwrap_or(0.0))
+        .collect();
+    assert!(differences.is_sorted() && differences[first].abs() < 1e-12, "{ran:#?}");
+    for (number, row) in rows[1..].iter().enumerate() {
+        assert!(row[column("ns_per_row")].parse::<f64>().is_ok(), "{ran:#?}");
+        assert_eq!(row[column("verdict")].is_empty(), number == first, "{ran:#?}");
+    }
+    assert!(ran.stderr.contains("noise: "), "{ran:#?}");
+
+    let ran = run(&["--format", "md", "-q"]);
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(lines.len(), 5, "{ran:#?}");
+    for line in &lines {
+        let line = line.replace("\\\\", "").replace("\\|", "");
+        assert_eq!(line.matches('|').count(), 7, "{ran:#?}");
+        assert!(line.starts_with("| ") && line.ends_with(" |"), "{ran:#?}");
+    }
+    for name in ["| two lines | ", r#"| `a \| "b", c` | "#, r"| \`code\` \\\| \*x\* | "] {
+        assert!(lines[2..].iter().any(|line| line.starts_with(name)), "{name}: {ran:#?}");
+    }
+
+    let ran = micro(&rig, &["i + 1", "--format", "md", "--json", "-"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn a_candidate_cheaper_than_the_empty_one_is_not_measurable() {
+    let rig = Rig::new();
+    let _server = rig.server("");
+    let cheap = "SELECT count(*) FROM generate_series(1, {rows})";
+    let dear = "SELECT count(md5(md5(i::text))) FROM generate_series(1, {rows}) AS i";
+    let empty = "SELECT count(md5(i::text)) FROM generate_series(1, {rows}) AS i";
+    let arguments = ["--statement", dear, "--statement", cheap, "--empty", empty, "--rows", "1000"];
+    let ran = done(&rig, &[&arguments[..], &["--budget", "500ms"]].concat());
+    let line = ran.stdout.lines().find(|line| line.starts_with("SELECT count(*)")).unwrap();
+    assert!(line.contains("…  not measurable  -") && line.contains("faster ("), "{ran:#?}");
+    // A ratio would mean nothing.
+    assert!(line.contains(")  -  "), "{ran:#?}");
+    assert!(ran.stdout.contains("it takes less than the --empty statement"), "{ran:#?}");
+}
+
+#[test]
+fn tables_compete_and_wal_is_told() {
+    let rig = Rig::new();
+    let server = rig.server(OLDEST);
+    let (int, uuid) = (
+        "CREATE TABLE {table} (id int)",
+        "CREATE TABLE {table} (id uuid DEFAULT gen_random_uuid() PRIMARY KEY)",
+    );
+    let found = document(&rig, &["--ddl", int, "--ddl", uuid, "--rows", "500", "--budget", "2s"]);
+    let round = of_config(&found, "round")[0];
+    assert!(names(round).contains(&format!("{uuid}-wal").as_str()), "{round}");
+    assert_nothing_left(&server);
+    let ran = done(&rig, &["--suite", "integer-keys", "--rows", "500", "--budget", "2s"]);
+    assert!(ran.stdout.contains("WAL bytes") && ran.stdout.contains("bigint"), "{ran:#?}");
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn a_role_without_rights_measures() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(
+            "REVOKE CREATE ON SCHEMA public FROM PUBLIC; CREATE ROLE guest LOGIN; CREATE SCHEMA lent",
+        );
+        let guest = server.url.replace("postgres@", "guest@");
+        done(&rig, &["abs(i)", "i + 1", "--budget", "300ms", "-d", &guest]);
+        let ddl = ["--ddl", "CREATE TABLE {table} (n int)", "--rows", "100", "--budget", "1s", "-d", &guest];
+        let ran = micro(&rig, &ddl);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("GRANT CREATE ON DATABASE"), "{ran:#?}");
+        server.execute("GRANT USAGE, CREATE ON SCHEMA lent TO guest");
+        let ran = done(&rig, &[&ddl[..], &["--schema", "lent"]].concat());
+        assert!(ran.stderr.contains("may not CHECKPOINT"), "{ran:#?}");
+        assert_eq!(
+            server.number("SELECT count(*) FROM pg_class WHERE relnamespace = 'lent'::regnamespace"),
+            0
+        );
+        let ran = micro(&rig, &["abs(i)", "--save-in-database", "-d", &guest]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("GRANT CREATE ON DATABASE postgres TO guest"), "{ran:#?}");
+        // What its candidates need is told.
+        let ran = done(&rig, &["--suite", "uuid", "--budget", "300ms", "-d", &guest, "--schema", "lent"]);
+        assert!(ran.stderr.contains("CREATE EXTENSION \"uuid-ossp\" beforehand"), "{ran:#?}");
+    }
+}
+
+#[test]
+fn results_go_into_schema_benchmark() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        let arguments = ["abs(i)", "i + 1", "--save-in-database", "--rows", "1000", "--budget", "500ms"];
+        let ran = done(&rig, &arguments);
+        for made in
+            ["schema benchmark", "table benchmark.outcome", "view benchmark.compare_outcome_threshold"]
+        {
+            assert!(ran.stderr.contains(made), "{made}: {ran:#?}");
+        }
+        // The article's own query, and its figures by hand.
+        let rows = server.rows(
+            "SELECT * FROM benchmark.compare_outcome UNION ALL SELECT * FROM benchmark.compare_outcome_threshold",
+        );
+        assert_eq!(rows.len(), 8, "four arms, all and cut");
+        let differ = "SELECT count(*) FROM benchmark.compare_outcome c WHERE abs(avg_ns_per_row - \
+                      (SELECT avg(seconds) / 1000 * 1e9 FROM benchmark.outcome o WHERE o.candidate = c.candidate)) > 1e-6";
+        assert_eq!(server.number(differ), 0);
+        let cut = "SELECT count(*) FROM benchmark.compare_outcome a JOIN benchmark.compare_outcome_threshold t \
+                   USING (run_id, candidate) WHERE t.sample_count <> a.sample_count - 2 * ((a.sample_count + 8) / 10) \
+                      OR t.max_ns_per_row > a.max_ns_per_row OR t.min_ns_per_row < a.min_ns_per_row";
+        assert_eq!(server.number(cut), 0);
+
+        let ran = done(&rig, &arguments);
+        assert!(!ran.stderr.contains("made schema"), "{ran:#?}");
+        assert_eq!(server.number("SELECT count(DISTINCT run_id) FROM benchmark.outcome"), 2);
+
+        // Somebody else's is refused before anything is measured, and stays.
+        server.execute("DROP SCHEMA benchmark CASCADE; CREATE SCHEMA benchmark; CREATE TABLE benchmark.outcome (mine int)");
+        let ran = micro(&rig, &arguments);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("rename that one") && ran.stdout.is_empty(), "{ran:#?}");
+        assert_eq!(server.number("SELECT count(mine) FROM benchmark.outcome"), 0);
+    }
+}
+
+/// Starts a `micro` and waits until its rounds go on.
+fn in_rounds(rig: &Rig, server: &Server, arguments: &[&str], statement: &str) -> Running {
+    let mut command = rig.command("micro");
+    command.args(arguments);
+    let mut pgrig = Running::start(command);
+    let runs = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '{statement}%' \
+           AND pid <> pg_backend_pid()"
+    );
+    until(&format!("{statement} runs"), || {
+        assert!(!pgrig.has_ended(), "it was over before {statement}");
+        (server.number(&runs) > 0).then_some(())
+    });
+    pgrig
+}
+
+const SLOW_TABLES: [&str; 8] = [
+    "--ddl",
+    "CREATE TABLE {table} (id uuid DEFAULT gen_random_uuid() PRIMARY KEY)",
+    "--rows",
+    "20000",
+    "--budget",
+    "10min",
+    "--threshold",
+    "0.01%",
+];
+
+#[test]
+fn an_interrupted_run_keeps_its_rounds_and_leaves_nothing() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        let json = rig.home.path().join("run.json");
+        let teardown = ["--teardown", "CREATE TABLE public.torn_down ()", "--json", json.to_str().unwrap()];
+        let pgrig = in_rounds(&rig, &server, &[&SLOW_TABLES[..], &teardown].concat(), "INSERT");
+        pgrig.signal(Signal::SIGINT);
+        let Ran { code, stderr, .. } = pgrig.end();
+        assert_eq!(code, Some(130), "{stderr}");
+        assert!(stderr.contains("interrupted after"), "{stderr}");
+        assert_nothing_left(&server);
+        assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'torn_down'"), 1);
+        let document: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+        assert_eq!(document["status"], "interrupted");
+        assert_valid(&document);
+    }
+}
+
+#[test]
+fn the_next_run_drops_what_a_killed_one_left() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let pgrig = in_rounds(&rig, &server, &SLOW_TABLES, "INSERT");
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    assert!(server.number("SELECT count(*) FROM pg_class WHERE relname ~ '^pgrig_micro_[0-9]$'") > 0);
+    // What somebody has put there stays.
+    server.execute("CREATE TABLE pgrig_micro.mine (n int)");
+    done(&rig, &["--ddl", "CREATE TABLE {table} (n int)", "--rows", "10", "--budget", "500ms"]);
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname ~ '^pgrig_micro_[0-9]$'"), 0);
+    assert_eq!(server.number("SELECT count(n) FROM pgrig_micro.mine"), 0);
+    server.execute("DROP TABLE pgrig_micro.mine");
+    done(&rig, &["--ddl", "CREATE TABLE {table} (n int)", "--rows", "10", "--budget", "500ms"]);
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn a_table_without_the_mark_is_refused_and_stays() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute("CREATE TABLE public.pgrig_micro_2 AS SELECT 42::bigint AS mine");
+        let create = "CREATE TABLE {table} (n int)";
+        for ddl in [create, "CREATE TABLE IF NOT EXISTS {table} (n int)", "DROP TABLE IF EXISTS {table}"] {
+            let ran = micro(&rig, &["--ddl", create, "--ddl", ddl, "--schema", "public", "--rows", "9"]);
+            assert_eq!(ran.code, Some(2), "{ran:#?}");
+            assert!(ran.stderr.contains("public has pgrig_micro_2, which pgrig did not make"), "{ran:#?}");
+            assert_eq!(server.number("SELECT mine FROM public.pgrig_micro_2"), 42);
+        }
+        // The same comment on a table of another role's.
+        server.execute(
+            "CREATE ROLE guest LOGIN; ALTER TABLE public.pgrig_micro_2 OWNER TO guest; \
+             COMMENT ON TABLE public.pgrig_micro_2 IS 'made by pgrig micro, whose next run drops it'",
+        );
+        let ran = micro(&rig, &["--ddl", create, "--ddl", create, "--schema", "public", "--rows", "9"]);
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert_eq!(server.number("SELECT mine FROM public.pgrig_micro_2"), 42);
+        server.execute("DROP TABLE public.pgrig_micro_2");
+        assert_nothing_left(&server);
+    }
+}
+
+#[test]
+fn a_panic_leaves_nothing() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let teardown = "CREATE TABLE public.torn_down ()";
+    rig.panics("micro", &["micro", "--ddl", "CREATE TABLE {table} (n int)", "--teardown", teardown]);
+    assert_nothing_left(&server);
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'torn_down'"), 1);
+}
+
+#[test]
+fn ddl_that_creates_no_table_is_refused() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    for ddl in
+        ["SELECT '{table}'", "CREATE VIEW {table} AS SELECT 1 AS n", "CREATE TABLE {table} (n int); COMMIT"]
+    {
+        let ran = micro(&rig, &["--ddl", ddl, "--rows", "9"]);
+        assert_eq!(ran.code, Some(2), "{ddl}: {ran:#?}");
+        assert!(ran.stderr.contains("its DDL "), "{ddl}: {ran:#?}");
+        // DDL that ends pgrig's transaction leaves a table without the mark.
+        server.execute("DROP SCHEMA IF EXISTS pgrig_micro CASCADE");
+    }
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn what_fails_while_it_is_measured_is_told_and_leaves_nothing() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ran = micro(&rig, &["1 / (i - 300)", "--rows", "1000"]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("1 / (i - 300) failed") && ran.stderr.contains("division by zero"),
+        "{ran:#?}"
+    );
+    let ran =
+        micro(&rig, &["--ddl", "CREATE TABLE {table} (n int); CREATE TYPE state AS ENUM ()", "--rows", "9"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("already exists"), "{ran:#?}");
+    server.execute("DROP TYPE state");
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn a_suite_is_read_from_a_file() {
+    let rig = Rig::new();
+    let _server = rig.server(OLDEST);
+    let file = rig.home.path().join("mine.toml");
+    let text = "title = 'mine'\n[[candidate]]\nname = 'sign'\nexpression = 'abs(i)'\n\
+                [[candidate]]\nexpression = 'uuidv7()'\noptional = true\n";
+    std::fs::write(&file, text).unwrap();
+    let found = document(&rig, &["--suite", file.to_str().unwrap(), "--budget", "300ms"]);
+    assert_eq!(found["plan"]["arms"][0]["name"], "sign");
+    assert_eq!(found["plan"]["left_out"][0]["name"], "uuidv7()");
+    let ran = micro(&rig, &["--suite", "nonsuch"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("uuid-keys"), "{ran:#?}");
+}

@@ -1,0 +1,118 @@
+//! Fills that are killed in the middle.
+
+use std::time::Instant;
+use tokio_postgres::Client;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use testkit::{DEADLINE, until_some as until};
+use super::{Rig, Running, connect};
+
+/// A repeatable sequence, so that a failure can be repeated: Knuth's MMIX generator.
+pub struct Chance(pub u64);
+
+impl Chance {
+    pub fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// What is killed.
+#[derive(Clone, Copy, Debug)]
+pub enum Victim {
+    Pgrig,
+    Postmaster,
+    Backend,
+}
+
+/// Chunks that the ledger has in its two tables, however the fill goes on meanwhile; none before there is one.
+pub fn chunks_done(rig: &Rig, url: &str, ledger: &str) -> Option<i64> {
+    rig.block_on(async {
+        let client = connect(url).await.ok()?;
+        let first = chunks_in(&client, ledger).await?;
+        // Rows of unlogged tables may have a table beside.
+        let second = chunks_in(&client, &ledger.replace("pgrig_chunks", "pgrig_unlogged_chunks")).await;
+        Some(first + second.unwrap_or(0))
+    })
+}
+
+async fn chunks_in(client: &Client, table: &str) -> Option<i64> {
+    // pgbench's small tables have records of their own.
+    let query = format!(
+        "SELECT count(DISTINCT chunk) FROM {table} \
+          WHERE relation NOT IN (SELECT oid FROM pg_class WHERE relname IN ('pgbench_branches', 'pgbench_tellers'))"
+    );
+    Some(client.query_one(&query, &[]).await.ok()?.get(0))
+}
+
+impl Victim {
+    pub fn any(chance: &mut Chance) -> Self {
+        match chance.below(3) {
+            0 => Self::Pgrig,
+            1 => Self::Postmaster,
+            _ => Self::Backend,
+        }
+    }
+}
+
+/// Kills the victim once pgrig, just started, has recorded `chunks` more chunks. Returns whether the fill
+/// was over before that.
+pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Victim, chunks: i64) -> bool {
+    let before = chunks_done(rig, url, ledger).unwrap_or(0);
+    let started = Instant::now();
+    while chunks_done(rig, url, ledger).is_none_or(|done| done < before + chunks) {
+        assert!(started.elapsed() < DEADLINE, "no chunks come in");
+        if pgrig.has_ended() {
+            return pgrig.end().code == Some(0);
+        }
+    }
+    match victim {
+        Victim::Pgrig => pgrig.signal(Signal::SIGKILL),
+        Victim::Postmaster => {
+            let pid = rig.status()["pid"].as_i64().unwrap();
+            kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+        }
+        Victim::Backend => rig.block_on(async {
+            let client = connect(url).await.unwrap();
+            let loading = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY%' LIMIT 1";
+            if let Some(row) = client.query_opt(loading, &[]).await.unwrap() {
+                // It may have ended meanwhile.
+                let _ = kill(Pid::from_raw(row.get(0)), Signal::SIGKILL);
+            }
+        }),
+    }
+    let ran = pgrig.end();
+    ran.code == Some(0)
+}
+
+/// Ends the server and all its processes before any of them notices. (If only the postmaster is killed, sessions
+/// roll back and WAL does not get to know: the next start then finds an unlogged table that is half removed, and
+/// on all versions fails, whoever filled it.)
+pub fn kill_server(rig: &Rig) {
+    let postmaster = Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap());
+    kill(postmaster, Signal::SIGSTOP).unwrap();
+    let children = children(postmaster);
+    assert!(children.len() > 3, "{children:?}");
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        for child in &children {
+            // One may have ended meanwhile.
+            let _ = kill(*child, signal);
+        }
+    }
+    kill(postmaster, Signal::SIGKILL).unwrap();
+    until("the server is gone", || kill(postmaster, None).is_err().then_some(()));
+}
+
+fn children(of: Pid) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let entry = entry.ok()?;
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        // After the name, which is in parentheses: state and parent.
+        let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+        let parent: i32 = stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok()?;
+        (parent == of.as_raw()).then(|| Pid::from_raw(pid))
+    });
+    processes.collect()
+}

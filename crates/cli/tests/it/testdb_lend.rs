@@ -1,0 +1,578 @@
+//! `pgrig testdb new`, `list`, `keep` and `drop` as their users see them.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use testkit::{does, until_some as until};
+use crate::support::lending::{Lending, SCHEMA, kill_keeper, name, socket};
+use crate::support::Rig;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+/// The mark of a database that a keeper has not finished.
+const MAKING: &str = "CONNECTION LIMIT 1885827689";
+
+#[test]
+fn a_shell_gets_a_database_that_goes_with_it() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let pgrig = env!("CARGO_BIN_EXE_pgrig");
+    let schema = lending.schema.display();
+    for shell in ["bash", "sh", "dash"] {
+        for substitution in [
+            format!("{pgrig} testdb new --from {schema}"),
+            format!("cd / && {pgrig} testdb new --from {schema}"),
+            format!("{pgrig} testdb new --from {schema} | cat"),
+        ] {
+            let script = format!(
+                "eval $({substitution}); echo \"$PGDATABASE $DATABASE_URL $PGHOST $PGPORT $PGUSER\"; read line"
+            );
+            let mut command = Command::new(shell);
+            inherit(&mut command, &rig.command(""));
+            let child = command.args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+            let mut child = child.unwrap();
+            let mut line = String::new();
+            BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [database, url, host, _, "postgres"] = words.as_slice() else { panic!("{shell}: {line}") };
+            assert!(url.starts_with("postgresql://postgres@/"), "{url}");
+            assert!(Path::new(host).is_dir(), "{host}");
+            assert!(lending.is_there(database), "{shell}: {substitution}: the shell still runs");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            lending.gone(database);
+        }
+    }
+}
+
+#[test]
+fn templates_follow_their_file_and_are_made_once() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "13");
+    let first = lending.new_database("");
+    let second = lending.new_database("");
+    assert_ne!(name(&first), name(&second));
+    assert_eq!((lending.items(&first), lending.items(&second)), (2, 2));
+    assert_eq!(lending.list("template").len(), 1);
+    std::fs::write(&lending.schema, format!("{SCHEMA}INSERT INTO item VALUES (3, 'three');\n")).unwrap();
+    let third = lending.new_database("");
+    assert_eq!((lending.items(&first), lending.items(&third)), (2, 3));
+    let unlogged = lending.new_database("--unlogged");
+    assert_eq!(lending.items(&unlogged), 3);
+    assert_eq!(lending.list("template").len(), 3);
+    assert_eq!(lending.list("lent").len(), 4);
+
+    rig.done("testdb drop --templates");
+    assert!(lending.list("template").is_empty() && lending.list("spare").is_empty());
+    assert_eq!(lending.list("lent").len(), 4);
+    let empty = rig.done(&format!("testdb new --owner {} --format url", std::process::id()));
+    assert!(empty.stdout.starts_with("postgresql://"), "{empty:#?}");
+}
+
+#[test]
+fn a_database_of_the_server_is_copied_and_copied_anew_when_it_changes() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE DATABASE app");
+    let app = lending.url("app");
+    // A session that lingers would be in the way.
+    let sql = |sql: &str| {
+        rig.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&app, tokio_postgres::NoTls).await.unwrap();
+            let session = tokio::spawn(connection);
+            client.batch_execute(sql).await.unwrap();
+            drop(client);
+            session.await.unwrap().unwrap();
+        });
+    };
+    sql("CREATE TABLE item (id int)");
+    let copy = || {
+        let ran =
+            rig.done(&format!("testdb new --template app --owner {} --format json", std::process::id()));
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let first = copy();
+    sql("INSERT INTO item VALUES (1)");
+    let changed = until("the change is seen", || {
+        let loan = copy();
+        (lending.items(&loan) == 1).then_some(loan)
+    });
+    assert_ne!(name(&first), name(&changed));
+    assert_eq!(lending.items(&first), 0);
+    let none = rig.run("testdb new --template nowhere");
+    assert_eq!(none.code, Some(2), "{none:#?}");
+    assert!(none.stderr.contains("no database nowhere"), "{none:#?}");
+}
+
+#[test]
+fn the_keeper_s_own_database_is_not_copied() {
+    let rig = Rig::new();
+    let _lending = Lending::new(&rig, "18");
+    let ran = rig.run("testdb new --template postgres");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("> postgres.sql, and --from postgres.sql"), "{ran:#?}");
+}
+
+/// What psql loads is loaded, also where VACUUM (ANALYZE), with a search_path of its own, fails.
+#[test]
+fn an_index_on_a_function_that_relies_on_the_search_path_is_no_hindrance() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let schema = "CREATE TABLE k (a int);\nINSERT INTO k VALUES (1);\n\
+        CREATE FUNCTION f(int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT max(a) FROM k); END';\n\
+        CREATE TABLE item (id int);\nCREATE INDEX ON item (f(id));\nINSERT INTO item VALUES (1);\n";
+    std::fs::write(&lending.schema, schema).unwrap();
+    assert_eq!(lending.items(&lending.new_database("")), 1);
+}
+
+#[test]
+fn a_killed_owner_leaves_nothing_and_what_is_kept_stays() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let mut owner = Command::new("sleep").arg("1000").spawn().unwrap();
+    let from = lending.schema.display();
+    let new = |more: &str| {
+        let ran = rig.done(&format!("testdb new --from {from} --owner {} --format json {more}", owner.id()));
+        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    };
+    let (dropped, kept_later, kept) = (new(""), new(""), new("--keep"));
+    let listed = rig.done("testdb list");
+    assert!(listed.stdout.contains("sleep 1000") && listed.stdout.contains("fsync on"), "{}", listed.stdout);
+    rig.done(&format!("testdb keep {}", name(&kept_later)));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    lending.gone(&name(&dropped));
+    let both = BTreeSet::from([name(&kept_later), name(&kept)]);
+    assert_eq!(lending.list("kept"), both);
+    assert!(lending.list("lent").is_empty());
+    rig.done(&format!("testdb drop {}", name(&kept)));
+    assert!(!lending.is_there(&name(&kept)), "drop returns when it is gone");
+
+    let brief = lending.new_database("--for 1s");
+    lending.gone(&name(&brief));
+}
+
+#[test]
+fn a_killed_keeper_s_successor_knows_all_and_sweeps_the_rest() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let lending = Lending::new(&rig, version);
+        let mut owner = Command::new("sleep").arg("1000").spawn().unwrap();
+        let living = lending.new_database("");
+        let half_dropped = lending.new_database("");
+        let from = lending.schema.display();
+        let dead = rig.done(&format!("testdb new --from {from} --owner {} --format json", owner.id()));
+        let dead: Value = serde_json::from_str(&dead.stdout).unwrap();
+        let kept = lending.new_database("--keep");
+        let spares =
+            until("the pool is full", || Some(lending.list("spare")).filter(|spares| spares.len() == 4));
+        lending.kill_keeper();
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        // What a keeper leaves that is killed while it makes something; another keeper's is not touched.
+        let keeper = keeper_id(&rig);
+        let half = format!("pgrig_testdb_making_{keeper}_00000001");
+        let foreign = "pgrig_testdb_making_000000000000_00000001";
+        lending.server.execute(&format!("CREATE DATABASE {half} {MAKING}"));
+        // Somebody else's has that name without pgrig's mark.
+        let mine = format!("pgrig_testdb_making_{keeper}_00000002");
+        lending.server.execute(&format!("CREATE DATABASE {mine}"));
+        // And one that is killed while it drops something, as servers since 2023 leave it.
+        lending.server.execute(&format!(
+            "UPDATE pg_database SET datconnlimit = -2 WHERE datname = '{}'",
+            name(&half_dropped)
+        ));
+        lending.server.execute(&format!("CREATE DATABASE {foreign} {MAKING}"));
+
+        assert_eq!(lending.list("lent"), BTreeSet::from([name(&living)]));
+        assert_eq!(lending.list("kept"), BTreeSet::from([name(&kept)]));
+        assert_eq!(lending.list("spare"), spares, "they are adopted");
+        assert_eq!(lending.list("template").len(), 1);
+        lending.gone(&half);
+        lending.gone(&name(&half_dropped));
+        lending.gone(&name(&dead));
+        assert!(lending.is_there(foreign) && lending.is_there(&mine));
+        lending.server.execute(&format!("DROP DATABASE {mine}"));
+        let listed = rig.done("testdb list").stdout;
+        let unfinished = listed.lines().find(|line| line.starts_with(foreign)).unwrap();
+        assert!(unfinished.contains("making, of another keeper"), "{listed}");
+        assert!(!unfinished.contains(" s "), "nobody knows its age: {listed}");
+        let next = lending.new_database("");
+        assert!(spares.contains(&name(&next)), "a spare is handed out, and no other");
+        assert_eq!(lending.items(&next), 2);
+        lending.server.execute(&format!("DROP DATABASE {foreign}"));
+    }
+}
+
+/// The server goes on with what a killed keeper had it do, and nobody would know of the outcome.
+#[test]
+fn what_a_killed_keeper_began_is_given_up() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let lending = Lending::new(&rig, version);
+        lending.new_database("");
+        until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
+        let template = lending.list("template").pop_first().unwrap();
+        // A copy has to wait for whoever changes the template's comment.
+        let client = rig.connect(&lending.url("postgres"));
+        let sql = |sql: &str| rig.block_on(client.batch_execute(sql)).unwrap();
+        sql(&format!("BEGIN; COMMENT ON DATABASE {template} IS 'changed'"));
+        // Or nobody could drop it if the test fails.
+        sql("SET LOCAL idle_in_transaction_session_timeout = '1min'");
+        lending.new_database("");
+        let copies = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'CREATE DATABASE%' AND wait_event_type = \
+                      'Lock'";
+        let copying: i32 =
+            until("a copy is being made", || lending.server.rows(copies).first().map(|row| row.get(0)));
+        lending.kill_keeper();
+        rig.done("testdb list");
+        let left = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {copying}");
+        let left = lending.server.number(&left);
+        sql("ROLLBACK");
+        assert_eq!(left, 0);
+        until("the pool is full", || (lending.list("spare").len() == 4).then_some(()));
+        assert!(lending.list("making").is_empty());
+    }
+}
+
+/// As from a container of the same image: its locks are on another file system, and all names are the same.
+#[test]
+fn two_keepers_of_one_id_do_not_share_a_server() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let loan = lending.new_database("");
+    elsewhere(&rig, || {
+        let refused = rig.run("testdb list");
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for said in ["another keeper of the same id", "PGRIG_HOME", "through a Unix socket since 20"] {
+            assert!(refused.stderr.contains(said), "{refused:#?}");
+        }
+    });
+    assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan)]));
+}
+
+/// Whose owners' ids mean nothing there.
+#[test]
+fn a_container_of_the_same_image_has_a_keeper_of_its_own() {
+    let unshare = ["--pid", "--fork", "--mount-proc"];
+    if !testkit::require(testkit::Need::Namespaces) {
+        return;
+    }
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
+    // By a name that means the same in a container: it cannot tell whether pgrig's own server runs.
+    let server = format!("-h {} -U maker", socket(&lending.server));
+    let loan = rig.done(&format!("testdb new {server} --owner {} --format json", std::process::id()));
+    let loan = name(&serde_json::from_str(&loan.stdout).unwrap());
+    let listed = |json: &[u8]| {
+        let list: Value = serde_json::from_slice(json).unwrap_or_else(|error| panic!("{error}"));
+        let mut databases = list["databases"].as_array().unwrap().clone().into_iter();
+        databases.find(|database| name(database) == loan).expect("it is still there")
+    };
+    elsewhere(&rig, || {
+        let pgrig = rig.command(&format!("testdb list --json {server}"));
+        let mut inside = Command::new("unshare");
+        inside.args(unshare).arg(pgrig.get_program()).args(pgrig.get_args());
+        inherit(&mut inside, &pgrig);
+        // What it starts ends with it.
+        let told = inside.output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        assert_eq!(listed(&told.stdout)["own"], false);
+    });
+    let own = listed(rig.done(&format!("testdb list --json {server}")).stdout.as_bytes());
+    assert_eq!((&own["own"], &own["state"]), (&true.into(), &"lent".into()), "{own:#}");
+    rig.done(&format!("testdb drop --all {server}"));
+}
+
+/// Where the running keeper's lock and socket cannot be seen.
+fn elsewhere(rig: &Rig, act: impl FnOnce()) {
+    let (here, there) = (rig.home.path().join("testdb"), rig.home.path().join("other"));
+    std::fs::rename(&here, &there).unwrap();
+    act();
+    std::fs::remove_dir_all(&here).unwrap();
+    std::fs::rename(&there, &here).unwrap();
+}
+
+/// The environment that a command was given.
+fn inherit(command: &mut Command, from: &Command) {
+    for (key, value) in from.get_envs() {
+        match value {
+            Some(value) => command.env(key, value),
+            None => command.env_remove(key),
+        };
+    }
+}
+
+/// The only keeper's.
+fn keeper_id(rig: &Rig) -> String {
+    let mut entries = std::fs::read_dir(rig.home.path().join("testdb")).unwrap().flatten();
+    entries.next().unwrap().file_name().into_string().unwrap()
+}
+
+/// Unlogged tables are empty then, those of the templates too.
+#[test]
+fn after_a_crash_of_the_server_templates_are_made_again() {
+    for version in ["13", "18"] {
+        let rig = Rig::new();
+        let lending = Lending::new(&rig, version);
+        let loan = lending.new_database("--unlogged");
+        assert_eq!(lending.items(&loan), 2);
+        let keeper = lending.keeper();
+        // That it is lent was not waited for: a crash at once would make the server forget it.
+        lending.server.execute("CHECKPOINT");
+        let checkpointer: i32 =
+            lending.server.row("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'").get(0);
+        kill(Pid::from_raw(checkpointer), Signal::SIGKILL).unwrap();
+        until("the keeper is gone", || kill(keeper, None).is_err().then_some(()));
+        until("the server is back", || (rig.run("testdb list").code == Some(0)).then_some(()));
+        assert_eq!(lending.items(&loan), 0, "a lent one stays as the crash left it");
+        let fresh = lending.new_database("--unlogged");
+        assert_eq!(lending.items(&fresh), 2, "not a copy of what the crash emptied");
+        assert_eq!(lending.list("lent"), BTreeSet::from([name(&loan), name(&fresh)]));
+    }
+}
+
+#[test]
+fn a_standby_is_refused() {
+    let rig = Rig::new();
+    // Its WAL has what a standby needs.
+    let _server = rig.server("--profile stock");
+    let data = rig.data();
+    rig.done("server stop");
+    std::fs::write(data.join("standby.signal"), "").unwrap();
+    rig.done("server start");
+    let ran = rig.run("testdb new");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("standby"), "{ran:#?}");
+}
+
+#[test]
+fn only_what_is_lent_can_be_kept() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.new_database("");
+    for (state, names) in [("template", lending.list("template")), ("spare", until_some_spare(&lending))] {
+        let spare = names.first().expect(state);
+        let ran = rig.run(&format!("testdb keep {spare}"));
+        assert_eq!(ran.code, Some(2), "{ran:#?}");
+        assert!(ran.stderr.contains("is not lent"), "{state}: {ran:#?}");
+    }
+    let ran = rig.run("testdb keep postgres");
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("no database of pgrig's"), "{ran:#?}");
+}
+
+/// Standard error goes to logs that others read.
+#[test]
+fn keep_tells_no_password() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE maker LOGIN CREATEDB");
+    let server = format!("-h {} -U maker", socket(&lending.server));
+    let run = |arguments: &str| {
+        let told = rig.command(arguments).env("PGPASSWORD", "hush:hush").output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        (String::from_utf8(told.stdout).unwrap(), String::from_utf8(told.stderr).unwrap())
+    };
+    let (url, _) = run(&format!("testdb new {server} --owner {} --format url", std::process::id()));
+    assert!(url.starts_with("postgresql://maker:hush%3Ahush@/pgrig_testdb_"), "{url}");
+    let name = url.split(['/', '?']).nth(3).unwrap();
+    let (_, kept) = run(&format!("testdb keep {name} {server}"));
+    assert!(kept.contains(&format!("postgresql://maker@/{name}?host=")) && !kept.contains("hush"), "{kept}");
+    run(&format!("testdb drop --all {server}"));
+}
+
+fn until_some_spare(lending: &Lending<'_>) -> BTreeSet<String> {
+    until("there are spares", || Some(lending.list("spare")).filter(|spares| !spares.is_empty()))
+}
+
+#[test]
+fn only_pgrig_s_own_are_dropped() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let loan = lending.new_database("");
+    for foreign in ["mine", "pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"] {
+        lending.server.execute(&format!("CREATE DATABASE {foreign}"));
+        let refused = rig.run(&format!("testdb drop {foreign}"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.contains("no database of pgrig's"), "{refused:#?}");
+    }
+    lending.server.execute("COMMENT ON DATABASE mine IS '{\"pgrig testdb\": 1}'");
+    // What could not be dropped when it could not be finished.
+    let unfinished = format!("pgrig_testdb_making_{}_00000001", keeper_id(&rig));
+    let orphan = "pgrig_testdb_making_000000000000_00000001";
+    lending.server.execute(&format!("CREATE DATABASE {orphan} {MAKING}"));
+    rig.done("testdb drop --orphans");
+    assert!(!lending.is_there(orphan));
+    assert!(lending.is_there(&name(&loan)));
+    lending.server.execute(&format!("CREATE DATABASE {unfinished} {MAKING}"));
+    rig.done("testdb drop --all");
+    let left = ["pgrig_testdb_012345_01234567", "pgrig_testdb_t_0123456789ab"].map(str::to_owned);
+    assert_eq!(lending.there(), BTreeSet::from(left));
+    assert_eq!(lending.server.number("SELECT count(*) FROM pg_database WHERE datname = 'mine'"), 1);
+}
+
+/// A keeper that has ended for want of work is as good as dead for others.
+#[test]
+fn orphans_of_another_home_are_dropped_and_what_is_kept_there_stays() {
+    let (rig, other) = (Rig::new(), Rig::new());
+    let lending = Lending::new(&rig, "18");
+    let server = format!("-h {} -U postgres", socket(&lending.server));
+    let new = |more: &str| {
+        let loan =
+            other.done(&format!("testdb new {server} --owner {} --format json {more}", std::process::id()));
+        name(&serde_json::from_str(&loan.stdout).unwrap())
+    };
+    let (lent, kept) = (new(""), new("--keep"));
+    rig.done("testdb drop --orphans");
+    assert!(lending.is_there(&lent), "its keeper runs");
+    kill_keeper(&other);
+    let kept = BTreeSet::from([kept]);
+    // The server may go on with a copy for a moment, whose session then still stands for the keeper.
+    until("all others are dropped", || {
+        rig.done("testdb drop --orphans");
+        (!lending.is_there(&lent) && lending.there().len() <= 1).then_some(())
+    });
+    assert_eq!(lending.there(), kept);
+}
+
+#[test]
+fn a_role_that_may_not_make_databases_is_told_so_and_createdb_is_enough() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.server.execute("CREATE ROLE plain LOGIN; CREATE ROLE maker LOGIN CREATEDB");
+    let server = format!("-h {}", socket(&lending.server));
+    let refused = rig.run(&format!("testdb new {server} -U plain"));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("ALTER ROLE \"plain\" CREATEDB"), "{refused:#?}");
+    let from = lending.schema.display();
+    let owner = std::process::id();
+    let made = rig.done(&format!("testdb new {server} -U maker --from {from} --owner {owner} --format json"));
+    let made: Value = serde_json::from_str(&made.stdout).unwrap();
+    assert_eq!(made["user"], "maker");
+    assert_eq!(lending.items(&made), 2);
+    assert_eq!(
+        lending
+            .server
+            .row(&format!(
+                "SELECT pg_get_userbyid(datdba)::text FROM pg_database WHERE datname = '{}'",
+                name(&made)
+            ))
+            .get::<_, String>(0),
+        "maker"
+    );
+    rig.done(&format!("testdb drop --all {server} -U maker"));
+    assert!(lending.there().is_empty());
+}
+
+#[test]
+fn two_servers_have_a_keeper_each() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let from = lending.schema.display();
+    rig.done("server start --instance other --pg-version 13 --set shared_buffers=64MB");
+    let url = rig.done("server url --instance other").stdout;
+    let owner = std::process::id();
+    let one = lending.new_database("");
+    let other = rig.done(&format!("testdb new --instance other --from {from} --owner {owner} --format json"));
+    let other: Value = serde_json::from_str(&other.stdout).unwrap();
+    let client = rig.connect(url.trim());
+    let there = |name: &str| {
+        let query = "SELECT count(*) FROM pg_database WHERE datname = $1";
+        rig.block_on(client.query_one(query, &[&name])).unwrap().get::<_, i64>(0)
+    };
+    assert_eq!((there(&name(&one)), there(&name(&other))), (0, 1));
+    rig.done("testdb drop --all --instance other");
+    assert!(lending.is_there(&name(&one)));
+    rig.done("server destroy --instance other");
+}
+
+#[test]
+fn a_server_that_runs_for_the_keeper_alone_outlives_its_loans_no_longer() {
+    let rig = Rig::new();
+    let schema = rig.home.path().join("schema.sql");
+    std::fs::write(&schema, SCHEMA).unwrap();
+    let owner = std::process::id();
+    let new = format!(
+        "testdb new --set shared_buffers=64MB --from {} --owner {owner} --format url",
+        schema.display()
+    );
+    let url = rig.done(&new).stdout;
+    let client = rig.connect(url.trim());
+    let row = rig.block_on(client.query_one("SELECT count(*) FROM item", &[])).unwrap();
+    assert_eq!(row.get::<_, i64>(0), 2);
+    let refused = rig.run("testdb serve");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("are lent by keeper process"), "{refused:#?}");
+    rig.done("testdb drop --all");
+    until("the server stops with its keeper", || (rig.status()["state"] == "stopped").then_some(()));
+}
+
+#[test]
+fn a_keeper_s_server_is_not_taken_for_another() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    lending.new_database("--pg-version 18");
+    for (other, said) in
+        [("--pg-version 13", "18"), ("--profile dangerous", "profile"), ("--set work_mem=1MB", "work_mem")]
+    {
+        let ran = rig.run(&format!("testdb new {other}"));
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{ran:?}");
+        assert_eq!(ran.stdout, "false\n");
+    }
+}
+
+#[test]
+fn a_go_between_owns_nothing() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    let (pgrig, schema) = (env!("CARGO_BIN_EXE_pgrig"), lending.schema.display().to_string());
+    let new = format!("{pgrig} testdb new --from {schema} --format url");
+    for command in [new.clone(), format!("timeout 60 {new}"), format!("{new}; true")] {
+        // As Python's shell=True and node's execSync do.
+        let mut shell = Command::new("sh");
+        inherit(&mut shell, &rig.command(""));
+        let told = shell.args(["-c", &command]).output().unwrap();
+        assert!(told.status.success(), "{told:?}");
+        let ran = rig.done("testdb list --json");
+        let list: Value = serde_json::from_str(&ran.stdout).unwrap();
+        let lent = list["databases"].as_array().unwrap().iter().find(|database| database["state"] == "lent");
+        assert_eq!(lent.unwrap()["owner"]["pid"], std::process::id(), "{command}: {}", ran.stdout);
+        rig.done(&format!("testdb drop {}", name(lent.unwrap())));
+    }
+}
+
+#[test]
+fn a_failure_fails_in_eval_too() {
+    let rig = Rig::new();
+    let ran = rig.run("testdb new --from nowhere.sql");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), "false\n"), "{ran:?}");
+    let unknown = rig.run("testdb new --form schema.sql");
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), "false\n"), "{unknown:?}");
+    let url = rig.run("testdb new --form schema.sql --format url");
+    assert_eq!((url.code, url.stdout.as_str()), (Some(2), ""), "{url:?}");
+    let serve = rig.run("testdb serve --from nowhere.sql");
+    assert_eq!((serve.code, serve.stdout.as_str()), (Some(2), ""), "{serve:?}");
+    assert!(serve.stderr.contains("nowhere.sql"), "{serve:?}");
+}
+
+#[test]
+fn what_cannot_be_loaded_says_where_and_leaves_nothing() {
+    let rig = Rig::new();
+    let lending = Lending::new(&rig, "18");
+    std::fs::write(&lending.schema, format!("{SCHEMA}SELECT 1 / 0;\n")).unwrap();
+    let from = lending.schema.display();
+    let failed = rig.run(&format!("testdb new --from {from}"));
+    assert_eq!(failed.code, Some(2), "{failed:#?}");
+    assert!(failed.stderr.contains("line 6") && failed.stderr.contains("22012"), "{failed:#?}");
+    assert_eq!(failed.stdout, "false\n", "eval must fail: {failed:#?}");
+    until("nothing is left of it", || lending.there().is_empty().then_some(()));
+    let missing = rig.run("testdb new --from nowhere.sql");
+    assert_eq!(missing.code, Some(2), "{missing:#?}");
+    assert!(missing.stderr.contains("nowhere.sql"), "{missing:#?}");
+}

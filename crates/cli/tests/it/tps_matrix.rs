@@ -1,0 +1,506 @@
+//! `pgrig tps --matrix` on real servers: what it changes is in force while it measures, and put back however it ends.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use testkit::until_some as until;
+use crate::support::{Ran, Rig, Running, Server};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+const OLDEST: &str = "--pg-version 13";
+const NEWEST: &str = "--pg-version 18";
+/// In what order does not matter here.
+const SHORT: &str = "-T 1 --trials 1 --random-seed 1";
+
+fn configs(document: &Value) -> Vec<String> {
+    let trials = document["trials"].as_array().unwrap();
+    trials.iter().map(|trial| trial["config"].as_str().unwrap().to_owned()).collect()
+}
+
+fn show(server: &Server<'_>, name: &str) -> String {
+    server.row(&format!("SHOW {name}")).get(0)
+}
+
+/// Everything is as it was, and nothing is left of a journal.
+#[track_caller]
+fn assert_put_back(rig: &Rig, server: &Server<'_>) {
+    for name in ["fsync", "full_page_writes", "synchronous_commit"] {
+        assert_eq!(show(server, name), "on", "{name}");
+    }
+    assert_eq!(altered(server), Vec::<String>::new());
+    assert_eq!(unlogged(server), Vec::<String>::new());
+    assert_eq!(journals(rig), 0);
+}
+
+/// Names of settings in postgresql.auto.conf.
+fn altered(server: &Server<'_>) -> Vec<String> {
+    let query = "SELECT name FROM pg_file_settings WHERE sourcefile LIKE '%auto.conf'";
+    server.rows(query).iter().map(|row| row.get(0)).collect()
+}
+
+fn unlogged(server: &Server<'_>) -> Vec<String> {
+    let query = "SELECT relname::text FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' ORDER BY 1";
+    server.rows(query).iter().map(|row| row.get(0)).collect()
+}
+
+fn journals(rig: &Rig) -> usize {
+    fs::read_dir(rig.home.path().join("journal")).map_or(0, Iterator::count)
+}
+
+/// A server that runs on its own, with pgbench's tables.
+fn filled<'a>(rig: &'a Rig, version: &str) -> Server<'a> {
+    let server = rig.server(version);
+    rig.done("fill --scale 1 --foreign-keys");
+    server
+}
+
+/// The same server, named as anybody's would be.
+fn named(server: &Server<'_>) -> String {
+    format!("-d {}", server.url)
+}
+
+#[track_caller]
+fn assert_says(ran: &Ran, code: i32, parts: &[&str]) {
+    assert_eq!(ran.code, Some(code), "{ran:#?}");
+    for part in parts {
+        assert!(ran.stderr.contains(part), "{part:?} is not in {ran:#?}");
+    }
+}
+
+fn durability_by_clients(version: &str) {
+    let rig = Rig::new();
+    rig.done(&format!("fill --scale 1 --foreign-keys {version}"));
+    let file = rig.home.path().join("out.json");
+    let json = format!("--json {}", file.display());
+    let ran = rig.done(&format!("tps --matrix durability --matrix clients=1,2 {SHORT} {json}"));
+    let document: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    assert_eq!(document["status"], "done");
+    let mut configs = configs(&document);
+    configs.sort();
+    let mut expected = Vec::new();
+    for durability in ["async", "dangerous", "normal", "unlogged"] {
+        expected.extend([1, 2].map(|clients| format!("durability={durability} clients={clients}")));
+    }
+    assert_eq!(configs, expected);
+    for part in ["1 client", "2 clients", "durability=unlogged", "×", "p99", "beside normal"] {
+        assert!(ran.stdout.contains(part), "{part:?} is not in {}", ran.stdout);
+    }
+    let server = rig.server("");
+    assert_put_back(&rig, &server);
+    assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts"), 100_000);
+}
+
+#[test]
+fn after_a_panic_all_is_put_back() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let matrix =
+        ["tps", "-c", "4", "-j", "2", "-T", "600", "--trials", "1", "--matrix", "durability=dangerous"];
+    rig.panics("tps", &matrix);
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn durability_is_crossed_with_clients_18() {
+    durability_by_clients(NEWEST);
+}
+
+#[test]
+fn durability_is_crossed_with_clients_13() {
+    durability_by_clients(OLDEST);
+}
+
+#[test]
+fn danger_is_refused_on_a_server_that_is_not_pgrigs_own() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let named = named(&server);
+    let ran = rig.run(&format!("tps --matrix durability {SHORT} {named}"));
+    assert_says(&ran, 2, &["EVERY database of that cluster", "--allow-dangerous-settings"]);
+    let ran = rig.run(&format!("tps --matrix durability=normal,unlogged {SHORT} {named}"));
+    assert_says(&ran, 2, &["empties these tables", "--allow-dangerous-settings"]);
+    // What clients set for themselves costs nobody else anything.
+    rig.done(&format!("tps --matrix durability=normal,async --set work_mem=1MB,2MB {SHORT} {named}"));
+    rig.done(&format!("tps --matrix durability {SHORT} --allow-dangerous-settings {named}"));
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn a_server_that_is_dangerous_already_is_refused() {
+    let rig = Rig::new();
+    rig.done("fill --scale 1 --unlogged");
+    let ran = rig.run(&format!("tps --matrix durability=normal,async {SHORT}"));
+    assert_says(&ran, 2, &["pgbench_", "is unlogged", "SET LOGGED"]);
+    rig.done("fill --scale 1 --drop");
+    let ran = rig.run(&format!("tps --matrix durability {SHORT} --profile dangerous"));
+    assert_says(&ran, 2, &["fsync = off already", "--profile dangerous"]);
+}
+
+/// A matrix in the middle of its first trial, in which everything is changed.
+fn in_the_middle(rig: &Rig, url: &str, arguments: &str) -> Running {
+    in_the_middle_of(rig, url, arguments, |pgrig| pgrig)
+}
+
+fn in_the_middle_of(
+    rig: &Rig,
+    url: &str,
+    arguments: &str,
+    change: impl FnOnce(Command) -> Command,
+) -> Running {
+    let arguments = format!("tps --matrix durability=unlogged --set fsync=off -T 600 {arguments}");
+    let pgrig = Running::start(change(rig.command(&arguments)));
+    until("a trial runs", || {
+        rig.block_on(async {
+            let client = crate::support::connect(url).await.ok()?;
+            let query = "SELECT current_setting('fsync') = 'off' AND count(*) = 4 \
+                         FROM pg_class WHERE relname LIKE 'pgbench%' AND relkind = 'r' AND relpersistence = 'u'";
+            let is_changed: bool = client.query_one(query, &[]).await.ok()?.get(0);
+            let transactions = "SELECT count(*) > 0 FROM pgbench_history";
+            let runs = is_changed && client.query_one(transactions, &[]).await.ok()?.get::<_, bool>(0);
+            runs.then_some(())
+        })
+    });
+    assert_eq!(journals(rig), 1);
+    pgrig
+}
+
+#[test]
+fn an_interrupted_matrix_puts_everything_back() {
+    for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
+        let rig = Rig::new();
+        let server = filled(&rig, version);
+        let pgrig =
+            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+        pgrig.signal(signal);
+        let ran = pgrig.end();
+        assert_says(&ran, 130, &["interrupted in trial 1 of 3", "putting settings and tables back"]);
+        assert!(ran.stdout.contains("durability=unlogged"), "what was measured is told: {ran:#?}");
+        assert_put_back(&rig, &server);
+    }
+}
+
+/// Locks all files in a directory, as somebody else might.
+fn lock_all(directory: &Path) -> Vec<fs::File> {
+    let files = fs::read_dir(directory).unwrap().map(|entry| fs::File::open(entry.unwrap().path()).unwrap());
+    files.inspect(|file| file.lock().unwrap()).collect()
+}
+
+#[test]
+fn only_their_owner_can_open_journals_and_locks() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let journals = rig.home.path().join("journal");
+    let in_use = Path::new(rig.status()["directory"].as_str().unwrap()).join("in-use.lock");
+    assert_eq!((mode(&journals), mode(&in_use)), (0o700, 0o600));
+    for file in fs::read_dir(&journals).unwrap() {
+        assert_eq!(mode(&file.unwrap().path()), 0o600);
+    }
+    pgrig.signal(Signal::SIGINT);
+    pgrig.end();
+    assert_put_back(&rig, &server);
+}
+
+/// A pid means nothing in another pid namespace.
+#[test]
+fn a_matrix_in_a_container_is_left_alone() {
+    let unshare = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+    if !testkit::require(testkit::Need::Namespaces) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let named = named(&server);
+    let contained = |pgrig: Command| {
+        let mut inside = Command::new("unshare");
+        inside.args(unshare).arg(pgrig.get_program()).args(pgrig.get_args());
+        for (name, value) in pgrig.get_envs() {
+            match value {
+                Some(value) => inside.env(name, value),
+                None => inside.env_remove(name),
+            };
+        }
+        inside
+    };
+    let pgrig =
+        in_the_middle_of(&rig, &server.url, &format!("--allow-dangerous-settings {named}"), contained);
+    assert_eq!(rig.done("size --scale 1").stderr, "", "it runs");
+    let ran = rig.done(&format!("tps -T 1 {named}"));
+    assert_says(&ran, 0, &["is changing settings of this server"]);
+    assert_eq!(show(&server, "fsync"), "off");
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    until("its lock is free", || {
+        rig.done("size --scale 1").stderr.contains("in another container").then_some(())
+    });
+    let ran = rig.run(&format!("tps -T 1 {named}"));
+    assert_says(&ran, 1, &["may still be at work", "ALTER SYSTEM RESET \"fsync\";", "Then delete"]);
+    assert_eq!(show(&server, "fsync"), "off");
+}
+
+#[test]
+fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
+    let rig = Rig::new();
+    let server = filled(&rig, &format!("{NEWEST} --tcp"));
+    server.execute("CREATE ROLE plain LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO plain");
+    let named = named(&server);
+    let kill_in_the_middle = || {
+        let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {named}"));
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+    };
+    kill_in_the_middle();
+    let ran = rig.done("size --scale 1");
+    let remedy = "PGPASSWORD=… pgrig server status";
+    assert_says(&ran, 0, &["NOT restored", "asks for a password", remedy, "Then delete"]);
+    let password = server.url.split(['@', ':']).nth(2).unwrap();
+    let ran = Ran::from(rig.command("server status").env("PGPASSWORD", password).output().unwrap());
+    assert_says(&ran, 0, &["ended without restoring the server", "restored now: fsync = on"]);
+    assert_put_back(&rig, &server);
+
+    kill_in_the_middle();
+    let status = rig.status();
+    let socket = format!("-h {} -p {} -d postgres", status["socket_dir"].as_str().unwrap(), status["port"]);
+    let ran = rig.run(&format!("tps -T 1 -U plain {socket}"));
+    assert_says(&ran, 1, &["NOT restored", "are not restored, so nothing is measured"]);
+    assert_eq!(ran.stdout, "");
+    let ran = rig.done(&format!("tps -T 1 {named}"));
+    assert_says(&ran, 0, &["ended without restoring the server", "restored now: fsync = on"]);
+    assert!(!ran.stderr.contains("NOT"), "{ran:#?}");
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn tables_that_a_crash_emptied_are_named() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = filled(&rig, version);
+        let pgrig =
+            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+        let client = rig.connect(&server.url);
+        let backend: i32 = rig.block_on(client.query_one("SELECT pg_backend_pid()", &[])).unwrap().get(0);
+        kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
+        until("the server is up again", || {
+            let up = async { crate::support::connect(&server.url).await.ok()?.query_one("SELECT 1", &[]).await.ok() };
+            rig.block_on(client.query_one("SELECT 1", &[])).is_err().then(|| rig.block_on(up)).flatten()
+        });
+        let ran = rig.done("size --scale 1");
+        assert_says(&ran, 0, &["the server crashed while", "\"pgbench_accounts\"", "\"pgbench_branches\""]);
+        let emptied = ran.stderr.lines().find(|line| line.contains("crashed")).unwrap();
+        assert!(!emptied.contains("history"), "it was empty before: {emptied}");
+        assert_put_back(&rig, &server);
+    }
+}
+
+#[test]
+fn a_matrix_that_gave_up_was_not_killed() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    // ALTER SYSTEM fails as long as this is there.
+    let obstacle = rig.data().join("postgresql.auto.conf.tmp");
+    fs::create_dir(&obstacle).unwrap();
+    pgrig.signal(Signal::SIGINT);
+    let ran = pgrig.end();
+    assert_says(&ran, 130, &["the server is NOT as it was before", "ALTER SYSTEM cannot change fsync"]);
+    let ran = rig.done("size --scale 1");
+    assert_says(&ran, 0, &["NOT restored", "pgrig server status"]);
+    fs::remove_dir(obstacle).unwrap();
+    let ran = rig.done("size --scale 1");
+    let why = "ended without restoring the server";
+    assert_says(&ran, 0, &[why, "(ALTER SYSTEM cannot change fsync", "restored now: fsync = on"]);
+    for untrue in ["killed", "empty"] {
+        assert!(!ran.stderr.contains(untrue), "{ran:#?}");
+    }
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn a_server_that_is_restarted_meanwhile_is_restored() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    rig.done("server stop");
+    rig.done("server start --set shared_buffers=128MB");
+    let ran = pgrig.end();
+    assert_says(&ran, 1, &["putting settings and tables back"]);
+    assert!(!ran.stderr.contains("NOT"), "{ran:#?}");
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        let server = filled(&rig, version);
+        let pgrig =
+            in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+        assert_eq!(show(&server, "fsync"), "off");
+        let _locks = lock_all(&rig.home.path().join("journal"));
+        let both = [(); 2].map(|()| rig.spawn("size --scale 1")).map(Running::end);
+        assert!(both.iter().all(|ran| !ran.stderr.contains("NOT")), "{both:#?}");
+        let ran = both.iter().max_by_key(|ran| ran.stderr.len()).unwrap();
+        assert_says(
+            ran,
+            0,
+            &["ended without restoring the server", "fsync = on", "\"pgbench_history\" logged"],
+        );
+        assert!(!ran.stderr.contains("empty"), "nothing crashed: {ran:#?}");
+        assert_put_back(&rig, &server);
+        assert_eq!(rig.done("size --scale 1").stderr, "");
+    }
+}
+
+#[test]
+fn after_a_kill_the_next_start_puts_everything_back_on_its_own_server() {
+    for version in [NEWEST, OLDEST] {
+        let rig = Rig::new();
+        rig.done(&format!("fill --scale 1 --foreign-keys {version}"));
+        let pgrig = in_the_middle(&rig, &rig.url(), "");
+        pgrig.signal(Signal::SIGKILL);
+        pgrig.end();
+        let ran = rig.done(&format!("tps --matrix clients=1 {SHORT}"));
+        assert_says(&ran, 0, &["ended without restoring pgrig's own server", "fsync = on"]);
+        let server = rig.server("");
+        assert_put_back(&rig, &server);
+        assert_eq!(server.number("SELECT count(*) FROM pgbench_accounts"), 100_000);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_with_the_statements_to_type() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let postmaster = Pid::from_raw(i32::try_from(rig.status()["pid"].as_i64().unwrap()).unwrap());
+    let pgrig = in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    // Not by a verb of pgrig's: that would put everything back.
+    kill(postmaster, Signal::SIGINT).unwrap();
+    until("the server is gone", || kill(postmaster, None).is_err().then_some(()));
+    let ran = rig.done("size --scale 1");
+    let alter = "ALTER SYSTEM RESET \"fsync\"; SELECT pg_reload_conf();";
+    let table = "ALTER TABLE \"public\".\"pgbench_accounts\" SET LOGGED;";
+    assert_says(&ran, 0, &["NOT restored", alter, table, "Then delete"]);
+    // Any verb that finds the server again puts it back; this asks for its URL once it runs.
+    let server = rig.server("");
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn after_an_error_everything_is_put_back() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    // Found before anything is measured.
+    let ran = rig.run(&format!("tps --matrix clients=1 --set fsync=off --set checkpoint_timeout=1s {SHORT}"));
+    assert_says(&ran, 2, &["checkpoint_timeout = 1s", "outside the valid range"]);
+    assert_put_back(&rig, &server);
+    let ran = rig.run(&format!("tps --matrix work_mem=many {SHORT}"));
+    assert_says(&ran, 2, &["work_mem = many"]);
+    // Found in the middle.
+    let script = rig.home.path().join("wrong.sql");
+    fs::write(&script, "SELECT * FROM nowhere;").unwrap();
+    let ran = rig.run(&format!("tps --matrix clients=1 --set fsync=off -f {} {SHORT}", script.display()));
+    assert_says(&ran, 1, &["nowhere", "putting settings and tables back"]);
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn a_role_that_may_not_is_refused_before_anything_is_touched() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    server.execute("CREATE ROLE plain LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO plain");
+    let url = server.url.replace("postgres@", "plain@");
+    let ran = rig.run(&format!("tps --matrix durability {SHORT} --allow-dangerous-settings -d {url}"));
+    assert_says(&ran, 2, &["role plain may not change", "GRANT ALTER SYSTEM ON PARAMETER"]);
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn settings_that_need_a_restart_are_varied_on_pgrigs_own_server() {
+    let rig = Rig::new();
+    rig.done("fill --scale 1 --set shared_buffers=128MB");
+    let script = rig.home.path().join("seen.sql");
+    // Fails unless the server was started so.
+    fs::write(&script, "SELECT 1 / (current_setting('shared_buffers') = '48MB')::int;").unwrap();
+    let shared = format!("tps -f {} {SHORT}", script.display());
+    rig.done(&format!("{shared} --matrix shared_buffers=48MB"));
+    let ran = rig.run(&format!("{shared} --matrix shared_buffers=96MB"));
+    assert_says(&ran, 1, &["division by zero"]);
+    let document =
+        rig.document(&format!("tps --matrix shared_buffers=48MB,96MB --matrix durability {SHORT}"));
+    assert_eq!(configs(&document).len(), 8);
+    let ran = rig.run(&format!("{shared} --matrix shared_buffers=1kB"));
+    assert_says(&ran, 1, &["cannot be restarted with shared_buffers=1kB"]);
+    let server = rig.server("");
+    assert_put_back(&rig, &server);
+    assert_eq!(show(&server, "shared_buffers"), "128MB");
+    let ran = rig.run(&format!("tps --matrix shared_buffers=48MB {SHORT}"));
+    assert_says(&ran, 2, &["shared_buffers", "pgrig server stop"]);
+    let ran = rig.run(&format!("tps --matrix shared_buffers=48MB {SHORT} {}", named(&server)));
+    assert_says(&ran, 2, &["pgrig restarts only its own server"]);
+}
+
+#[test]
+fn own_scripts_name_the_tables_that_become_unlogged() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    server.execute(
+        "CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (id int REFERENCES parent); \
+         INSERT INTO parent VALUES (1)",
+    );
+    let script = rig.home.path().join("own.sql");
+    // Fails in a trial with a logged child.
+    fs::write(
+        &script,
+        "INSERT INTO child SELECT 1 / (relpersistence = 'u')::int FROM pg_class WHERE relname = 'child';",
+    )
+    .unwrap();
+    let unlogged = format!("tps --matrix durability=unlogged -f {} {SHORT}", script.display());
+    assert_says(&rig.run(&unlogged), 2, &["--tables a,b"]);
+    let ran = rig.run(&format!("{unlogged} --tables parent"));
+    assert_says(&ran, 2, &["child references it", "name child too"]);
+    rig.done(&format!("{unlogged} --tables parent,child"));
+    assert!(server.number("SELECT count(*) FROM child") > 0);
+    assert_put_back(&rig, &server);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let rig = Rig::new();
+    for (arguments, told) in [
+        ("--matrix durability --matrix durability=normal", "two axes durability"),
+        ("--matrix durability --set fsync=on,off", "durability sets fsync too"),
+        ("--matrix clients", "clients=1,2,4"),
+        ("--matrix clients=1 --fail-if p99>1ms", "--fail-if"),
+        ("--matrix clients=1 --tables a", "--tables"),
+        ("--trials 0", "--trials"),
+    ] {
+        let ran = rig.run(&format!("tps {arguments}"));
+        assert_says(&ran, 2, &[told]);
+    }
+}
+
+#[test]
+fn the_plan_alone_touches_nothing() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    let ran = rig.done("tps --matrix durability --matrix clients=1,2 --explain");
+    for part in [
+        "8 cells",
+        "fsync, full_page_writes of the whole server",
+        "synchronous_commit in pgrig's own sessions",
+    ] {
+        assert!(ran.stdout.contains(part), "{part:?} is not in {}", ran.stdout);
+    }
+    assert_put_back(&rig, &server);
+}

@@ -1,0 +1,9 @@
+//! The integration tests of this crate, one program.
+
+mod encoders;
+mod rows_in_servers;
+mod spec;
+mod support;
+mod tuples;
+mod tuples_in_servers;
+mod values;

@@ -1,0 +1,46 @@
+//! What the tests of pgrig's crates share. A dev-dependency only; it knows `pgserver` and `connect`.
+//!
+//! - [`Server`] starts a real PostgreSQL in a throw-away `PGRIG_HOME`; [`shared`] is the server of a release that
+//!   all tests of a program share. Start reading there.
+//! - [`cache`] is where the fetched PostgreSQL is, once for all test programs.
+//! - [`until`] waits for a condition, with one deadline for all tests.
+//! - [`require`] is the only way to skip a test.
+//! - [`Mount`] is a small file system, [`tls`] has servers and certificates for TLS.
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `CI` | nothing may be skipped |
+//! | `PGRIG_TEST_CACHE` | directory of the fetched PostgreSQL; by default below the target directory |
+//! | `PGRIG_TEST_DIR` | directory of the throw-away homes; by default `/dev/shm` where it has room |
+
+#![allow(clippy::missing_panics_doc, reason = "a panic is how a test fails")]
+
+mod cache;
+mod directory;
+mod mount;
+mod need;
+mod program;
+mod server;
+mod shared;
+pub mod tls;
+mod wait;
+
+pub use cache::cache;
+pub use directory::{directory, disk_directory, open_to_all};
+pub use mount::Mount;
+pub use need::{Need, require};
+pub use program::{does, told};
+pub use server::{Database, Server, block_on, quoted, quoted_literal, spec, target};
+pub use shared::shared;
+pub use wait::{DEADLINE, until, until_some};
+
+/// The oldest release and the newest that pgrig works with.
+pub const RELEASES: [u16; 2] = [13, 18];
+
+/// Fails unless `text` contains every part.
+#[track_caller]
+pub fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "expected {part:?} in: {text}");
+    }
+}

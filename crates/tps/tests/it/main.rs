@@ -1,0 +1,9 @@
+//! The integration tests of this crate, one program.
+
+mod accidents;
+mod plan;
+mod runs;
+mod scripts;
+mod support;
+mod watch;
+mod wire;
