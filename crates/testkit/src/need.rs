@@ -91,7 +91,11 @@ pub fn require(need: Need) -> bool {
     let mut file = File::options().create(true).append(true).open(file).unwrap();
     writeln!(file, "{test} needs {need}").unwrap();
     // Not by eprintln!, which libtest captures.
-    let _ = writeln!(std::io::stderr(), "skipped: {test} needs {need} (all that is skipped: {})", skipped().parent().unwrap().display());
+    let _ = writeln!(
+        std::io::stderr(),
+        "skipped: {test} needs {need} (all that is skipped: {})",
+        skipped().parent().unwrap().display()
+    );
     false
 }
 

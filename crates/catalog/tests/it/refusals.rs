@@ -1,7 +1,7 @@
 //! Tables and wishes that are refused, each with what is wrong and the remedy, and nothing left behind.
 
-use catalog::{Described, Scope, TableInfo, Wish, describe, verify};
 use crate::support::{given, on_each_release};
+use catalog::{Described, Scope, TableInfo, Wish, describe, verify};
 use testkit::assert_says;
 
 #[test]

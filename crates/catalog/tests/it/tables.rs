@@ -1,8 +1,8 @@
 //! Tables of every kind, described and filled on real servers: the server itself enforces that all
 //! constraints hold, so a COPY that succeeds is the proof.
 
+use crate::support::on_each_release;
 use catalog::{Scope, TableInfo, Wish, describe};
-use crate::support::{on_each_release};
 use testkit::assert_says;
 
 #[test]

@@ -1,9 +1,9 @@
 //! `pgrig blockio` on real servers: its numbers add up, it says what it may not do, and it leaves nothing.
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running, Server, observed};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use testkit::until_some as until;
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use testkit::until_some as until;
 
 fn write(document: &Value, file: &Path) -> String {
     fs::write(file, document.to_string()).unwrap();

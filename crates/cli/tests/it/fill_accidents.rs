@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running, connect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::until_some as until;
 
 const FROZEN: &str = "fill 3GB --method copy --streams 1 --data-only --set shared_buffers=128MB";
 const PARALLEL: &str = "fill 3GB --method copy --streams 2 --unlogged --data-only --set shared_buffers=128MB";

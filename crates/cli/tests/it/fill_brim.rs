@@ -4,12 +4,12 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use testkit::{Mount, Need, require, does, until_some as until};
 use crate::support::{Ran, Rig, Running, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
+use testkit::{Mount, Need, does, require, until_some as until};
 
 /// A server that is content with little; later starts remember it.
 const SMALL: &str = "--set shared_buffers=32MB --set max_wal_size=64MB --set min_wal_size=32MB";

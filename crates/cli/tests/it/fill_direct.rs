@@ -1,12 +1,12 @@
 //! `pgrig fill --method direct` on real servers of every version: the files are sound, and hold what COPY
 //! would have loaded.
 
-use std::path::{Path};
+use std::path::Path;
 use std::process::Command;
 
-use testkit::{Need, require};
 use crate::support::proof::{Proof, Relation, assert_checksums};
 use crate::support::{Rig, Server, fetched};
+use testkit::{Need, does, require};
 
 /// A schema that has to be quoted, for what is written directly.
 const DIRECT: &str = r#"Dir"ect'"#;

@@ -4,12 +4,12 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use testkit::until_some as until;
 use crate::support::proof::Proof;
 use crate::support::victims::{chunks_done, kill_server};
 use crate::support::{Ran, Rig, Running, Server, connect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use testkit::until_some as until;
 
 /// Two gigabytes: two segments.
 const LARGE: &str = "fill --method direct --rows 1530000 --fillfactor 10 --data-only";

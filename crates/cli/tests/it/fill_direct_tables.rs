@@ -3,9 +3,9 @@
 
 use std::path::PathBuf;
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running, Server};
 use serde_json::Value;
+use testkit::until_some as until;
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";

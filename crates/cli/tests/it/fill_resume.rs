@@ -124,7 +124,9 @@ fn a_second_pgrig_waits_for_the_first_or_is_refused() {
     let rig = Rig::new();
     let server = rig.server("");
     let first = rig.spawn("fill --rows 3000000 --chunk 1MB --streams 1");
-    testkit::until_some("the first is at it", || chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2));
+    testkit::until_some("the first is at it", || {
+        chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2)
+    });
     first.signal(Signal::SIGSTOP);
     let started = Instant::now();
     let second = rig.run("fill --rows 3000000 --chunk 1MB --streams 1");

@@ -3,8 +3,8 @@
 
 use std::process::Stdio;
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running};
+use testkit::until_some as until;
 
 #[test]
 fn commands() {

@@ -3,10 +3,10 @@
 
 use std::process::Stdio;
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running, Server};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use testkit::until_some as until;
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";

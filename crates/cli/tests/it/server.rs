@@ -3,8 +3,8 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use testkit::until_some as until;
 use crate::support::Rig;
+use testkit::until_some as until;
 
 #[test]
 fn a_server_is_started_used_stopped_and_destroyed() {

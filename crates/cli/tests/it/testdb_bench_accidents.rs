@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use testkit::until_some as until;
 use crate::support::bench::{
     NEWEST, OLDEST, SHORT, assert_forced_out, assert_nothing_left, assert_says, databases, in_memory, named,
     read, schema, suite,
@@ -10,6 +9,7 @@ use crate::support::bench::{
 use crate::support::{Ran, Rig, Running, Server};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
+use testkit::until_some as until;
 
 /// A bench in the middle of a command that does not end; the command's process.
 fn in_the_middle(rig: &Rig, arguments: &str) -> (Running, Pid) {

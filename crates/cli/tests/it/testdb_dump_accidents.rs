@@ -4,10 +4,10 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use testkit::until_some as until;
 
 /// What is interrupted leaves no half file, under whichever name.
 #[test]

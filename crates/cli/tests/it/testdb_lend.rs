@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use testkit::{does, until_some as until};
-use crate::support::lending::{Lending, SCHEMA, kill_keeper, name, socket};
 use crate::support::Rig;
+use crate::support::lending::{Lending, SCHEMA, kill_keeper, name, socket};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::until_some as until;
 
 /// The mark of a database that a keeper has not finished.
 const MAKING: &str = "CONNECTION LIMIT 1885827689";

@@ -1,8 +1,8 @@
 //! `pgrig testdb unlog` of a live database: the program itself, on the oldest and the newest release.
 
-use testkit::until_some as until;
 use crate::support::{Rig, Running, Server};
 use nix::sys::signal::Signal;
+use testkit::until_some as until;
 
 /// A circle, a partitioned table that references, and whatever is changed last: table and sequence.
 const SCHEMA: &str = "CREATE TABLE egg (id int PRIMARY KEY, hen int); \

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running, Server, observed};
 use measure::Latencies;
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use testkit::until_some as until;
 
 const NEWEST: &str = "--pg-version 18";
 const OLDEST: &str = "--pg-version 13";

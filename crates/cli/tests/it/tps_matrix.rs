@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use testkit::until_some as until;
 use crate::support::{Ran, Rig, Running, Server};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+use testkit::until_some as until;
 
 const OLDEST: &str = "--pg-version 13";
 const NEWEST: &str = "--pg-version 18";
@@ -288,7 +288,9 @@ fn tables_that_a_crash_emptied_are_named() {
         let backend: i32 = rig.block_on(client.query_one("SELECT pg_backend_pid()", &[])).unwrap().get(0);
         kill(Pid::from_raw(backend), Signal::SIGKILL).unwrap();
         until("the server is up again", || {
-            let up = async { crate::support::connect(&server.url).await.ok()?.query_one("SELECT 1", &[]).await.ok() };
+            let up = async {
+                crate::support::connect(&server.url).await.ok()?.query_one("SELECT 1", &[]).await.ok()
+            };
             rig.block_on(client.query_one("SELECT 1", &[])).is_err().then(|| rig.block_on(up)).flatten()
         });
         let ran = rig.done("size --scale 1");

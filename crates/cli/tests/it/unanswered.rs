@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use testkit::until_some as until;
 use crate::support::{Rig, Running, Server};
 use nix::sys::signal::Signal;
+use testkit::until_some as until;
 
 /// Accepts connections and never says a word, until the test ends.
 fn silent_port() -> (TcpListener, u16) {

@@ -117,7 +117,8 @@ fn what_the_server_refuses() {
         let nobody = server.target("postgres").with_user("nobody at all").connect().await.unwrap_err();
         assert_says(&nobody.to_string(), &["28000", "nobody at all", "-U"]);
 
-        let closed = server.target("postgres").with_user("alice").with_database("closed").connect().await.unwrap_err();
+        let closed =
+            server.target("postgres").with_user("alice").with_database("closed").connect().await.unwrap_err();
         assert_says(&closed.to_string(), &["42501", "CONNECT"]);
     });
 }
@@ -295,7 +296,9 @@ fn cancelling() {
     let (plain, tls) = (server::plain(), server::tls());
     run(async {
         let encrypted = tls.string("sslmode=require");
-        for connection in [plain.target("postgres").connect().await.unwrap(), connect(&encrypted, &[]).await.unwrap()] {
+        for connection in
+            [plain.target("postgres").connect().await.unwrap(), connect(&encrypted, &[]).await.unwrap()]
+        {
             // The query says when it runs, so that the request cannot come too early.
             let sql = "DO $$ BEGIN RAISE NOTICE 'running'; PERFORM pg_sleep(60); END $$";
             let query = connection.client.batch_execute(sql);
@@ -347,8 +350,10 @@ fn a_lost_connection_says_why() {
 fn a_session_ended_in_mid_query() {
     let server = server::own();
     run(async {
-        let (victim, other) =
-            (server.target("postgres").connect().await.unwrap(), server.target("postgres").connect().await.unwrap());
+        let (victim, other) = (
+            server.target("postgres").connect().await.unwrap(),
+            server.target("postgres").connect().await.unwrap(),
+        );
         let pid: i32 = victim.client.query_one_scalar("SELECT pg_backend_pid()", &[]).await.unwrap();
         let kill = async {
             let busy = "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'";
@@ -361,8 +366,10 @@ fn a_session_ended_in_mid_query() {
         assert_eq!(error.sqlstate(), Some("57P01"), "{error}");
 
         // A backend dies by SIGKILL; the server throws the others out.
-        let (victim, witness) =
-            (server.target("postgres").connect().await.unwrap(), server.target("postgres").connect().await.unwrap());
+        let (victim, witness) = (
+            server.target("postgres").connect().await.unwrap(),
+            server.target("postgres").connect().await.unwrap(),
+        );
         let pid: i32 = victim.client.query_one_scalar("SELECT pg_backend_pid()", &[]).await.unwrap();
         let _ = other.client.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'kill -9 {pid}'")).await;
         assert_says(&victim.ending().await.to_string(), &["without a word"]);

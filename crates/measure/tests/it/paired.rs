@@ -1,8 +1,8 @@
 //! Verdicts on made-up rounds: how often they are right. All seeds are fixed.
 
+use crate::noise::{NOISES, Noise, rounds};
 use measure::Verdict;
 use measure::paired::{Arm, Estimate, Judged, Rounds, judge};
-use crate::noise::{NOISES, Noise, rounds};
 
 /// The least difference that matters in all of these.
 const THRESHOLD: f64 = 0.01;

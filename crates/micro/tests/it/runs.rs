@@ -5,11 +5,11 @@ use failure::Classified;
 use std::future::pending;
 use std::time::Duration;
 
+use crate::support::{Server, expressions, on_each_release, request, statements};
 use micro::{
     Body, Finding, Kind, MicroError, Observer, Outcome, Outlook, Plan, Request, Role, Round, Suite, explain,
     run, shipped,
 };
-use crate::support::{Server, expressions, on_each_release, request, statements};
 
 /// Keeps everything.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use testkit::{Server, block_on, spec};
 use page::{Attribute, BtreeBuilder, BtreeKey, Geometry, TupleId, tuple_length};
+use testkit::{Server, block_on, spec};
 
 const BLOCK: usize = 8192;
 /// LSN and checksum, at a page's begin: they are the server's and the writer's own matter.

@@ -1,8 +1,8 @@
 //! Pages as `page` builds them, beside those that real servers wrote: the oldest and the newest
 //! that are supported, with and without checksums.
 
-use page::{Geometry, HeapPage, TUPLE_HEADER, checksum, set_checksum, visibility_map_page};
 use crate::support::{BLOCK, Database, Table, Way, is_new, normalised, stored_checksum, tuples, written};
+use page::{Geometry, HeapPage, TUPLE_HEADER, checksum, set_checksum, visibility_map_page};
 
 #[test]
 fn postgresql_13() {

@@ -2,7 +2,6 @@
 
 use crate::support::{Rig, exists, kill, named, sql, stock, versioned};
 use nix::unistd::{Pid, getpgid, getsid};
-use testkit::until;
 use pgserver::{Error, Event, Spec, State};
 use std::cell::RefCell;
 use std::fs;
@@ -10,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+use testkit::until;
 
 /// Starts and returns what was recovered.
 fn recoveries(rig: &Rig, spec: Spec) -> (pgserver::Running, String) {

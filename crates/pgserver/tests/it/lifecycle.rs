@@ -1,8 +1,9 @@
 //! Start, use, stop, find again: real servers of the newest and the oldest version.
 
 use crate::support::{Rig, named, small, sql, stock, try_sql, versioned};
-use testkit::{Need, require};
+use failure::Classified;
 use pgserver::{Binaries, Error, Instance, Lifetime, Profile, Spec, State};
+use testkit::{Need, require};
 
 fn data_persists(major: u16) {
     let rig = Rig::new();

@@ -1,11 +1,11 @@
 //! Where things are, and where they cannot be: no network, closed directories, full disks.
 
 use crate::support::{Rig, small, sql, stock};
-use testkit::{Mount, Need, require};
 use pgserver::{Binaries, Home, Instance, Spec, State};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use testkit::{Mount, Need, require};
 
 #[test]
 fn without_a_network_an_installed_postgresql_is_offered() {

@@ -3,11 +3,11 @@
 use crate::support::{Other, Rig, exists, kill, named, sql, stock, versioned};
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
-use testkit::until;
 use pgserver::{Error, Instance, Lifetime, Spec, State};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use testkit::until;
 
 /// A recovery that is held in the middle of its redo, as a slow disk would.
 struct Held {
@@ -200,7 +200,8 @@ fn a_detached_server_restarts_after_a_crash() {
     let spec = Spec { set: crate::support::small(), ..named("shared") };
     let running = rig.start_detached(spec.clone());
     let url = running.connection().url();
-    let started = || crate::support::try_sql(&url, "SELECT pg_postmaster_start_time() FROM pg_stat_activity LIMIT 1");
+    let started =
+        || crate::support::try_sql(&url, "SELECT pg_postmaster_start_time() FROM pg_stat_activity LIMIT 1");
     started().unwrap();
     crash(running.server_pid());
     until("it is back", || started().is_ok());

@@ -1,7 +1,7 @@
 //! What rowgen makes, before real servers: the oldest and the newest that are supported.
 
-use rowgen::{Encoder, Format, Kind, Storage, Stored, Turn, Values, hash_partition};
 use crate::support::{Server, on, table};
+use rowgen::{Encoder, Format, Kind, Storage, Stored, Turn, Values, hash_partition};
 use testkit::quoted as identifier;
 
 #[test]

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Server, numeric, on};
 use rowgen::{
     Column, Distribution, Format, Kind, Payload, Table, TupleEncoder, Tuples, Turn, Values, pgbench,
 };
-use crate::support::{Server, numeric, on};
 use testkit::{quoted as identifier, quoted_literal};
 
 #[test]

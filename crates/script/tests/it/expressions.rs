@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
+use crate::support::{File, debugged, pgbench, pgbench_on_server};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use script::{Definition, EvaluationError, ScriptError, Scripts, Source, Start, Value};
-use crate::support::{File, debugged, pgbench, pgbench_on_server};
 
 const VARIABLES: [&str; 4] = ["-D", "a=3", "-D", "b=-1.5"];
 

@@ -1,7 +1,7 @@
 //! What is no script, compared with pgbench: the same is refused, in the same words, at the same place.
 
-use script::{Scripts, Source};
 use crate::support::{File, pgbench};
+use script::{Scripts, Source};
 
 /// What pgbench says of a script that it does not accept; "" if it does. There is no server to go on with.
 fn theirs(file: &File) -> Option<String> {

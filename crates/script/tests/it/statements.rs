@@ -1,7 +1,7 @@
 //! What is sent, compared with what pgbench says it sends.
 
-use script::{Action, Client, Scripts, Source, Start};
 use crate::support::{File, pgbench_on_server};
+use script::{Action, Client, Scripts, Source, Start};
 
 /// Statements that end where psql's lexer ends them; a server accepts them all.
 const STATEMENTS: &str = r#"-- first

@@ -1,7 +1,7 @@
 //! Values, compared with pgbench's own: the same script, the same seed.
 
-use script::{Action, Client, Definition, Scripts, Source, Start};
 use crate::support::{debugged, pgbench_on_server};
+use script::{Action, Client, Definition, Scripts, Source, Start};
 
 /// What the clients' `debug()` say when one script of meta commands is carried out.
 fn ours(text: &str, start: &Start<'_>) -> Vec<String> {

@@ -1,10 +1,10 @@
 //! `testdb::clone` on real servers.
 
-use failure::Classified;
 use connect::{Connection, Target};
+use failure::Classified;
 use server::Session;
-use testkit::spec;
 use testdb::clone::{CloneError, Strategy, clone, drop_database, fastest};
+use testkit::spec;
 
 const ODD: &str = "a \"copy\" of; Straße";
 

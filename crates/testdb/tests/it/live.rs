@@ -4,11 +4,11 @@ use failure::Classified;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::support::{Database, assert_same, but_persistence, client, on_each_release};
 use testdb::unlog::{
     Direction, ObjectKind, Observer, Step, UnlogError, UnlogPlan, UnlogRequest, Unlogged, apply, plan,
 };
 use testkit::{Need, require};
-use crate::support::{Database, assert_same, but_persistence, client, on_each_release};
 
 fn unlogged() -> UnlogRequest {
     UnlogRequest::whole_database(Direction::Unlogged)

@@ -3,13 +3,11 @@
 use failure::Classified;
 use std::io::Write;
 
+use crate::support::{Database, RICH, assert_same, client, database, on_each_release};
 use tempfile::NamedTempFile;
-use testkit::{Need, Server, require, shared, spec};
 use testdb::load::{LoadError, Loaded, load};
 use testdb::source::Source;
-use crate::support::{
-    Database, RICH, assert_same, client, database, on_each_release,
-};
+use testkit::{Need, Server, require, shared, spec};
 
 fn file(text: &[u8]) -> NamedTempFile {
     let mut file = NamedTempFile::new().unwrap();

@@ -197,7 +197,8 @@ fn a_watch_that_cannot_look_fails_nothing() {
         // Given up: the session ends too.
         drop(watch(&server.target("postgres"), admin).await);
         // Ended before anything was measured.
-        let unused = Watch::start(&server.target("postgres"), Watching { clients: CLIENTS.to_owned(), jobs: 1 }).await;
+        let unused =
+            Watch::start(&server.target("postgres"), Watching { clients: CLIENTS.to_owned(), jobs: 1 }).await;
         assert_eq!(unused.finish().await, Watched::default());
         assert_nothing_left(admin).await;
     });

@@ -1,9 +1,9 @@
 //! The protocol of `tps`, spoken with real servers.
 
+use connect::{ConnectError, Target};
+use rustix::event::{PollFd, PollFlags, poll};
 use testkit::tls as server;
 use testkit::{Server, assert_says, target};
-use rustix::event::{PollFd, PollFlags, poll};
-use connect::{ConnectError, Target};
 use tps::wire::{Message, Wire};
 
 /// Connects on a runtime that is gone afterwards.

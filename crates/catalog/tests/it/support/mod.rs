@@ -7,9 +7,9 @@ use std::future::Future;
 use bytes::Bytes;
 use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
 use connect::{Connection, Target};
-use testkit::{RELEASES, block_on, shared};
 use futures_util::SinkExt;
 use rowgen::{ColumnSpec, Constants, Encoder, Format};
+use testkit::{RELEASES, block_on, shared};
 use tokio_postgres::Client;
 
 /// A database of a test's own.

@@ -10,8 +10,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use testkit::until_some as until;
 use super::{Rig, Server};
+use testkit::until_some as until;
 
 pub const SCHEMA: &str = "CREATE TABLE item (id int PRIMARY KEY, name text);\n\
                       COPY item FROM stdin;\n1\tone\n2\ttwo\n\\.\n";

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use page::checksum;
 
-use testkit::until_some as until;
 use super::Server;
+use testkit::until_some as until;
 
 /// Pages of all servers here, bytes.
 const BLOCK: usize = 8192;

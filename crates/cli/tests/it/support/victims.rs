@@ -6,8 +6,8 @@ use tokio_postgres::Client;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use testkit::{DEADLINE, until_some as until};
 use super::{Rig, Running, connect};
+use testkit::{DEADLINE, until_some as until};
 
 /// A repeatable sequence, so that a failure can be repeated: Knuth's MMIX generator.
 pub struct Chance(pub u64);

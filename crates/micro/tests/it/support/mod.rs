@@ -4,8 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use connect::{Connection, Target};
-use testkit::{RELEASES, block_on, shared};
 use micro::{Body, Candidate, Request};
+use testkit::{RELEASES, block_on, shared};
 
 /// A database of a test's own.
 pub(crate) struct Server {

@@ -4,7 +4,6 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-
 use connect::Connection;
 use pgserver::Major;
 use tempfile::TempDir;
@@ -106,23 +105,23 @@ impl WrappedBinaries {
 
 /// Has all tables written and stops, so that the files are complete.
 fn all_written(mut server: Server, version: u16) -> Database {
-        let data = server.data_dir();
-        let (checksums, forks) = block_on(async {
-            let connection = server.connect("postgres").await;
-            let checksums: String = value(&connection, "SHOW data_checksums").await;
-            let mut forks = Vec::new();
-            for sample in SAMPLES {
-                for fillfactor in FILLFACTORS {
-                    forks.extend(tables(&connection, sample, fillfactor, &data).await);
-                }
+    let data = server.data_dir();
+    let (checksums, forks) = block_on(async {
+        let connection = server.connect("postgres").await;
+        let checksums: String = value(&connection, "SHOW data_checksums").await;
+        let mut forks = Vec::new();
+        for sample in SAMPLES {
+            for fillfactor in FILLFACTORS {
+                forks.extend(tables(&connection, sample, fillfactor, &data).await);
             }
-            connection.close().await;
-            (checksums == "on", forks)
-        });
-        server.stop();
-        let directory = forks[0].path.parent().unwrap().to_owned();
-        let tables = forks.into_iter().map(Place::read).collect();
-        Database { version, checksums, tables, directory, _server: server }
+        }
+        connection.close().await;
+        (checksums == "on", forks)
+    });
+    server.stop();
+    let directory = forks[0].path.parent().unwrap().to_owned();
+    let tables = forks.into_iter().map(Place::read).collect();
+    Database { version, checksums, tables, directory, _server: server }
 }
 
 /// Where a table is.

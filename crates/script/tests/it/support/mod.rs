@@ -58,9 +58,7 @@ pub(crate) fn debugged(script: &str, arguments: &[&str]) -> Option<Vec<String>> 
     let ran = pgbench_on_server(&[&["-t", "1", "-f", &file.path()], arguments].concat())?;
     assert!(ran.succeeded, "{}\n{script}", ran.said);
     let values = ran.said.lines().filter_map(|line| {
-        line.strip_prefix("debug(")
-            .and_then(|rest| rest.split_once("): "))
-            .map(|(_, value)| value.to_owned())
+        line.strip_prefix("debug(").and_then(|rest| rest.split_once("): ")).map(|(_, value)| value.to_owned())
     });
     Some(values.collect())
 }

@@ -167,8 +167,8 @@ mod tests {
     use ratatui::backend::TestBackend;
     use tps::{Counts, Length};
 
+    use super::super::history::tests::{request, second};
     use super::*;
-    use crate::cmd::history::tests::{request, second};
 
     fn history(length: Length, seconds: u64) -> History {
         let mut history = History::new(&request(length, 0));

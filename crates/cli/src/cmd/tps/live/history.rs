@@ -136,7 +136,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Of two clients.
-    pub(in crate::cmd::tps::live::super) fn request(length: Length, warmup: u64) -> Request {
+    pub(in crate::cmd::tps::live) fn request(length: Length, warmup: u64) -> Request {
         Request {
             sources: Vec::new(),
             definitions: Vec::new(),
@@ -158,7 +158,7 @@ pub(crate) mod tests {
     }
 
     /// In which transactions took 0.01 to 1 ms, times `at`.
-    pub(in crate::cmd::tps::live::super) fn second(at: u64, phase: Phase, counts: Counts) -> Second {
+    pub(in crate::cmd::tps::live) fn second(at: u64, phase: Phase, counts: Counts) -> Second {
         let mut latency = Latencies::default();
         (1..=100).for_each(|each| latency.record(Duration::from_micros(10 * each * at)));
         Second { at: at as f64, length: 1.0, phase, counts, latency, lag: Latencies::default() }

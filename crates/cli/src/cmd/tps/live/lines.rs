@@ -85,8 +85,8 @@ mod tests {
     use measure::Latencies;
     use tps::{Counts, Length};
 
+    use super::super::history::tests::request;
     use super::*;
-    use crate::cmd::history::tests::request;
 
     fn lines(every: u64) -> Lines {
         Lines::new(every, &request(Length::Transactions(100), 0))
