@@ -12,8 +12,8 @@ use server::settings::{
 };
 use tokio::runtime::{Builder, Runtime};
 
-use crate::app::failure::{Broken, Failure, Unhappy};
 use crate::app::args::ServerChoice;
+use crate::app::failure::{Broken, Failure, Unhappy};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::app::target::{Meant, meant, options};
@@ -119,7 +119,8 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
         Found::Dead(journal) => return Err(Broken(format!(
             "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
             journal.path().display()
-        )).into()),
+        ))
+        .into()),
         _ => Ok(()),
     })
 }

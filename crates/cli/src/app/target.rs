@@ -10,8 +10,8 @@ use server::differing_settings;
 use server::settings::{Place, Restart};
 use tps::matrix::{Ground, Restarter};
 
-use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::args::{EmbeddedArgs, ServerChoice};
+use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::recovery;
 
@@ -281,5 +281,6 @@ pub(crate) async fn assert_settings(
     Err(Broken(format!(
         "{name} is {active}, not {expected} as this instance was started with (ALTER SYSTEM, or ALTER ROLE \
          or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
-    )).into())
+    ))
+    .into())
 }

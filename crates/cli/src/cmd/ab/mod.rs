@@ -20,9 +20,9 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::runtime::Builder;
 
-use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::args as cli;
 use crate::app::args::AbArgs;
+use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::identify;

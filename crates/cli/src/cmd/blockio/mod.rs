@@ -6,23 +6,22 @@ mod text;
 
 use std::path::Path;
 
-use blockio::{self, Baseline, BlockioError, Plan, Request};
-use measure::{FORMAT_VERSION, Note, Run, Status};
+use blockio::{self, Baseline, Plan, Request};
+use measure::Note;
 use pgserver::Home;
 use server::Survey;
 use tokio::runtime::Builder;
 
-use crate::app::json;
-use crate::app::failure::{Context, Failure, Usage};
 use crate::app::args::BlockioArgs;
+use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::interrupt::interrupted;
+use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::blockio::progress::BlockioProgress;
-use crate::cmd::fill::{farewell, on_server};
 
 /// Measures the server that the arguments name.
 pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Failure> {
@@ -59,72 +58,39 @@ async fn measure(
     // The run has sessions of its own.
     connection.close().await;
     if arguments.explain {
-        if arguments.save.json.is_some() {
-            return Ok(Printer::json(&json::pretty(&plan)?)?);
-        }
-        return Ok(printer.result(text::plan(&plan, &survey))?);
+        return conduct::explained(printer, &arguments.save, &plan, text::plan(&plan, &survey));
     }
     printer.say(text::plan(&plan, &survey) + "\n");
 
-    let (id, started_at) = identify("blockio");
-    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
-    let mut run = Run {
-        format_version: FORMAT_VERSION,
-        id,
-        verb: "blockio".to_owned(),
-        label: arguments.save.label.clone(),
-        started_at,
-        status: Status::Unfinished,
+    let begun = Begun {
+        verb: "blockio",
+        save: &arguments.save,
         request: json::value(request)?,
         plan: json::value(&plan)?,
         environment: survey.environment.clone(),
-        trials: Vec::new(),
         notes: Vec::new(),
     };
-    file.save(&run)?;
+    let mut recording = Recording::begin(home, begun)?;
     let progress = BlockioProgress::new(&plan, printer);
-    let mut unsaved = None;
     let work = blockio::run(&chosen.target, &survey, &plan, &progress, interrupted(printer), |outcome| {
-        run.trials.extend(outcome.trials(&plan));
+        recording.run.trials.extend(outcome.trials(&plan));
         for text in outcome.notes {
             let note = Note { text };
-            if !run.notes.contains(&note) {
-                run.notes.push(note);
+            if !recording.run.notes.contains(&note) {
+                recording.run.notes.push(note);
             }
         }
-        unsaved = file.save(&run).err();
+        recording.save();
     });
     let result = Box::pin(work).await;
     drop(progress);
-    run.status = match &result {
-        Ok(()) => Status::Done,
-        Err(BlockioError::Interrupted { .. }) => Status::Interrupted,
-        Err(_) => Status::Failed,
-    };
-    if let Err(error) = &result {
-        run.notes.push(Note { text: error.to_string() });
+    let finished = recording.finish(result.map_err(Failure::from));
+    if finished.result.is_err() {
+        return finished.end(printer);
     }
-    let saved = file.finish(&run);
-    if let Err(error) = result {
-        // What went wrong first is what counts; a full disk may be why both did.
-        if let Err(unsaved) = saved {
-            printer.warn(format!("{unsaved:#}"));
-        }
-        return Err(error.into());
-    }
-    saved?;
-    unsaved.map_or(Ok(()), Err).context("while trials went on")?;
-    printer.result(text::results(&plan, &run))?;
-    if let Some(baseline) = baseline {
-        printer.result(text::comparison(baseline, request, &run))?;
-    }
-    printer.say("");
-    for note in &run.notes {
-        printer.say(format!("note: {}", note.text));
-    }
-    for hint in text::hints(arguments, &plan, &run) {
-        printer.say(hint);
-    }
-    farewell(chosen, &file, printer);
-    Ok(())
+    let run = &finished.run;
+    let mut results = vec![text::results(&plan, run)];
+    results.extend(baseline.map(|baseline| text::comparison(baseline, request, run)));
+    let hints = text::hints(arguments, &plan, run);
+    finished.show(Shown { results, hints }, chosen, printer)
 }

@@ -9,9 +9,9 @@ use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
 use serde_json::{Value, json};
 
-use crate::app::json;
-use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::args::{CompareArgs, JudgeArgs};
+use crate::app::failure::{Context, Failure, Unhappy, Usage};
+use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::saved;
 

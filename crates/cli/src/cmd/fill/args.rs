@@ -12,9 +12,9 @@ use fill::{
 };
 use rowgen::Payload;
 
-use crate::app::failure::Usage;
 use crate::app::args::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::duration::Length;
+use crate::app::failure::Usage;
 use crate::app::input;
 use crate::app::size::Size;
 use crate::cmd::fill::mark::Marks;

@@ -17,21 +17,21 @@ use fill::{
     turning_point,
 };
 use measure::human::{bytes, grouped};
-use measure::{FORMAT_VERSION, Note, Run, Status, Trial, Unit, rate_changes, rate_sentences};
+use measure::{Note, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
 use server::Survey;
 
-use crate::app::json;
+use crate::app::args::FillArgs;
+use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
 use crate::app::failure::{Failure, Usage};
-use crate::app::args::{FillArgs, ServerChoice};
-use crate::app::interrupt::{self, interrupted};
+use crate::app::interrupt::interrupted;
+use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::runs::{RunFile, identify};
-use crate::app::target::{self, Chosen};
 use crate::app::version::VERSION;
+use crate::app::target::Chosen;
 use crate::cmd::fill::progress::FillProgress;
 
 /// Fills the server that the arguments name.
@@ -68,30 +68,6 @@ pub(crate) struct Spent {
     pub(crate) sample: Duration,
 }
 
-/// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
-/// found.
-pub(crate) fn on_server(
-    server: &ServerChoice,
-    runtime: &mut Builder,
-    printer: &Printer,
-    work: impl AsyncFnOnce(&Home, &Chosen) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let home = Home::locate()?;
-    // Started on the main thread, which outlives everything: the server ends when it does.
-    let chosen = target::choose(server, &home, printer)?;
-    chosen.check_restored(&home, printer)?;
-    let runtime = runtime.enable_all().build()?;
-    let result = interrupt::block_on(runtime, printer, work(&home, &chosen));
-    let log = chosen.log();
-    let released = chosen.release(printer);
-    if let (Err(error), Some(log)) = (&result, log)
-        && error.is_explained_by_log()
-    {
-        printer.say(format!("the server's log: {}", log.display()));
-    }
-    result.and(released)
-}
-
 async fn fill(
     arguments: &FillArgs,
     request: &Request,
@@ -122,11 +98,7 @@ async fn fill(
             planned +=
                 "\n  not checked  whether the tables can be dropped: another session holds a lock on them";
         }
-        if arguments.save.json.is_some() {
-            Printer::json(&json::pretty(&plan)?)?;
-        } else {
-            printer.result(planned)?;
-        }
+        conduct::explained(printer, &arguments.save, &plan, planned)?;
         return Ok(None);
     }
     printer.say(planned + "\n");
@@ -137,23 +109,15 @@ async fn fill(
         printer.warn(warning);
     }
 
-    let (id, started_at) = identify("fill");
-    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
-    let mut run = Run {
-        format_version: FORMAT_VERSION,
-        id,
-        verb: "fill".to_owned(),
-        label: arguments.save.label.clone(),
-        started_at,
-        status: Status::Unfinished,
+    let begun = Begun {
+        verb: "fill",
+        save: &arguments.save,
         request: json::value(request)?,
         plan: json::value(&plan)?,
         environment: survey.environment.clone(),
-        trials: Vec::new(),
         notes: Vec::new(),
     };
-    file.save(&run)?;
-
+    let mut recording = Recording::begin(home, begun)?;
     let checkpoints = Checkpoints::so_far(&connection.client).await;
     let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
     let before = printer.elapsed();
@@ -163,42 +127,25 @@ async fn fill(
     drop(progress);
     match &result {
         Ok(outcome) => {
-            run.status = Status::Done;
-            run.trials.push(outcome.trial("fill", &plan, arguments.probe.as_ref()));
-            run.notes.extend(findings(outcome, &plan, arguments));
+            recording.run.trials.push(outcome.trial("fill", &plan, arguments.probe.as_ref()));
+            recording.run.notes.extend(findings(outcome, &plan, arguments));
             let now = Checkpoints::so_far(&connection.client).await;
-            run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
+            recording.run.notes.extend(disturbances(checkpoints, now, outcome.own_checkpoints));
         }
-        Err(error) => {
-            let interrupted = matches!(error, FillError::Interrupted { .. });
-            run.status = if interrupted { Status::Interrupted } else { Status::Failed };
-            if !events.is_empty() {
-                run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
-            }
-            run.notes.push(Note { text: error.to_string() });
+        Err(_) if events.is_empty() => {}
+        Err(_) => {
+            recording.run.trials.push(Trial { config: "fill".to_owned(), events, ..Trial::default() });
         }
     }
-    let saved = file.finish(&run);
     let outcome = match result {
         Ok(outcome) => outcome,
-        Err(error) => {
-            // What went wrong first is what counts; a full disk may be why both did.
-            if let Err(unsaved) = saved {
-                printer.warn(format!("{unsaved:#}"));
-            }
-            return Err(error.into());
-        }
+        Err(error) => return recording.finish(Err(error.into())).end(printer).map(|()| None),
     };
-    saved?;
-    printer.result(text::outcome(&outcome, &plan, &survey))?;
+    let mut results = vec![text::outcome(&outcome, &plan, &survey)];
     if !outcome.probes.is_empty() {
-        printer.result(text::probes(&outcome.probes))?;
+        results.push(text::probes(&outcome.probes));
     }
-    printer.say("");
-    for note in &run.notes {
-        printer.say(format!("note: {}", note.text));
-    }
-    farewell(chosen, &file, printer);
+    recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)?;
     Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
 }
 
@@ -251,18 +198,6 @@ pub(crate) async fn clear_abandoned(
     }
 }
 
-/// Where to look at what was done.
-pub(crate) fn farewell(chosen: &Chosen, file: &RunFile, printer: &Printer) {
-    if let Some(instance) = chosen.stopped_instance() {
-        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
-        printer.say(format!(
-            "the server is stopped again; to look at it: pgrig server start{named}; \
-             psql \"$(pgrig server url{named})\""
-        ));
-    }
-    printer.say(format!("run document: {}", file.path().display()));
-}
-
 /// What is worth a sentence: what was left over, where the write rate changed, where probes turned slow.
 fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let dead = outcome.dead_space(plan).map(|dead| {
@@ -294,15 +229,4 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let texts =
         dead.into_iter().chain(gaps).chain(rate).chain(turn.map(|turn| turn.to_string())).chain(partial);
     texts.map(|text| Note { text }).collect()
-}
-
-pub(crate) fn disturbances(
-    before: Option<Checkpoints>,
-    after: Option<Checkpoints>,
-    own: u64,
-) -> Option<Note> {
-    // The last of our own may have been cut short by the commit, and not be counted on our side.
-    let ran = after?.since(before?).saturating_sub(if own > 0 { own + 1 } else { 0 });
-    let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };
-    (ran > 0).then(|| Note { text: format!("{ran} {plural} began meanwhile: some of the time is theirs") })
 }

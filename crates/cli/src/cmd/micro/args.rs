@@ -6,9 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use micro::{Body, Candidate, FILL, MOST_ROWS, Request, Suite, shipped};
 
-use crate::app::failure::{Failure, Usage};
 use crate::app::args::{SaveArgs, ServerChoice, up_to};
 use crate::app::duration::Length;
+use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 
 /// How long rounds go on, unless told otherwise.

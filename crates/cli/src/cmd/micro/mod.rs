@@ -8,22 +8,22 @@ mod text;
 use std::time::{Duration, Instant};
 
 use connect::Connection;
-use measure::{FORMAT_VERSION, Note, Run, Series, Status, Trial, Unit};
-use micro::{self, Calibration, Ended, MicroError, Observer, Outcome, Outlook, Plan, Request, Round};
+use measure::{Series, Trial, Unit};
+use micro::{self, Calibration, Ended, Observer, Outcome, Outlook, Plan, Request, Round};
 use pgserver::Home;
 use server::Survey;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
-use crate::app::json;
-use crate::app::failure::{Context, Failure};
 use crate::app::args::{MicroArgs, TableFormat};
+use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
+use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
+use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::runs::{RunFile, identify};
-use crate::app::target::Chosen;
 use crate::app::version::VERSION;
-use crate::cmd::fill::{disturbances, farewell, on_server};
+use crate::app::target::Chosen;
+
 use crate::cmd::micro::progress::RoundsProgress;
 
 /// Between saved states of a run that goes on: a killed one loses no more.
@@ -60,27 +60,25 @@ struct Conducted<'a> {
 
 /// Takes rounds as they come.
 struct Recorder<'a> {
-    run: &'a mut Run,
-    file: &'a RunFile,
+    recording: &'a mut Recording,
     outcome: Option<Outcome>,
     request: &'a Request,
     progress: RoundsProgress<'a>,
     printer: &'a Printer,
     saved: Instant,
-    unsaved: Option<Failure>,
 }
 
 impl Recorder<'_> {
     /// Takes the bar off the screen.
-    fn end(self) -> (Option<Outcome>, Option<Failure>) {
-        (self.outcome, self.unsaved)
+    fn end(self) -> Option<Outcome> {
+        self.outcome
     }
 
     fn save(&mut self) {
         if let Some(outcome) = &self.outcome {
-            self.run.trials = outcome.trials(self.request);
+            self.recording.run.trials = outcome.trials(self.request);
         }
-        self.unsaved = self.file.save(self.run).err();
+        self.recording.save();
         self.saved = Instant::now();
     }
 }
@@ -92,8 +90,8 @@ impl Observer for Recorder<'_> {
             self.printer.warn(finding);
         }
         match json::value(plan) {
-            Ok(plan) => self.run.plan = plan,
-            Err(error) => self.unsaved = Some(error),
+            Ok(plan) => self.recording.run.plan = plan,
+            Err(failure) => self.recording.keep(failure),
         }
         self.outcome = Some(Outcome::new(plan.clone()));
         self.save();
@@ -114,87 +112,69 @@ impl Conducted<'_> {
     async fn explain(&self) -> Result<(), Failure> {
         let interrupt = interrupted(self.printer);
         let plan = micro::explain(&self.chosen.target, self.connection, self.request, interrupt).await?;
-        if self.arguments.save.json.is_some() {
-            return Ok(Printer::json(&json::pretty(&plan)?)?);
-        }
-        Ok(self.printer.result(text::explained(&plan))?)
+        conduct::explained(self.printer, &self.arguments.save, &plan, text::explained(&plan))
     }
 
     /// A document that holds nothing yet.
-    async fn document(&self) -> Result<(Run, RunFile), Failure> {
+    async fn document(&self) -> Result<Recording, Failure> {
         let survey = Survey::for_tables(self.connection, &self.chosen.data_directory(None)?, VERSION).await?;
-        let (id, started_at) = identify("micro");
-        let file = RunFile::new(self.home.root(), &id, self.arguments.save.json.as_deref())?;
-        let run = Run {
-            format_version: FORMAT_VERSION,
-            id,
-            verb: "micro".to_owned(),
-            label: self.arguments.save.label.clone(),
-            started_at,
-            status: Status::Unfinished,
+        let begun = Begun {
+            verb: "micro",
+            save: &self.arguments.save,
             request: json::value(self.request)?,
             plan: serde_json::json!({}),
             environment: survey.environment,
-            trials: Vec::new(),
             notes: Vec::new(),
         };
-        file.save(&run)?;
-        Ok((run, file))
+        Recording::begin(self.home, begun)
     }
 
     async fn measure(&self) -> Result<(), Failure> {
         if self.arguments.save_in_database {
             micro::check_saving(&self.chosen.target).await?;
         }
-        let (mut run, mut file) = self.document().await?;
+        let mut recording = self.document().await?;
         let checkpoints = Checkpoints::so_far(&self.connection.client).await;
         let mut recorder = Recorder {
-            run: &mut run,
-            file: &file,
+            recording: &mut recording,
             outcome: None,
             request: self.request,
             progress: RoundsProgress::new("rounds", self.printer),
             printer: self.printer,
             saved: Instant::now(),
-            unsaved: None,
         };
         let interrupt = interrupted(self.printer);
         let (target, connection) = (&self.chosen.target, self.connection);
         let ended = micro::run(target, connection, self.request, &mut recorder, interrupt).await;
-        let (outcome, unsaved) = recorder.end();
+        let outcome = recorder.end();
         let ended = ended.unwrap_or_else(|error| Ended {
             result: Err(error),
             notes: Vec::new(),
             own_checkpoints: 0,
             left_behind: None,
         });
-        run.trials = outcome.as_ref().map_or(Vec::new(), |outcome| outcome.trials(self.request));
-        run.notes.extend(ended.notes.into_iter().map(|text| Note { text }));
+        recording.run.trials = outcome.as_ref().map_or(Vec::new(), |outcome| outcome.trials(self.request));
+        ended.notes.into_iter().for_each(|text| recording.note(text));
         let now = Checkpoints::so_far(&self.connection.client).await;
-        run.notes.extend(disturbances(checkpoints, now, ended.own_checkpoints));
+        recording.run.notes.extend(disturbances(checkpoints, now, ended.own_checkpoints));
         if let Some(why) = &ended.left_behind {
             self.printer.warn(format!("not all could be cleared up: {why}"));
-            run.notes.push(Note { text: format!("not all could be cleared up: {why}") });
+            recording.note(format!("not all could be cleared up: {why}"));
         }
-        self.finish(&mut run, &mut file, &ended.result)?;
-        unsaved.map_or(Ok(()), Err).context("while rounds went on")?;
+        let finished = recording.finish(ended.result.map_err(Failure::from));
         // What an interrupted run has measured is not lost.
-        if let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) {
-            self.show(&outcome)?;
-            for note in &run.notes {
-                self.printer.say(format!("note: {}", note.text));
-            }
-            for hint in text::hints(&outcome, self.request) {
-                self.printer.say(hint);
-            }
-            if self.arguments.save_in_database && ended.result.is_ok() {
-                let saved = micro::save(&self.chosen.target, &run.id, &outcome).await?;
-                self.printer.say(text::saved(&saved, &run.id));
-            }
+        let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) else {
+            return finished.end(self.printer);
+        };
+        self.show(&outcome)?;
+        let mut hints = finished.result.as_ref().err().map_or(Vec::new(), Failure::run_notes);
+        hints.iter_mut().for_each(|why| why.insert_str(0, "note: "));
+        hints.extend(text::hints(&outcome, self.request));
+        if self.arguments.save_in_database && finished.result.is_ok() {
+            let saved = micro::save(&self.chosen.target, &finished.run.id, &outcome).await?;
+            hints.push(text::saved(&saved, &finished.run.id));
         }
-        ended.result?;
-        farewell(self.chosen, &file, self.printer);
-        Ok(())
+        finished.show(Shown { results: Vec::new(), hints }, self.chosen, self.printer)
     }
 
     /// The table to standard output; there too, if it is for people, all that belongs to it.
@@ -213,12 +193,11 @@ impl Conducted<'_> {
             }
             self.printer.say(format!("\n{details}"));
         }
-        self.printer.say("");
         Ok(())
     }
 
     async fn calibrate(&self) -> Result<(), Failure> {
-        let (mut run, mut file) = self.document().await?;
+        let mut recording = self.document().await?;
         let mut progress = RoundsProgress::new("calibrating", self.printer);
         let mut so_far: Option<Calibration> = None;
         let interrupt = interrupted(self.printer);
@@ -231,50 +210,24 @@ impl Conducted<'_> {
         drop(progress);
         let ended = result.map(|found| so_far = Some(found));
         if let Some(found) = &so_far {
-            run.plan = json::value(&found.plan)?;
-            run.trials = vec![calibration_trial(found)];
+            recording.run.plan = json::value(&found.plan)?;
+            recording.run.trials = vec![calibration_trial(found)];
         }
-        self.finish(&mut run, &mut file, &ended)?;
-        if let Some(found) = &so_far {
-            let table = table::calibration(found, self.arguments.format);
-            let (title, conclusion) = (text::calibrated(found), text::concluded(found));
-            if self.arguments.format == TableFormat::Text {
-                self.printer.result(format!("{title}\n{table}\n{conclusion}"))?;
-            } else {
-                self.printer.say(title);
-                self.printer.result(table)?;
-                self.printer.say(format!("\n{conclusion}"));
-            }
+        let finished = recording.finish(ended.map_err(Failure::from));
+        let Some(found) = &so_far else { return finished.end(self.printer) };
+        let table = table::calibration(found, self.arguments.format);
+        let (title, conclusion) = (text::calibrated(found), text::concluded(found));
+        if self.arguments.format == TableFormat::Text {
+            self.printer.result(format!("{title}\n{table}\n{conclusion}"))?;
+        } else {
+            self.printer.say(title);
+            self.printer.result(table)?;
+            self.printer.say(format!("\n{conclusion}"));
         }
-        ended?;
-        self.printer.say("");
-        farewell(self.chosen, &file, self.printer);
-        Ok(())
-    }
-
-    /// Saves the document for the last time. An interruption is told by the caller, who has results to show.
-    fn finish(
-        &self,
-        run: &mut Run,
-        file: &mut RunFile,
-        result: &Result<(), MicroError>,
-    ) -> Result<(), Failure> {
-        run.status = match result {
-            Ok(()) => Status::Done,
-            Err(MicroError::Interrupted { .. }) => Status::Interrupted,
-            Err(_) => Status::Failed,
-        };
-        if let Err(error) = result {
-            run.notes.push(Note { text: error.to_string() });
+        if finished.result.is_err() {
+            return finished.end(self.printer);
         }
-        match (result, file.finish(run)) {
-            // What went wrong first is what counts; a full disk may be why both did.
-            (Err(_), Err(unsaved)) => {
-                self.printer.warn(format!("{unsaved:#}"));
-                Ok(())
-            }
-            (_, saved) => saved,
-        }
+        finished.show(Shown::default(), self.chosen, self.printer)
     }
 }
 

@@ -9,9 +9,9 @@ use jiff::Timestamp;
 use measure::human::bytes;
 use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Status};
 
-use crate::app::json;
-use crate::app::failure::{Context, Failure};
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
+use crate::app::failure::{Context, Failure};
+use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};

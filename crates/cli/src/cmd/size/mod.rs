@@ -6,9 +6,9 @@ use fill::Calculation;
 use measure::human::{bytes, bytes_both, grouped};
 use page::Geometry;
 
-use crate::app::json;
-use crate::app::failure::{Failure, Usage};
 use crate::app::args::SizeArgs;
+use crate::app::failure::{Failure, Usage};
+use crate::app::json;
 use crate::app::printer::Printer;
 
 /// Calculates and prints.

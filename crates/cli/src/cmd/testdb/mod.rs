@@ -7,8 +7,8 @@ mod unlog;
 
 pub(crate) use lend::fail_in_eval;
 
-use crate::app::failure::Failure;
 use crate::app::args::{TestdbAction, TestdbArgs};
+use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 
 /// Runs the verb.

@@ -10,9 +10,9 @@ use measure::Threshold;
 use script::{Definition, OptionError, Source};
 use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::failure::Usage;
 use crate::app::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, up_to};
 use crate::app::duration::{milliseconds, seconds, seconds_or_none, whole_seconds};
+use crate::app::failure::Usage;
 use crate::app::input;
 use crate::cmd::tps::matrix::args::MatrixArgs;
 

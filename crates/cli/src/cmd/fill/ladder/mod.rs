@@ -7,7 +7,6 @@ use std::pin::pin;
 
 use connect::Connection;
 use fill::{self, Conduct, Plan, Request, SCRATCH_SCHEMA, clear_scratch};
-use measure::{FORMAT_VERSION, Note, Run, Status};
 use pgserver::Home;
 use serde_json::json;
 use server::disturbance::Checkpoints;
@@ -16,15 +15,15 @@ use tokio::sync::watch;
 
 use server::interruption::{Ended, until_stopped};
 
-use crate::app::json;
+use crate::app::conduct::{Begun, Recording, Shown, disturbances, on_server};
 use crate::app::failure::{Failure, Unhappy, Usage};
-use crate::cmd::fill::{clear_abandoned, disturbances, farewell, on_server, records};
+use crate::app::json;
+use crate::cmd::fill::{clear_abandoned, records};
 use server::{Survey, settle};
 
 use crate::app::args::{FillArgs, LEVELS};
-use crate::app::interrupt::{self, interrupted};
+use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
-use crate::app::runs::{RunFile, identify};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::fill::progress::FillProgress;
@@ -64,44 +63,28 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
         .await?;
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
         clear_scratch(&chosen.target).await?;
-        let (id, started_at) = identify("fill");
-        let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
         let flags: BTreeMap<&str, &str> = rungs.iter().map(|rung| (rung.name.as_str(), rung.flags)).collect();
-        let mut run = Run {
-            format_version: FORMAT_VERSION,
-            id,
-            verb: "fill".to_owned(),
-            label: arguments.save.label.clone(),
-            started_at,
-            status: Status::Unfinished,
+        let begun = Begun {
+            verb: "fill",
+            save: &arguments.save,
             request: json!({ "ladder": { "size": size, "trials": trials, "levels": flags } }),
             plan: json!({}),
             environment: survey.environment.clone(),
-            trials: Vec::new(),
             notes: text::cautions(size, &survey),
         };
-        file.save(&run)?;
+        let mut recording = Recording::begin(home, begun)?;
         let ladder =
             Ladder { rungs: &rungs, home, chosen, connection: &connection, survey: &survey, printer };
-        let climbed = ladder.climb(trials, &mut run, &file).await;
+        let climbed = ladder.climb(trials, &mut recording).await;
         // Nothing of a ladder is kept, however it ended.
         let cleared = clear_scratch(&chosen.target).await;
-        if let Err(error) = &climbed {
-            run.status = if interrupt::was_asked() { Status::Interrupted } else { Status::Failed };
-            run.notes.push(Note { text: error.to_string() });
-        } else {
-            run.status = Status::Done;
+        let finished = recording.finish(climbed);
+        if finished.result.is_err() {
+            return finished.end(printer);
         }
-        file.finish(&run)?;
-        climbed?;
         cleared?;
-        printer.result(text::table(&rungs, &run.trials, &survey))?;
-        printer.say("");
-        for note in &run.notes {
-            printer.say(format!("note: {}", note.text));
-        }
-        farewell(chosen, &file, printer);
-        Ok(())
+        let results = vec![text::table(&rungs, &finished.run.trials, &survey)];
+        finished.show(Shown { results, hints: Vec::new() }, chosen, printer)
     })
 }
 
@@ -143,7 +126,7 @@ struct Ladder<'a> {
 
 impl Ladder<'_> {
     /// Rounds of all rungs, each in another order, so that none is always first.
-    async fn climb(&self, rounds: u16, run: &mut Run, file: &RunFile) -> Result<(), Failure> {
+    async fn climb(&self, rounds: u16, recording: &mut Recording) -> Result<(), Failure> {
         let (stop, stopped) = watch::channel(false);
         let climbing = pin!(async {
             let mut random = fastrand::Rng::with_seed(u64::from(rounds));
@@ -152,8 +135,8 @@ impl Ladder<'_> {
                 random.shuffle(&mut order);
                 for rung in order {
                     self.printer.say(format!("round {round} of {rounds}, {}", rung.name));
-                    self.trial(rung, run, stopped.clone()).await?;
-                    file.save(run)?;
+                    self.trial(rung, recording, stopped.clone()).await?;
+                    recording.save();
                 }
             }
             Ok(())
@@ -170,7 +153,7 @@ impl Ladder<'_> {
     async fn trial(
         &self,
         rung: &Rung,
-        run: &mut Run,
+        recording: &mut Recording,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), Failure> {
         clear_scratch(&self.chosen.target).await?;
@@ -191,11 +174,11 @@ impl Ladder<'_> {
         drop(progress);
         let after = Checkpoints::so_far(&self.connection.client).await;
         if let Some(note) = disturbances(before, after, outcome.own_checkpoints) {
-            run.notes
-                .push(Note { text: format!("trial {}, {}: {}", run.trials.len() + 1, rung.name, note.text) });
+            let number = recording.run.trials.len() + 1;
+            recording.note(format!("trial {number}, {}: {}", rung.name, note.text));
         }
-        run.plan[&rung.name] = json::value(&plan)?;
-        run.trials.push(outcome.trial(&rung.name, &plan, None));
+        recording.run.plan[&rung.name] = json::value(&plan)?;
+        recording.run.trials.push(outcome.trial(&rung.name, &plan, None));
         Ok(())
     }
 }

@@ -12,9 +12,9 @@ use script::Source;
 use testdb::bench::{TestCommand, Variant};
 use tps::{Connecting, Length, Protocol, Request};
 
-use crate::app::failure::Usage;
 use crate::app::args::{MOST_TRIALS, SaveArgs, ServerChoice, connections, share, up_to};
 use crate::app::duration::seconds;
+use crate::app::failure::Usage;
 use crate::app::input;
 
 /// Variables of the environment that name a server, as `pgrig testdb new` sets some, or who connects to it.

@@ -7,8 +7,8 @@ use connect::Target;
 use pgserver::{Home, Instance, Running, Spec};
 use testdb::bench::{Tmpfs, Volatile, has_room, places};
 
-use crate::app::failure::Failure;
 use crate::app::args::BenchArgs;
+use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 

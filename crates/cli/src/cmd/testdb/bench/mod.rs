@@ -5,31 +5,30 @@ mod memory;
 mod results;
 mod text;
 
-use failure::Classified;
 use std::time::Instant;
 
-use measure::{Environment, FORMAT_VERSION, Note, Run, Status};
+use measure::{Environment, Note};
 use pgserver::{Home, Major, Spec};
 use serde_json::json;
 use server::Survey;
 use server::settings::SYNC_BY_HAND;
 use testdb::bench::{
-    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done, Failure as FailedVariant, Means,
-    Output, Site, Work,
+    self, BenchError, BenchObserver, BenchPlan, BenchRequest, Cell, Choice, Content, Done,
+    Failure as FailedVariant, Means, Output, Site, Work,
 };
 use testdb::source::Source;
 use tokio::runtime::Builder;
 use tps::Plan;
 
-use crate::app::failure::{Failure, Usage};
 use crate::app::args::BenchArgs;
+use crate::app::conduct::{Begun, Recording, on_server};
+use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
-use crate::app::runs::{RunFile, identify};
-use crate::app::target::{self, Chosen};
 use crate::app::version::VERSION;
-use crate::cmd::fill::on_server;
+use crate::app::target::{self, Chosen};
+
 use crate::cmd::testdb::bench::memory::Memory;
 use crate::cmd::testdb::bench::results::Results;
 
@@ -68,10 +67,18 @@ async fn measure(
     printer: &Printer,
 ) -> Result<(), Failure> {
     let environment = surroundings(chosen, printer).await?;
-    let (id, started_at) = identify("testdb");
-    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
-    let log = file.path().with_extension("log");
+    let begun = Begun {
+        verb: "testdb",
+        save: &arguments.save,
+        request: json!({}),
+        plan: json!({}),
+        environment: environment.clone(),
+        notes: Vec::new(),
+    };
+    let mut recording = Recording::unsaved(home, begun)?;
+    let log = recording.path().with_extension("log");
     let request = request(arguments, source, chosen, &log)?;
+    recording.run.request = document(arguments, &request)?;
     let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
     let own = if chosen.ground().is_own { Ok(()) } else { Err(arguments.how_to_have_own()) };
     let journals = journals(home);
@@ -95,44 +102,24 @@ async fn measure(
              corrupt EVERY database of that cluster beyond repair",
         );
     }
-    let run = Run {
-        format_version: FORMAT_VERSION,
-        id,
-        verb: "testdb".to_owned(),
-        label: arguments.save.label.clone(),
-        started_at,
-        status: Status::Unfinished,
-        request: document(arguments, &request)?,
-        plan: json!({}),
-        environment,
-        trials: Vec::new(),
-        notes: Vec::new(),
-    };
-    file.save(&run)?;
-    let mut recorder = Recorder::new(run, &file, arguments, printer);
+    recording.save();
+    let mut recorder = Recorder::new(recording, arguments, printer);
     let result = Box::pin(bench::run(&site, &request, missing, &mut recorder, interrupted(printer))).await;
     let destroyed = tokio::task::block_in_place(|| memory.destroy());
-    let Recorder { mut run, results, unsaved, .. } = recorder;
-    run.status = match &result {
-        Ok(()) => Status::Done,
-        Err(error) if error.is_interrupt() => Status::Interrupted,
-        Err(_) => Status::Failed,
-    };
-    run.notes.extend(result.as_ref().err().map(|error| Note { text: error.to_string() }));
-    let saved = file.finish(&run).and(unsaved.map_or(Ok(()), Err));
-    // What is there is told, however it ended.
-    if let Some(results) = results.filter(|_| !run.trials.is_empty()) {
-        printer.result(text::results(&results, &run.environment))?;
-        if result.is_ok() {
+    let Recorder { recording, results, .. } = recorder;
+    let finished = recording.finish(result.map_err(Failure::from));
+    // The results so far are shown, however it ended.
+    if let Some(results) = results.filter(|_| !finished.run.trials.is_empty()) {
+        printer.result(text::results(&results, &finished.run.environment))?;
+        if finished.result.is_ok() {
             printer.result(text::advice(&results, arguments, chosen))?;
         }
     }
-    printer.say(format!("\nrun document: {}", file.path().display()));
+    printer.say(format!("\nrun document: {}", finished.path().display()));
     if log.exists() && !arguments.show_output {
         printer.say(format!("what the command wrote: {}", log.display()));
     }
-    result?;
-    saved?;
+    finished.end(printer)?;
     destroyed
 }
 
@@ -213,23 +200,17 @@ fn memory_spec(arguments: &BenchArgs, environment: &Environment) -> Spec {
 
 /// Takes trials as they come.
 struct Recorder<'a> {
-    run: Run,
-    file: &'a RunFile,
+    recording: Recording,
     results: Option<Results>,
     threshold: f64,
     began: Instant,
     printer: &'a Printer,
-    unsaved: Option<Failure>,
 }
 
 impl<'a> Recorder<'a> {
-    fn new(run: Run, file: &'a RunFile, arguments: &BenchArgs, printer: &'a Printer) -> Self {
+    fn new(recording: Recording, arguments: &BenchArgs, printer: &'a Printer) -> Self {
         let threshold = arguments.threshold;
-        Self { run, file, results: None, threshold, began: Instant::now(), printer, unsaved: None }
-    }
-
-    fn save(&mut self) {
-        self.unsaved = self.file.save(&self.run).err();
+        Self { recording, results: None, threshold, began: Instant::now(), printer }
     }
 }
 
@@ -240,13 +221,14 @@ impl BenchObserver for Recorder<'_> {
 
     fn planned(&mut self, plan: &BenchPlan) {
         self.printer.say(text::plan(plan) + "\n");
-        self.run.plan = text::document(plan);
+        self.recording.run.plan = text::document(plan);
         let left_out = plan.choice.left_out.iter();
-        self.run
+        self.recording
+            .run
             .notes
             .extend(left_out.map(|(variant, why)| Note { text: format!("{variant} was left out: {why}") }));
         self.results = Some(Results::new(plan.clone(), self.threshold));
-        self.save();
+        self.recording.save();
     }
 
     fn begins(&mut self, _number: usize, _trials: usize, _cell: Cell) {
@@ -260,8 +242,7 @@ impl BenchObserver for Recorder<'_> {
         let left = results.left(done.number);
         self.printer.say(text::trial(done, results.plan.trials(), left));
         if done.is_judged {
-            self.run.trials.push(done.trial());
-            self.save();
+            self.recording.add(done.trial());
         }
     }
 
@@ -270,12 +251,12 @@ impl BenchObserver for Recorder<'_> {
             results.fail(failure);
         }
         let FailedVariant { variant, how, output } = failure;
-        self.run.notes.push(Note { text: format!("{variant} failed: {how}") });
+        self.recording.run.notes.push(Note { text: format!("{variant} failed: {how}") });
         self.printer.warn(text::failure(failure));
         if !output.is_empty() {
             self.printer.warn(format!("the end of what the command wrote:\n{output}"));
         }
-        self.save();
+        self.recording.save();
     }
 
     fn putting_back(&mut self) {
@@ -284,6 +265,6 @@ impl BenchObserver for Recorder<'_> {
 
     fn wants_sync(&mut self) {
         self.printer.danger(SYNC_BY_HAND);
-        self.run.notes.push(Note { text: SYNC_BY_HAND.to_owned() });
+        self.recording.run.notes.push(Note { text: SYNC_BY_HAND.to_owned() });
     }
 }

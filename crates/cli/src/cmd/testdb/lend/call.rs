@@ -10,8 +10,8 @@ use pgserver::{Instance, TELL_AFTER};
 use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::args::{KeeperArgs, ServerChoice};
+use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
 use crate::cmd::testdb::lend::place::Place;

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
-use crate::app::json;
-use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
+use crate::app::failure::{Broken, Context, Failure, Usage};
+use crate::app::json;
 use crate::app::printer::Printer;
 use call::Caller;
 
@@ -115,7 +115,11 @@ pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failur
     }
     match dropped.failed.as_slice() {
         [] => Ok(()),
-        [(_, error), ..] => return Err(Broken(format!("{} of them could not be dropped: {error}", dropped.failed.len())).into()),
+        [(_, error), ..] => {
+            return Err(
+                Broken(format!("{} of them could not be dropped: {error}", dropped.failed.len())).into()
+            );
+        }
     }
 }
 

@@ -9,8 +9,8 @@ use pgserver::{Home, Instance, LockFile};
 use server::process::host;
 use testdb::lend::KeeperId;
 
-use crate::app::failure::{Context, Failure};
 use crate::app::args::{EmbeddedArgs, ServerChoice};
+use crate::app::failure::{Context, Failure};
 use crate::app::target::{Meant, meant, options};
 
 /// `PGRIG_HOME/testdb/<keeper>/`: the keeper's own socket, its log, and the lock that it holds as long as it runs.

@@ -14,8 +14,8 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
-use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::args::{ServeArgs, ServerChoice};
+use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::printer::Printer;
 use crate::app::target::{self, Chosen};

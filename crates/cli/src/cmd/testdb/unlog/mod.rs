@@ -4,8 +4,8 @@ pub(crate) mod args;
 mod dump;
 mod live;
 
-use crate::app::failure::{Failure, Usage};
 use crate::app::args::UnlogArgs;
+use crate::app::failure::{Failure, Usage};
 use crate::app::printer::Printer;
 
 /// Runs the verb.

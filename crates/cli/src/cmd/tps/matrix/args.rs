@@ -3,8 +3,8 @@
 use clap::Args;
 use tps::matrix::{Axis, Matrix};
 
-use crate::app::failure::Usage;
 use crate::app::args::TpsArgs;
+use crate::app::failure::Usage;
 
 /// Trials of each cell where nobody said.
 const TRIALS: usize = 3;

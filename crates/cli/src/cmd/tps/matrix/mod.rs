@@ -3,8 +3,7 @@
 pub(crate) mod args;
 pub(crate) mod text;
 
-use failure::Classified;
-use measure::{FORMAT_VERSION, Note, Run, Status};
+use measure::Note;
 use pgserver::Home;
 use serde_json::json;
 use server::Survey;
@@ -13,16 +12,15 @@ use tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Si
 use tps::watch::Watched;
 use tps::{Outcome, Plan, Request, TpsError};
 
-use crate::app::json;
-use crate::app::failure::Failure;
 use crate::app::args::TpsArgs;
+use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
+use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
-use crate::app::runs::{RunFile, identify};
-use crate::app::target::Chosen;
 use crate::app::version::VERSION;
-use crate::cmd::fill::{farewell, on_server};
+use crate::app::target::Chosen;
+
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::watched;
 
@@ -61,11 +59,8 @@ async fn measure(
     let mut request = plan.base.document();
     request["matrix"] = matrix.document();
     if arguments.explain {
-        if arguments.save.json.is_some() {
-            let document = json!({ "request": request, "plan": plan.document() });
-            return Ok(Printer::json(&json::pretty(&document)?)?);
-        }
-        return Ok(printer.result(planned)?);
+        let document = json!({ "request": request, "plan": plan.document() });
+        return conduct::explained(printer, &arguments.save, &document, planned);
     }
     printer.say(planned + "\n");
     for warning in &plan.warnings {
@@ -75,23 +70,15 @@ async fn measure(
         printer.danger(format!("DANGEROUS, until this has ended: {danger}"));
     }
 
-    let (id, started_at) = identify("tps");
-    let mut file = RunFile::new(home.root(), &id, arguments.save.json.as_deref())?;
-    let mut run = Run {
-        format_version: FORMAT_VERSION,
-        id,
-        verb: "tps".to_owned(),
-        label: arguments.save.label.clone(),
-        started_at,
-        status: Status::Unfinished,
+    let begun = Begun {
+        verb: "tps",
+        save: &arguments.save,
         request,
         plan: plan.document(),
         environment,
-        trials: Vec::new(),
         notes: plan.warnings.iter().map(|text| Note { text: text.clone() }).collect(),
     };
-    file.save(&run)?;
-    let mut unsaved = None;
+    let mut recording = Recording::begin(home, begun)?;
     let progress = Progress { plan: &plan, printer };
     let journals = journals(home);
     let site =
@@ -101,41 +88,20 @@ async fn measure(
         printer.say(text::trial(&plan.base, &outcome));
         let mut document = outcome.trial(&trial.cell.name());
         watched.observe(&outcome, &mut document);
-        run.trials.push(document);
         let note =
             |text: &String| Note { text: format!("trial {}, {}: {text}", trial.number, trial.cell.name()) };
-        run.notes.extend(watched.notes.iter().map(note));
-        unsaved = file.save(&run).err();
+        recording.run.notes.extend(watched.notes.iter().map(note));
+        recording.add(document);
         Ok(outcome)
     });
     let result = Box::pin(work).await;
-    run.status = match &result {
-        Ok(()) => Status::Done,
-        Err(error) if error.is_interrupt() => Status::Interrupted,
-        Err(_) => Status::Failed,
-    };
-    let notes = run.notes.clone();
-    if let Err(error) = &result {
-        run.notes.push(Note { text: error.to_string() });
+    let finished = recording.finish(result.map_err(Failure::from));
+    // The trials so far are shown, however it ended.
+    if finished.run.trials.is_empty() {
+        return finished.end(printer);
     }
-    let saved = file.finish(&run).and(unsaved.map_or(Ok(()), Err));
-    // What is there is told, however it ended.
-    if !run.trials.is_empty() {
-        printer.result(text::results(&plan, &run))?;
-        printer.say("");
-        for note in &notes {
-            printer.say(format!("note: {}", note.text));
-        }
-        farewell(chosen, &file, printer);
-    }
-    match (result, saved) {
-        (Ok(()), saved) => saved,
-        (Err(error), Ok(())) => Err(error.into()),
-        (Err(error), Err(unsaved)) => {
-            printer.warn(format!("{unsaved:#}"));
-            Err(error.into())
-        }
-    }
+    let results = vec![text::results(&plan, &finished.run)];
+    finished.show(Shown { results, hints: Vec::new() }, chosen, printer)
 }
 
 /// One trial, watched as any run is.

@@ -1,0 +1,243 @@
+//! One way to conduct a verb: choose the server, show the plan, record the run, print results, and say where to look.
+//!
+//! ```text
+//! on_server ─▶ (verb's plan) ─▶ explained | Recording::begin ─▶ (verb's run) ─▶ Recording::finish ─▶ Finished::close
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use measure::{Environment, FORMAT_VERSION, Note, Run, Status, Trial};
+use pgserver::Home;
+use serde::Serialize;
+use serde_json::Value;
+use server::disturbance::Checkpoints;
+use tokio::runtime::Builder;
+
+use crate::app::args::{SaveArgs, ServerChoice};
+use crate::app::failure::Failure;
+use crate::app::printer::Printer;
+use crate::app::runs::{RunFile, identify};
+use crate::app::target::{self, Chosen};
+use crate::app::{interrupt, json};
+
+/// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
+/// found.
+pub(crate) fn on_server(
+    server: &ServerChoice,
+    runtime: &mut Builder,
+    printer: &Printer,
+    work: impl AsyncFnOnce(&Home, &Chosen) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let home = Home::locate()?;
+    // Started on the main thread, which outlives everything: the server ends when it does.
+    let chosen = target::choose(server, &home, printer)?;
+    chosen.check_restored(&home, printer)?;
+    let runtime = runtime.enable_all().build()?;
+    let result = interrupt::block_on(runtime, printer, work(&home, &chosen));
+    let log = chosen.log();
+    let released = chosen.release(printer);
+    if let (Err(failure), Some(log)) = (&result, log)
+        && failure.is_explained_by_log()
+    {
+        printer.say(format!("the server's log: {}", log.display()));
+    }
+    result.and(released)
+}
+
+/// Prints the plan of --explain: as JSON if --json is given, else as text.
+pub(crate) fn explained(
+    printer: &Printer,
+    save: &SaveArgs,
+    plan: &impl Serialize,
+    text: impl std::fmt::Display,
+) -> Result<(), Failure> {
+    match &save.json {
+        Some(_) => Ok(Printer::json(&json::pretty(plan)?)?),
+        None => Ok(printer.result(text)?),
+    }
+}
+
+/// A run as it begins.
+pub(crate) struct Begun<'a> {
+    /// The verb's name.
+    pub(crate) verb: &'static str,
+    /// Where its document goes.
+    pub(crate) save: &'a SaveArgs,
+    pub(crate) request: Value,
+    pub(crate) plan: Value,
+    pub(crate) environment: Environment,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A run that goes on, and its document, which is saved after each trial.
+pub(crate) struct Recording {
+    pub(crate) run: Run,
+    file: RunFile,
+    /// Why the last save failed.
+    unsaved: Option<Failure>,
+}
+
+impl Recording {
+    /// Saves the document of a run that begins.
+    ///
+    /// # Errors
+    /// If it cannot be saved.
+    pub(crate) fn begin(home: &Home, begun: Begun<'_>) -> Result<Self, Failure> {
+        let recording = Self::unsaved(home, begun)?;
+        recording.file.save(&recording.run)?;
+        Ok(recording)
+    }
+
+    /// A run whose request is not checked yet: nothing is saved.
+    ///
+    /// # Errors
+    /// If the document cannot be written later.
+    pub(crate) fn unsaved(home: &Home, begun: Begun<'_>) -> Result<Self, Failure> {
+        let (id, started_at) = identify(begun.verb);
+        let file = RunFile::new(home.root(), &id, begun.save.json.as_deref())?;
+        let run = Run {
+            format_version: FORMAT_VERSION,
+            id,
+            verb: begun.verb.to_owned(),
+            label: begun.save.label.clone(),
+            started_at,
+            status: Status::Unfinished,
+            request: begun.request,
+            plan: begun.plan,
+            environment: begun.environment,
+            trials: Vec::new(),
+            notes: begun.notes,
+        };
+        Ok(Self { run, file, unsaved: None })
+    }
+
+    /// Adds a trial, and saves.
+    pub(crate) fn add(&mut self, trial: Trial) {
+        self.run.trials.push(trial);
+        self.save();
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.run.notes.push(Note { text: text.into() });
+    }
+
+    /// Saves the run as it is so far. The verb goes on if this fails: the end of the run says so.
+    pub(crate) fn save(&mut self) {
+        self.unsaved = self.file.save(&self.run).err();
+    }
+
+    /// Keeps a failure to record something for the end of the run.
+    pub(crate) fn keep(&mut self, unsaved: Failure) {
+        self.unsaved = Some(unsaved);
+    }
+
+    /// The document's path.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Saves the document for the last time, with the status that the result means.
+    pub(crate) fn finish(mut self, result: Result<(), Failure>) -> Finished {
+        let notes: Vec<String> = self.run.notes.iter().map(|note| note.text.clone()).collect();
+        self.run.status = match &result {
+            Ok(()) => Status::Done,
+            // Whatever failed then, failed because of that.
+            Err(failure) if interrupt::was_asked() && failure.run_status() == Status::Failed => {
+                Status::Interrupted
+            }
+            Err(failure) => failure.run_status(),
+        };
+        for text in result.as_ref().err().map(Failure::run_notes).unwrap_or_default() {
+            self.note(text);
+        }
+        let saved = self.file.finish(&self.run).and(self.unsaved.map_or(Ok(()), Err));
+        Finished { path: self.file.path().to_owned(), run: self.run, notes, result, saved }
+    }
+}
+
+/// A run that is over.
+pub(crate) struct Finished {
+    pub(crate) run: Run,
+    /// Its notes without those on how it ended.
+    notes: Vec<String>,
+    path: PathBuf,
+    pub(crate) result: Result<(), Failure>,
+    saved: Result<(), Failure>,
+}
+
+/// Results of a run, for people.
+#[derive(Default)]
+pub(crate) struct Shown {
+    /// For standard output.
+    pub(crate) results: Vec<String>,
+    /// Lines after the notes: how to go on.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Finished {
+    /// Prints results, notes, hints and where the document is, and ends as the run did.
+    ///
+    /// # Errors
+    /// The run's own failure, or if its document could not be saved.
+    pub(crate) fn show(self, shown: Shown, chosen: &Chosen, printer: &Printer) -> Result<(), Failure> {
+        for result in shown.results {
+            printer.result(result)?;
+        }
+        printer.say("");
+        for note in &self.notes {
+            printer.say(format!("note: {note}"));
+        }
+        for hint in shown.hints {
+            printer.say(hint);
+        }
+        farewell(chosen, &self.path, printer);
+        self.end(printer)
+    }
+
+    /// The document's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends as the run did, without results.
+    ///
+    /// # Errors
+    /// The run's own failure, or if its document could not be saved.
+    pub(crate) fn end(self, printer: &Printer) -> Result<(), Failure> {
+        match (self.result, self.saved) {
+            (Ok(()), saved) => saved,
+            // What went wrong first is what counts; a full disk may be why both did.
+            (Err(failure), saved) => {
+                if let Err(unsaved) = saved {
+                    printer.warn(unsaved);
+                }
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// Says where to look at what was done.
+fn farewell(chosen: &Chosen, document: &Path, printer: &Printer) {
+    if let Some(instance) = chosen.stopped_instance() {
+        let named = if instance == "default" { String::new() } else { format!(" --instance {instance}") };
+        printer.say(format!(
+            "the server is stopped again; to look at it: pgrig server start{named}; \
+             psql \"$(pgrig server url{named})\""
+        ));
+    }
+    printer.say(format!("run document: {}", document.display()));
+}
+
+/// The note on checkpoints that others caused between two looks; `own` are those that the verb asked for.
+pub(crate) fn disturbances(
+    before: Option<Checkpoints>,
+    after: Option<Checkpoints>,
+    own: u64,
+) -> Option<Note> {
+    // The last of our own may have been cut short by the commit, and not be counted on our side.
+    let ran = after?.since(before?).saturating_sub(if own > 0 { own + 1 } else { 0 });
+    let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };
+    (ran > 0).then(|| Note { text: format!("{ran} {plural} began meanwhile: some of the time is theirs") })
+}
