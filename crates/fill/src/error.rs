@@ -217,7 +217,7 @@ pub enum FillError {
         most: u64,
         /// What they take, bytes.
         about: u64,
-        /// Why.
+        /// Why keys leave room for no more rows.
         why: String,
     },
     /// A probe cannot be run.
@@ -235,9 +235,9 @@ pub enum FillError {
     /// A step failed.
     #[error("{} failed: {source}\n{remains}", step.name())]
     Step {
-        /// Which.
+        /// The step.
         step: InitStep,
-        /// Why.
+        /// The reason.
         source: Box<Cause>,
         /// What is there now.
         remains: Remains,

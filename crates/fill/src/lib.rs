@@ -1,4 +1,23 @@
-//! `fill`: test data to an exact size. Request → plan → chunks → sink → outcome.
+//! Fills a server with test data to an exact size, or until the disk is full.
+//!
+//! The data flow is `Request` → `Plan` → chunks → sink → `Outcome`:
+//!
+//! - `request/`: what was asked for. `check` refuses what cannot work whatever the server.
+//! - `plan/`: from the request and the server to a [`Plan`], which is data: `--explain` prints it, the run document
+//!   holds it, the run obeys it. [`plan()`] is the one path for pgbench's tables and the user's; `plan/rules/` decides.
+//! - `run/`: the plan is carried out by [`run()`]. `steps` runs the steps in order; `chunk_loop` hands chunks to
+//!   streams; `load_chunk` loads one; `resume` decides whether a fill that was killed can be completed.
+//!   [`rehearse`] tries the steps before the rows on empty tables, and rolls back.
+//! - `ledger/`: the tables beside the filled ones that record which chunks are loaded.
+//! - `outcome` and `remains`: what a fill came to, and what is in the database if it failed.
+//! - [`limits`] stops a fill or lets it wait because of space or time; `probe/` runs a query at growing sizes.
+//! - `sql/`: the queries as files, and the statements that are built from a plan.
+//!
+//! Start to read at [`plan()`] and [`run()`], both short.
+//!
+//! This crate does not know the command line, the other verbs, or how a run document is saved: it tells an
+//! [`Observer`] of its progress and returns an [`Outcome`]. It does not start servers. What it needs of a server is
+//! in the crates `connect` and `server`; what it needs of a table of the user's is in `catalog`.
 //!
 //! After article 000 ("Generating lots of test data with Postgres, fast and faster") and 002
 //! ("Speeding up pgbench using COPY FREEZE").

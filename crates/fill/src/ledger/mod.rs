@@ -13,7 +13,7 @@ use rowgen::Table;
 use serde::{Deserialize, Serialize};
 use tokio_postgres::SimpleQueryMessage;
 
-use crate::ledger::relations::{Destination, Part, Roster};
+use crate::ledger::relations::{Destination, Part, Relations};
 use crate::plan::Plan;
 use crate::plan::chunks::{Chunk, Chunking};
 use crate::plan::row_range::RowRange;
@@ -27,11 +27,12 @@ const NAME_BYTES: usize = 63;
 
 /// What a fill must keep to if it is to be completed later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Charter {
+pub(crate) struct LedgerHeader {
     /// The request as it was given.
     pub request: Request,
     /// The relations that rows go to, as they were when the fill began or was last resumed.
-    pub roster: Roster,
+    #[serde(rename = "roster")]
+    pub relations: Relations,
     /// pgbench's scale.
     pub scale: u64,
     /// Branches that were there before.
@@ -54,7 +55,7 @@ pub(crate) struct Charter {
 /// Rows of each chunk that is loaded, by destination.
 pub(crate) type Records = HashMap<Destination, BTreeMap<u64, u64>>;
 
-impl Charter {
+impl LedgerHeader {
     /// Whether a comment is one.
     pub(crate) fn is_one(comment: &str) -> bool {
         serde_json::from_str::<Self>(comment).is_ok()
@@ -64,7 +65,7 @@ impl Charter {
 /// A fill that was begun and is not complete.
 #[derive(Clone, Debug)]
 pub(crate) struct Unfinished {
-    pub(crate) charter: Charter,
+    pub(crate) header: LedgerHeader,
     /// What is recorded as loaded.
     pub(crate) records: Records,
 }
@@ -72,13 +73,13 @@ pub(crate) struct Unfinished {
 impl Unfinished {
     /// All rows that it was to load.
     pub(crate) fn range(&self) -> RowRange {
-        let Charter { scale, scale_before, first_row, rows, .. } = self.charter;
+        let LedgerHeader { scale, scale_before, first_row, rows, .. } = self.header;
         RowRange { first_row, rows, scale, scale_before }
     }
 
     /// Records of the bulk table.
     fn of_bulk(&self) -> impl Iterator<Item = (&u64, &u64)> {
-        let Roster { root, leaves, .. } = &self.charter.roster;
+        let Relations { root, leaves, .. } = &self.header.relations;
         let is_bulk = |oid: u32| oid == *root || leaves.iter().any(|leaf| leaf.oid == oid);
         self.records.iter().filter(move |(to, _)| is_bulk(to.oid)).flat_map(|(_, chunks)| chunks)
     }
@@ -101,15 +102,15 @@ pub(crate) struct Ledger {
     first: String,
     /// For unlogged relations if there are both.
     second: String,
-    pub(crate) roster: Roster,
+    pub(crate) relations: Relations,
     /// What was recorded before this run.
     records: Records,
 }
 
 impl Ledger {
-    fn new(plan: &Plan, roster: Roster, records: Records) -> Self {
-        let [first, second] = names(&plan.bulk_name()).map(|name| qualified(&plan.schema, &name));
-        Self { first, second, roster, records }
+    fn new(plan: &Plan, relations: Relations, records: Records) -> Self {
+        let [first, second] = names(plan.bulk_name()).map(|name| qualified(&plan.schema, &name));
+        Self { first, second, relations, records }
     }
 
     /// Creates the tables, in the transaction that the session is in if it is in one.
@@ -117,8 +118,9 @@ impl Ledger {
     /// # Errors
     /// If the server refuses.
     pub(crate) async fn begin(session: &Session, plan: &Plan) -> Result<Self, ConnectError> {
-        let roster = Roster::of(&session.connection, plan).await?.expect("tables that were found or created");
-        let ledger = Self::new(plan, roster, Records::new());
+        let relations =
+            Relations::of(&session.connection, plan).await?.expect("tables that were found or created");
+        let ledger = Self::new(plan, relations, Records::new());
         session.run_all(&ledger.create(plan)).await?;
         Ok(ledger)
     }
@@ -132,17 +134,17 @@ impl Ledger {
         session: &Session,
         plan: &Plan,
         begun: &Unfinished,
-        now: Roster,
+        now: Relations,
     ) -> Result<Self, ConnectError> {
         let moved = |(to, chunks): (&Destination, &BTreeMap<u64, u64>)| {
             Some((now.destination_now(*to)?, chunks.clone()))
         };
         let records: Records = begun.records.iter().filter_map(moved).collect();
-        let persistence_of = |roster: &Roster| {
-            roster.all().map(|relation| (relation.oid, relation.persistence)).collect::<HashMap<_, _>>()
+        let persistence_of = |relations: &Relations| {
+            relations.all().map(|relation| (relation.oid, relation.persistence)).collect::<HashMap<_, _>>()
         };
-        let same = persistence_of(&now) == persistence_of(&begun.charter.roster);
-        let ledger = Self::new(plan, now.with_rows_of(&begun.charter.roster), records);
+        let same = persistence_of(&now) == persistence_of(&begun.header.relations);
+        let ledger = Self::new(plan, now.with_rows_of(&begun.header.relations), records);
         if !same {
             session.run("BEGIN").await?;
             session.run(&drop_both([&ledger.first, &ledger.second])).await?;
@@ -154,7 +156,7 @@ impl Ledger {
     }
 
     fn is_split(&self) -> bool {
-        self.roster.persistences().len() > 1
+        self.relations.persistences().len() > 1
     }
 
     /// The table for relations of this persistence.
@@ -168,9 +170,9 @@ impl Ledger {
     /// The statements that create the tables.
     fn create(&self, plan: &Plan) -> Vec<String> {
         let Chunking { first_row, rows, chunk_rows, .. } = plan.chunking;
-        let charter = Charter {
+        let header = LedgerHeader {
             request: plan.request.clone(),
-            roster: self.roster.clone(),
+            relations: self.relations.clone(),
             scale: plan.scale,
             scale_before: plan.scale_before,
             first_row,
@@ -180,7 +182,7 @@ impl Ledger {
             binary: plan.binary,
             until_size: plan.until_size,
         };
-        let charter = serde_json::to_string(&charter).expect("plain data");
+        let header = serde_json::to_string(&header).expect("plain data");
         let table = |persistence| {
             let unlogged = match persistence {
                 Persistence::Logged => "",
@@ -194,8 +196,8 @@ impl Ledger {
         };
         // Without the first table the second one is nobody's.
         let remove = format!("DROP TABLE IF EXISTS {}", self.second);
-        let comment = format!("COMMENT ON TABLE {} IS {}", self.first, literal(&charter));
-        let tables = self.roster.persistences().into_iter().map(table);
+        let comment = format!("COMMENT ON TABLE {} IS {}", self.first, literal(&header));
+        let tables = self.relations.persistences().into_iter().map(table);
         [remove].into_iter().chain(tables).chain([comment]).collect()
     }
 
@@ -272,7 +274,7 @@ impl Ledger {
     /// Whether nothing of a chunk is left to load, as far as was recorded before this run.
     pub(crate) fn is_loaded(&self, plan: &Plan, chunk: &Chunk) -> bool {
         !self.records.is_empty()
-            && self.roster.parts(plan, chunk).iter().all(|part| self.has(part.destination, chunk.number))
+            && self.relations.parts(plan, chunk).iter().all(|part| self.has(part.destination, chunk.number))
     }
 
     /// The statement that ends it: the fill is complete.
@@ -321,13 +323,13 @@ pub(crate) async fn read(
     bulk: &str,
     comment: Option<&str>,
 ) -> Result<Option<Unfinished>, ConnectError> {
-    let charter: Option<Charter> = comment.and_then(|comment| serde_json::from_str(comment).ok());
-    let Some(charter) = charter else { return Ok(None) };
-    let records = records(connection, schema, bulk, &charter.roster).await?;
-    Ok(Some(Unfinished { charter, records }))
+    let header: Option<LedgerHeader> = comment.and_then(|comment| serde_json::from_str(comment).ok());
+    let Some(header) = header else { return Ok(None) };
+    let records = records(connection, schema, bulk, &header.relations).await?;
+    Ok(Some(Unfinished { header, records }))
 }
 
-/// What is recorded of relations that had the persistence that `roster` says.
+/// What is recorded of relations that had the persistence that `relations` says.
 ///
 /// # Errors
 /// If the server cannot be asked.
@@ -335,10 +337,10 @@ pub(crate) async fn records(
     connection: &Connection,
     schema: &str,
     bulk: &str,
-    roster: &Roster,
+    relations: &Relations,
 ) -> Result<Records, ConnectError> {
     let [first, second] = names(bulk).map(|name| qualified(schema, &name));
-    let persistences = roster.persistences();
+    let persistences = relations.persistences();
     let tables: Vec<(Persistence, &str)> = match persistences.len() {
         2 => vec![(Persistence::Logged, &first), (Persistence::Unlogged, &second)],
         _ => persistences.into_iter().map(|persistence| (persistence, first.as_str())).collect(),
@@ -370,8 +372,8 @@ pub(crate) async fn table_begun(
 ) -> Result<Option<String>, tokio_postgres::Error> {
     let rows = client.query(include_str!("../sql/ledgers.sql"), &[]).await?;
     Ok(rows.iter().find_map(|row| {
-        let charter: Charter = serde_json::from_str(row.get("comment")).ok()?;
-        let table = charter.described.filter(|_| charter.request.subject == *subject)?;
+        let header: LedgerHeader = serde_json::from_str(row.get("comment")).ok()?;
+        let table = header.described.filter(|_| header.request.subject == *subject)?;
         Some(qualified(row.get("schema"), &table.name))
     }))
 }

@@ -34,7 +34,7 @@ pub(crate) struct Relation {
 
 /// pgbench's small tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Small {
+pub(crate) struct SmallTables {
     pub history: Relation,
     pub tellers: Relation,
     pub branches: Relation,
@@ -42,7 +42,7 @@ pub(crate) struct Small {
 
 /// All relations of a fill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Roster {
+pub(crate) struct Relations {
     /// The bulk table.
     pub root: u32,
     /// As SQL names it, with its schema.
@@ -51,7 +51,7 @@ pub(crate) struct Roster {
     pub routes: bool,
     /// Where its rows are; unless it routes them, in the order of the chunks' leaves.
     pub leaves: Vec<Relation>,
-    pub small: Option<Small>,
+    pub small: Option<SmallTables>,
 }
 
 /// The object of a record: one relation, or all leaves of one persistence of a table that routes its rows.
@@ -86,7 +86,7 @@ impl Relation {
     }
 }
 
-impl Roster {
+impl Relations {
     const QUERY: &str = include_str!("../sql/members.sql");
 
     /// Asks the server for the relations of a plan.
@@ -100,16 +100,16 @@ impl Roster {
             Spread::Range { .. } => false,
         };
         let tables = &plan.tables;
-        let Some(mut roster) = Self::ask(connection, &plan.schema, &tables.names(), routes).await? else {
+        let Some(mut relations) = Self::ask(connection, &plan.schema, &tables.names(), routes).await? else {
             return Ok(None);
         };
         if !routes {
             let names = leaves(&tables.bulk, plan.partitions);
             let order: HashMap<String, usize> =
                 names.into_iter().enumerate().map(|(at, name)| (name, at)).collect();
-            roster.leaves.sort_by_key(|leaf| order.get(&leaf.bare_name).copied());
+            relations.leaves.sort_by_key(|leaf| order.get(&leaf.bare_name).copied());
         }
-        Ok(Some(if plan.append { roster.with_rows(connection).await? } else { roster }))
+        Ok(Some(if plan.append { relations.with_rows(connection).await? } else { relations }))
     }
 
     /// Asks the server for the relations of these tables, the leaves in any order.
@@ -149,7 +149,7 @@ impl Roster {
                 let (Some(history), Some(tellers), Some(branches)) = (single(0), single(1), single(2)) else {
                     return Ok(None);
                 };
-                Some(Small { history, tellers, branches })
+                Some(SmallTables { history, tellers, branches })
             }
         };
         let leaves = bulk.into_iter().map(relation).collect();
@@ -265,13 +265,14 @@ impl Roster {
 
     /// Why this is not what `before` was; none if it is.
     pub(crate) fn change_since(&self, before: &Self) -> Option<(String, String)> {
-        let known = |roster: &Self| roster.leaves.iter().map(|leaf| leaf.oid).collect::<BTreeSet<_>>();
+        let known = |relations: &Self| relations.leaves.iter().map(|leaf| leaf.oid).collect::<BTreeSet<_>>();
         let dropped = "was dropped, or dropped and created again, since that fill began";
         if self.root != before.root {
             return Some((before.name.clone(), dropped.to_owned()));
         }
-        let of_small =
-            |roster: &Self| roster.all().skip(roster.leaves.len()).map(|it| it.oid).collect::<Vec<_>>();
+        let of_small = |relations: &Self| {
+            relations.all().skip(relations.leaves.len()).map(|it| it.oid).collect::<Vec<_>>()
+        };
         let replaced = before.all().find(|relation| !self.all().any(|now| now.oid == relation.oid));
         if let Some(relation) = replaced {
             return Some((relation.name.clone(), dropped.to_owned()));

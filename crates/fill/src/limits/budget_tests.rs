@@ -106,8 +106,8 @@ fn room_for_later_steps_stays() {
 #[test]
 fn wal_on_its_own_volume_needs_room_there() {
     let facts = WalFacts { segment_size: MB, max_wal_size: 100 * MB, ..WalFacts::default() };
-    let places = FileVolumes { wal: Some(1), ..FileVolumes::TOGETHER };
-    let rule = SpaceRule::at(places, &facts, WalUse::Full);
+    let files = FileVolumes { wal: Some(1), ..FileVolumes::TOGETHER };
+    let rule = SpaceRule::at(files, &facts, WalUse::Full);
     let seen = |wal_held, free| Reading { wal_held, others: vec![free], ..reading(1000 * MB, 900 * MB) };
     let mut budget = Budget::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
     let chunk = ChunkSpace { wal: 50 * MB, ..heap(MB) };
@@ -121,7 +121,7 @@ fn wal_on_its_own_volume_needs_room_there() {
     );
 
     let stays = WalFacts { archiving_fails: true, ..facts };
-    let rule = SpaceRule::at(places, &stays, WalUse::Full);
+    let rule = SpaceRule::at(files, &stays, WalUse::Full);
     let mut budget = Budget::new(brim(0), Some((rule, seen(30 * MB, 100 * MB))), Owed::NONE);
     let _running = budget.admit(START, chunk).unwrap();
     assert_eq!(budget.admit(START, chunk), Err(No::Wait(LOOK_AGAIN)));

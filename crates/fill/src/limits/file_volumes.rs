@@ -23,7 +23,7 @@ impl FileVolumes {
     #[cfg(test)]
     pub(super) const TOGETHER: Self = Self { data: 0, wal: Some(0), keys: 0, sort: Some(0) };
 
-    /// The places, and the volumes in the order of their numbers.
+    /// The files, and the volumes in the order of their numbers.
     pub(super) fn of(volumes: &Volumes) -> (Self, Vec<Volume>) {
         let mut found = vec![volumes.heap.clone()];
         let mut number = |volume: &Volume| {
@@ -32,12 +32,12 @@ impl FileVolumes {
                 found.len() - 1
             })
         };
-        let places = Self {
+        let files = Self {
             data: number(&volumes.data),
             wal: volumes.wal.as_ref().map(&mut number),
             keys: number(&volumes.index),
             sort: volumes.temporary.as_ref().map(&mut number),
         };
-        (places, found)
+        (files, found)
     }
 }

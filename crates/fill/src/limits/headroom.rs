@@ -102,7 +102,7 @@ pub struct Headroom {
 /// - the newest `wal_keep_size` are kept besides;
 /// - what a replication slot still needs is kept, up to `max_slot_wal_keep_size`;
 /// - what is not archived is kept, without any limit.
-fn growth(facts: &WalFacts, wal: WalUse, place: WalPlace) -> Growth {
+fn growth(facts: &WalFacts, wal: WalUse, place: WalVolume) -> Growth {
     match (wal, removed_late(facts, place)) {
         (WalUse::Little, _) => Growth::Little,
         // All of it fits before any has to go: then chunk by chunk is counted.
@@ -112,16 +112,16 @@ fn growth(facts: &WalFacts, wal: WalUse, place: WalPlace) -> Growth {
 }
 
 /// How far WAL may grow if all is logged.
-fn removed_late(facts: &WalFacts, place: WalPlace) -> Growth {
+fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
     if facts.archiving_fails {
         return Growth::Unbounded {
             because: "archiving fails, so no WAL is removed (see pg_stat_archiver)".to_owned(),
         };
     }
     let most = match place {
-        WalPlace::Shared => facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT,
+        WalVolume::Shared => facts.max_wal_size / 100 * SOFT_LIMIT_PERCENT,
         // Nothing else takes from that volume: whether it suits max_wal_size was its owner's choice.
-        WalPlace::Alone | WalPlace::Unseen => facts.max_wal_size,
+        WalVolume::Alone | WalVolume::Unseen => facts.max_wal_size,
     };
     let kept = facts.max_wal_size + facts.wal_keep_size;
     let (ceiling, because) = if kept > most {
@@ -147,7 +147,7 @@ fn removed_late(facts: &WalFacts, place: WalPlace) -> Growth {
 
 /// What shares the volume of WAL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WalPlace {
+enum WalVolume {
     /// Something that the fill writes.
     Shared,
     /// Nothing.
@@ -158,7 +158,7 @@ enum WalPlace {
 /// What has to stay free on the volumes of a fill.
 #[derive(Clone, Debug)]
 pub struct SpaceRule {
-    places: FileVolumes,
+    files: FileVolumes,
     growth: Growth,
     floor: u64,
     ballast: u64,
@@ -170,15 +170,15 @@ impl SpaceRule {
         Self::at(FileVolumes::of(volumes).0, facts, wal)
     }
 
-    pub(super) fn at(places: FileVolumes, facts: &WalFacts, wal: WalUse) -> Self {
-        let place = match places.wal {
-            None => WalPlace::Unseen,
-            wal if [Some(FileVolumes::TABLES), Some(places.keys), places.sort].contains(&wal) => {
-                WalPlace::Shared
+    pub(super) fn at(files: FileVolumes, facts: &WalFacts, wal: WalUse) -> Self {
+        let place = match files.wal {
+            None => WalVolume::Unseen,
+            wal if [Some(FileVolumes::TABLES), Some(files.keys), files.sort].contains(&wal) => {
+                WalVolume::Shared
             }
-            Some(_) => WalPlace::Alone,
+            Some(_) => WalVolume::Alone,
         };
-        Self { places, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS, ballast: 0 }
+        Self { files, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS, ballast: 0 }
     }
 
     /// So many bytes beside the tables are as good as free for the checkpoints' own files.
@@ -189,12 +189,12 @@ impl SpaceRule {
     /// What stays free on the volume of this number.
     pub(super) fn on_volume(&self, number: usize, reading: &Reading) -> Headroom {
         let ballast = if number == FileVolumes::TABLES { self.ballast } else { 0 };
-        let data = if self.places.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
-        if self.places.wal == Some(number) {
+        let data = if self.files.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
+        if self.files.wal == Some(number) {
             let wal = self.for_wal(reading.wal_held);
             return Headroom { bytes: wal.bytes + data, because: wal.because };
         }
-        let because = if self.places.data == number {
+        let because = if self.files.data == number {
             "for the checkpoints' own files"
         } else {
             "no WAL, no data directory"
@@ -204,15 +204,15 @@ impl SpaceRule {
 
     /// What so much needs on the volume of this number; `owed` is what finished chunks still need.
     pub(super) fn needed(&self, number: usize, wanted: ChunkSpace, owed: Owed) -> u64 {
-        let places = &self.places;
+        let files = &self.files;
         let on = |place: usize, bytes: u64| if place == number { bytes } else { 0 };
         let later = owed.and(wanted.later);
         // Where WAL is removed in time, what stays free for it is enough.
         let adds_up = !matches!(self.growth, Growth::UpTo { .. });
-        let wal = places.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
+        let wal = files.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
         on(FileVolumes::TABLES, wanted.heap + later.maps)
-            + on(places.keys, wanted.keys + later.keys)
-            + places.sort.map_or(0, |sort| on(sort, later.sort_on_disk()))
+            + on(files.keys, wanted.keys + later.keys)
+            + files.sort.map_or(0, |sort| on(sort, later.sort_on_disk()))
             + wal
     }
 
@@ -220,16 +220,16 @@ impl SpaceRule {
     pub(super) fn role(&self, number: usize) -> VolumeRole {
         match number {
             FileVolumes::TABLES => VolumeRole::Heap,
-            _ if self.places.wal == Some(number) => VolumeRole::Wal,
-            _ if self.places.keys == number => VolumeRole::Keys,
-            _ if self.places.data == number => VolumeRole::Data,
+            _ if self.files.wal == Some(number) => VolumeRole::Wal,
+            _ if self.files.keys == number => VolumeRole::Keys,
+            _ if self.files.data == number => VolumeRole::Data,
             _ => VolumeRole::Temporary,
         }
     }
 
     /// What people must know before the fill begins, if anything.
     pub(super) fn warning(&self) -> Option<String> {
-        if self.places.wal.is_none() {
+        if self.files.wal.is_none() {
             return Some(unseen_warning("pg_wal"));
         }
         match &self.growth {
@@ -346,8 +346,8 @@ mod tests {
     fn each_volume_needs_what_goes_there() {
         let later = Owed { keys: 10, sort: 100, sort_memory: 99, wal: 1000, maps: 0 };
         let chunk = ChunkSpace { heap: 1, keys: 2, wal: 3, later };
-        let places = FileVolumes { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
-        let rule = SpaceRule::at(places, &facts(), WalUse::Little);
+        let files = FileVolumes { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
+        let rule = SpaceRule::at(files, &facts(), WalUse::Little);
         let needed = |number| rule.needed(number, chunk, Owed::default());
         assert_eq!([0, 1, 2, 3].map(needed), [1, 1003, 12, 100]);
         let together = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
@@ -376,14 +376,14 @@ mod tests {
     #[test]
     fn only_what_is_on_the_tables_volume_needs_room_there() {
         let on = |data, wal| {
-            let places = FileVolumes { data, wal: Some(wal), ..FileVolumes::TOGETHER };
-            SpaceRule::at(places, &facts(), WalUse::Little).on_volume(0, &reading(0)).bytes
+            let files = FileVolumes { data, wal: Some(wal), ..FileVolumes::TOGETHER };
+            SpaceRule::at(files, &facts(), WalUse::Little).on_volume(0, &reading(0)).bytes
         };
         assert_eq!(on(1, 1), 0);
         assert_eq!(on(0, 1), DATA_MARGIN);
         assert_eq!(on(1, 0), 64 * MB);
-        let places = FileVolumes { wal: None, ..FileVolumes::TOGETHER };
-        let unseen = SpaceRule::at(places, &facts(), WalUse::Little);
+        let files = FileVolumes { wal: None, ..FileVolumes::TOGETHER };
+        let unseen = SpaceRule::at(files, &facts(), WalUse::Little);
         assert!(unseen.warning().is_some_and(|text| text.contains("PANIC") && text.contains("unlogged")));
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Facts {
     pub(super) stale_ledger: bool,
     /// A fill of the same request that was interrupted.
     pub(super) unfinished: Option<Unfinished>,
-    /// See [`super::Plan::emptied`].
+    /// Whether the tables that the request creates exist, all unlogged and empty, as a crash leaves them.
     pub(super) emptied: bool,
     /// The table and the role, if the role may not VACUUM it.
     pub(super) vacuum_refused: Option<VacuumRefused>,

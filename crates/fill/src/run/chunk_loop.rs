@@ -44,7 +44,7 @@ impl ChunkLoop<'_, '_> {
         let filler = self.filler;
         filler.copy_small_tables(session).await?;
         let chunk = filler.plan.chunking.chunk(0);
-        let parts = self.ledger.roster.parts(filler.plan, &chunk);
+        let parts = self.ledger.relations.parts(filler.plan, &chunk);
         for part in &parts {
             self.ledger.claim(session, part.destination, chunk.number).await?;
         }

@@ -179,7 +179,7 @@ impl<'a> Filler<'a> {
     pub(crate) async fn remains(&self) -> Remains {
         let plan = self.plan;
         let unlogged = match self.ledger.get() {
-            Some(ledger) => ledger.roster.persistences().contains(&Persistence::Unlogged),
+            Some(ledger) => ledger.relations.persistences().contains(&Persistence::Unlogged),
             None => plan.persistence == Persistence::Unlogged,
         };
         let told = self.progress.remains(plan, unlogged);

@@ -23,7 +23,7 @@ impl ChunkLoop<'_, '_> {
     pub(super) async fn load(&self, session: &Session, chunk: &Chunk) -> Result<(), Cause> {
         let _loading = self.loading.read().await;
         let plan = self.filler.plan;
-        let parts = self.ledger.roster.parts(plan, chunk);
+        let parts = self.ledger.relations.parts(plan, chunk);
         let parts = self.ledger.begin_chunk(session, chunk.number, parts).await?;
         if parts.is_empty() {
             return Ok(session.run("ROLLBACK").await?);
@@ -125,7 +125,7 @@ impl ChunkLoop<'_, '_> {
 
     /// Where a chunk's rows go that go to one relation.
     pub(super) fn bulk_destination(&self, chunk: &Chunk) -> Destination {
-        let parts = self.ledger.roster.parts(self.filler.plan, chunk);
+        let parts = self.ledger.relations.parts(self.filler.plan, chunk);
         parts.last().expect("the bulk comes last").destination
     }
 }

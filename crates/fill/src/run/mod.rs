@@ -1,4 +1,16 @@
 //! The plan is carried out: steps in order, rows in chunks.
+//!
+//! - [`filler`] holds the state of a fill; [`steps`] runs its steps, and [`rehearsal`] those before the rows, on empty
+//!   tables in a transaction that is rolled back.
+//! - A *chunk* is what one transaction loads. [`generate`] prepares the loop for all methods: in [`chunk_loop`] each
+//!   stream takes the next chunk from the [`queue`], [`crate::limits`] lets it begin, and [`load_chunk`] loads it.
+//! - The [`sink`] is how rows get into their relation: by COPY ([`copy`]; frozen if the chunk is a whole leaf that
+//!   is truncated in the same transaction), by the server's own `generate_series`, or as finished pages ([`direct`]).
+//! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]
+//!   compares the tables with the records: oids, the number of rows in each relation, first and last id, and whether
+//!   rows from before an append are there. Any other difference refuses the fill, with the command that begins anew.
+//! - What is there after a failure is known from pgrig's own commits ([`crate::remains`]), so it can be told even when
+//!   the server is gone.
 
 mod ballast;
 mod chunk_loop;

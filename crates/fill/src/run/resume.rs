@@ -5,12 +5,12 @@
 
 use super::Observer;
 use crate::error::FillError;
-use crate::ledger::relations::{Destination, Relation, Roster};
-use crate::ledger::{self, Ledger, Records, Unfinished};
+use crate::ledger::relations::{Destination, Relation, Relations};
+use crate::ledger::{self, Ledger, LedgerHeader, Records, Unfinished};
 use crate::plan::chunks::Spread;
 use crate::plan::tables::key;
 use crate::plan::{Method, Plan};
-use crate::request::{InitStep, Persistence, Request, Subject};
+use crate::request::{InitStep, Persistence, Subject};
 use connect::Connection;
 use rowgen::pgbench::TELLERS_PER_SCALE;
 use server::Session;
@@ -23,19 +23,16 @@ type Problem = (String, String);
 ///
 /// # Errors
 /// [`FillError::NotAsLeft`] names the table and says how to begin anew.
-pub(crate) fn same_tables(
-    request: &Request,
-    now: Option<&Roster>,
-    begun: &Unfinished,
-) -> Result<(), FillError> {
-    let before = &begun.charter.roster;
+pub(crate) fn same_tables(now: Option<&Relations>, begun: &Unfinished) -> Result<(), FillError> {
+    let before = &begun.header.relations;
     let gone = || (before.name.clone(), "or a table beside it was dropped since that fill began".to_owned());
     let problem = now.map_or_else(|| Some(gone()), |now| now.change_since(before));
-    problem.map_or(Ok(()), |problem| Err(refusal(request, before, problem)))
+    problem.map_or(Ok(()), |problem| Err(refusal(begun, problem)))
 }
 
-fn refusal(request: &Request, roster: &Roster, (table, problem): Problem) -> FillError {
-    let bulk = &roster.name;
+fn refusal(begun: &Unfinished, (table, problem): Problem) -> FillError {
+    let LedgerHeader { request, relations, .. } = &begun.header;
+    let bulk = &relations.name;
     let creates = request.steps.include(InitStep::Create);
     let remedy = match (&request.subject, request.append) {
         (Subject::Table(_), true) => {
@@ -64,19 +61,19 @@ pub(crate) async fn resume(
     observer: &dyn Observer,
 ) -> Result<Ledger, FillError> {
     session.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-    let now = Roster::of(&session.connection, plan).await?;
-    same_tables(&plan.request, now.as_ref(), begun)?;
+    let now = Relations::of(&session.connection, plan).await?;
+    same_tables(now.as_ref(), begun)?;
     let Some(now) = now else { unreachable!("refused: a table is missing") };
     // Another session may have been at it since the plan was made.
-    let roster = &begun.charter.roster;
-    let records = ledger::records(&session.connection, &plan.schema, &plan.bulk_name(), roster).await?;
-    let begun = Unfinished { charter: begun.charter.clone(), records };
+    let relations = &begun.header.relations;
+    let records = ledger::records(&session.connection, &plan.schema, plan.bulk_name(), relations).await?;
+    let begun = Unfinished { header: begun.header.clone(), records };
     if begun.rows() > 0 {
         observer.checking_rows(begun.rows());
     }
-    let look = Look { connection: &session.connection, plan, now: &now, before: &begun.charter.roster };
+    let look = Look { connection: &session.connection, plan, now: &now, before: &begun.header.relations };
     if let Some(problem) = look.problem(&begun.records).await? {
-        return Err(refusal(&plan.request, &begun.charter.roster, problem));
+        return Err(refusal(&begun, problem));
     }
     session.run("COMMIT").await?;
     Ok(Ledger::resume(session, plan, &begun, now).await?)
@@ -85,8 +82,8 @@ pub(crate) async fn resume(
 struct Look<'a> {
     connection: &'a Connection,
     plan: &'a Plan,
-    now: &'a Roster,
-    before: &'a Roster,
+    now: &'a Relations,
+    before: &'a Relations,
 }
 
 /// What is there.

@@ -1,7 +1,7 @@
 //! A schema of pgrig's own, for fills that are only measured.
 
 use crate::error::FillError;
-use crate::ledger::{self, Charter};
+use crate::ledger::{self, LedgerHeader};
 use crate::plan::tables::TableNames;
 use crate::request::Subject;
 use connect::{ConnectError, Target};
@@ -26,8 +26,8 @@ pub async fn clear_scratch(target: &Target) -> Result<(), FillError> {
         let mut marks: Vec<(String, String)> =
             tables.all().map(|name| (name.clone(), SCRATCH_MARK.to_owned())).collect();
         for ledger in ledger::names(&tables.bulk) {
-            let charter = comment(&session, &ledger).await?.filter(|comment| Charter::is_one(comment));
-            marks.extend(charter.map(|charter| (ledger, charter)));
+            let header = comment(&session, &ledger).await?.filter(|comment| LedgerHeader::is_one(comment));
+            marks.extend(header.map(|header| (ledger, header)));
         }
         for (name, mark) in marks {
             session.run("BEGIN").await?;

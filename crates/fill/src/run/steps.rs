@@ -8,7 +8,6 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use rowgen::Constants;
 
-use super::Observer;
 use crate::error::Cause;
 use crate::ledger::{self};
 use crate::limits::{Governor, StopReason};

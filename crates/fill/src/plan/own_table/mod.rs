@@ -16,7 +16,7 @@ use super::existing::adjusted;
 use super::facts::{Facts, TablesFacts, VacuumRefused};
 use super::tables::TableNames;
 use crate::error::FillError;
-use crate::ledger::relations::Roster;
+use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request};
 use crate::run::resume::same_tables;
@@ -105,8 +105,8 @@ impl Look<'_> {
         let Some(comment) = self.ledger(schema, &table).await? else { return Ok(facts) };
         // A fill that was interrupted had created the table, and somebody has dropped it.
         let begun = ledger::read(self.connection, schema, &table, comment.as_deref()).await?;
-        if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.charter.request)) {
-            same_tables(request, None, &begun)?;
+        if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.header.request)) {
+            same_tables(None, &begun)?;
         }
         if resume {
             return Err(FillError::Unfinished { schema: facts.schema, may_forget: true });
@@ -186,19 +186,20 @@ impl Look<'_> {
         comment: Option<&str>,
     ) -> Result<Facts, FillError> {
         let begun = ledger::read(self.connection, &info.schema, &info.name, comment).await?;
-        let begun = begun.filter(|begun| request.is_that_of(&begun.charter.request));
-        let described = |begun: Unfinished| Some((begun.charter.described.clone()?, begun));
+        let begun = begun.filter(|begun| request.is_that_of(&begun.header.request));
+        let described = |begun: Unfinished| Some((begun.header.described.clone()?, begun));
         let Some((table, begun)) = begun.and_then(described) else {
             return Err(FillError::Unfinished { schema: info.schema, may_forget: true });
         };
         let names = TableNames::single(&table.name);
-        let now = Roster::ask(self.connection, &info.schema, &names, begun.charter.roster.routes).await?;
-        same_tables(&request, now.as_ref(), &begun)?;
-        let first_row = begun.charter.first_row;
+        let now =
+            Relations::ask(self.connection, &info.schema, &names, begun.header.relations.routes).await?;
+        same_tables(now.as_ref(), &begun)?;
+        let first_row = begun.header.first_row;
         let key = key::row_key(self.connection, &info, &table, first_row, begun.rows()).await?;
-        let binary = begun.charter.binary;
+        let binary = begun.header.binary;
         let width = width::of_row(&table, self.survey.server.geometry, None);
-        let until_size = begun.charter.until_size;
+        let until_size = begun.header.until_size;
         let rows = DescribedRows { table, first_row, binary, width, key, most: None, warnings: Vec::new() };
         let facts = self.facts(request, info, rows, until_size).await?;
         Ok(Facts { unfinished: Some(begun), ..facts })
@@ -266,8 +267,8 @@ impl Look<'_> {
     /// Refuses leaves that are partly unlogged if it cannot be told which rows a crash takes.
     async fn refuse_mixed(&self, info: &TableInfo, table: &Table) -> Result<(), FillError> {
         let names = TableNames::single(&table.name);
-        let roster = Roster::ask(self.connection, &info.schema, &names, true).await?;
-        if roster.is_none_or(|roster| roster.of_leaves().len() < 2) {
+        let relations = Relations::ask(self.connection, &info.schema, &names, true).await?;
+        if relations.is_none_or(|relations| relations.of_leaves().len() < 2) {
             return Ok(());
         }
         let query = include_str!("../../sql/partition_columns.sql");

@@ -54,7 +54,7 @@ impl OwnTableFacts {
         begun: Option<&Unfinished>,
     ) -> Result<Option<u64>, FillError> {
         if let Some(begun) = begun {
-            return Ok(begun.charter.rows);
+            return Ok(begun.header.rows);
         }
         let row = self.row_with_indexes();
         match (request.amount, &self.rows.most) {

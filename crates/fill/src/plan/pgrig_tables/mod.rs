@@ -14,7 +14,7 @@ use super::row_range::asked_for;
 use super::sizes::Layout;
 use super::tables::{TableNames, Tables};
 use crate::error::FillError;
-use crate::ledger::relations::Roster;
+use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
 use crate::request::{IndexKind, InitStep, Request, Subject};
 use crate::run::resume::same_tables;
@@ -125,9 +125,9 @@ pub(super) async fn look(
     if facts.stale_ledger {
         let comment: Option<String> = row.get("ledger_comment");
         let begun = ledger::read(connection, schema, &names.bulk, comment.as_deref()).await?;
-        if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.charter.request)) {
-            let now = Roster::ask(connection, schema, &names, begun.charter.roster.routes).await?;
-            same_tables(request, now.as_ref(), &begun)?;
+        if let Some(begun) = begun.filter(|begun| resume && request.is_that_of(&begun.header.request)) {
+            let now = Relations::ask(connection, schema, &names, begun.header.relations.routes).await?;
+            same_tables(now.as_ref(), &begun)?;
             let tables = TablesFacts::Pgrig(found);
             return Ok(Facts { stale_ledger: false, unfinished: Some(begun), tables, ..facts });
         }

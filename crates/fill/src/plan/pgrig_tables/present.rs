@@ -4,7 +4,7 @@ use rowgen::Kind;
 use rowgen::pgbench::TELLERS_PER_SCALE;
 
 use crate::error::FillError;
-use crate::ledger::relations::{Relation, Roster};
+use crate::ledger::relations::{Relation, Relations};
 use crate::plan::Plan;
 use crate::plan::tables::{TableNames, bound, key, leaves};
 use crate::request::{Persistence, Request, Subject};
@@ -83,8 +83,8 @@ async fn refuse_lost_leaves(
     schema: &str,
     tables: &TableNames,
 ) -> Result<(), FillError> {
-    let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(()) };
-    let leaves = roster.with_rows(connection).await?.leaves;
+    let Some(relations) = Relations::ask(connection, schema, tables, true).await? else { return Ok(()) };
+    let leaves = relations.with_rows(connection).await?.leaves;
     let lost = |leaf: &&Relation| leaf.persistence == Persistence::Unlogged && !leaf.had_rows;
     leaves.iter().find(lost).map_or(Ok(()), |leaf| {
         Err(FillError::NotWhole {
@@ -103,11 +103,11 @@ pub(in crate::plan) async fn is_emptied(
     schema: &str,
     tables: &TableNames,
 ) -> Result<bool, FillError> {
-    let Some(roster) = Roster::ask(connection, schema, tables, true).await? else { return Ok(false) };
-    if roster.all().any(|relation| relation.persistence == Persistence::Logged) {
+    let Some(relations) = Relations::ask(connection, schema, tables, true).await? else { return Ok(false) };
+    if relations.all().any(|relation| relation.persistence == Persistence::Logged) {
         return Ok(false);
     }
-    Ok(!roster.with_rows(connection).await?.all().any(|relation| relation.had_rows))
+    Ok(!relations.with_rows(connection).await?.all().any(|relation| relation.had_rows))
 }
 
 /// Refuses tables that are there, but not as the plan would create them.

@@ -35,7 +35,7 @@ impl Rules<'_> {
         let spread = self.spread();
         let chunk_rows = match (self.begun, method) {
             (_, Method::Direct) if spread == Spread::Table => self.rows(),
-            (Some(begun), _) => begun.charter.chunk_rows,
+            (Some(begun), _) => begun.header.chunk_rows,
             (None, Method::CreateTableAs | Method::FrozenCopy | Method::Explode | Method::Direct) => {
                 match spread {
                     Spread::Table => self.rows(),

@@ -84,8 +84,8 @@ fn possible(
     unfinished: Option<&Unfinished>,
 ) -> Result<DataDirectory, NotDirect> {
     let begun_in_chunks = |begun: &Unfinished| {
-        let charter = &begun.charter;
-        charter.until_size.is_some() || charter.rows.is_none_or(|rows| charter.chunk_rows < rows)
+        let header = &begun.header;
+        header.until_size.is_some() || header.rows.is_none_or(|rows| header.chunk_rows < rows)
     };
     if request.partitions.is_none() && unfinished.is_some_and(begun_in_chunks) {
         return Err(NotDirect::InChunks("chunk by chunk, as it was begun".to_owned()));

@@ -72,7 +72,7 @@ impl Rules<'_> {
             );
         }
         // What was begun one way is completed that way.
-        let begun = self.begun.map(|begun| begun.charter.chunk_rows < self.rows());
+        let begun = self.begun.map(|begun| begun.header.chunk_rows < self.rows());
         match (begun, self.table_streams()) {
             (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as it was begun")),
             (None, (streams, _)) if streams.get() > 1 => (Method::ChunkedCopy, None),

@@ -6,6 +6,8 @@ mod direct;
 mod method;
 mod streams;
 
+use std::num::NonZeroU16;
+
 use page::Geometry;
 
 use self::direct::Choice;
@@ -70,21 +72,13 @@ pub(super) fn resolve(
     let index_build = rules.index_build(method);
     let steps = rules.steps(vacuum_refused.is_some());
     let is_own = rules.is_own_table();
-    let mut reasons = Vec::from_iter(method_reason.map(str::to_owned));
-    reasons.extend(rules.direct.reason());
-    if !is_own {
-        let plural = if streams.get() == 1 { "" } else { "s" };
-        reasons.push(format!("{streams} stream{plural}: {streams_reason}"));
-    }
-    if copy_rows < chunking.chunk_rows {
-        reasons.push("COPYs of less than 16 MB: the table stays in shared_buffers as far as it fits".into());
-    }
-    if write_behind {
-        reasons.push("the checkpointer writes behind the load (pgrig's own server)".into());
-    }
-    if method.copies() {
-        reasons.push(format!("{} format: {format_reason}", format.name()));
-    }
+    let reasons = rules.reasons(&Reasoned {
+        method: (method, method_reason),
+        streams: (streams, streams_reason),
+        format: (format, format_reason),
+        is_cached: copy_rows < chunking.chunk_rows,
+        write_behind,
+    });
     let predicted = rules.predicted(method, chunking, index_build);
     let vacuum = steps.include(InitStep::Vacuum).then(|| rules.vacuum(method));
     let flush_early = rules.is_logged() || is_own;
@@ -167,7 +161,42 @@ pub(super) struct Rules<'a> {
     pub(super) bulk: Bulk,
 }
 
+/// What has been decided, and why.
+struct Reasoned {
+    method: (Method, Option<&'static str>),
+    streams: (NonZeroU16, &'static str),
+    format: (CopyFormat, &'static str),
+    /// Whether COPY commands leave their blocks in `shared_buffers`.
+    is_cached: bool,
+    write_behind: bool,
+}
+
 impl Rules<'_> {
+    /// A sentence for each decision.
+    fn reasons(&self, decided: &Reasoned) -> Vec<String> {
+        let Reasoned { method: (method, why), streams, format, is_cached, write_behind } = decided;
+        let mut reasons = Vec::from_iter(why.map(str::to_owned));
+        reasons.extend(self.direct.reason());
+        if !self.is_own_table() {
+            let (streams, why) = streams;
+            let plural = if streams.get() == 1 { "" } else { "s" };
+            reasons.push(format!("{streams} stream{plural}: {why}"));
+        }
+        if *is_cached {
+            reasons.push(
+                "COPYs of less than 16 MB: the table stays in shared_buffers as far as it fits".to_owned(),
+            );
+        }
+        if *write_behind {
+            reasons.push("the checkpointer writes behind the load (pgrig's own server)".to_owned());
+        }
+        if method.copies() {
+            let (format, why) = format;
+            reasons.push(format!("{} format: {why}", format.name()));
+        }
+        reasons
+    }
+
     /// Whether the table is the user's.
     fn is_own_table(&self) -> bool {
         self.bulk.tables.is_own
