@@ -1,9 +1,16 @@
 //! The ledger: which chunks are loaded, recorded in the very transactions that load them.
 //!
-//! One or two tables beside the filled ones, as long as the fill lasts: one for each persistence among the
-//! relations that it writes to ([`crate::ledger::relations`]). Crash recovery that empties an unlogged relation empties its
-//! records too, so the two never disagree. The comment of the first table holds the request and the relations. It
-//! lives in the catalog and so survives a crash.
+//! It is one table, or two, beside the filled ones, as long as the fill lasts. A chunk has a *part* for each relation
+//! that it writes to ([`relations`]). Each part is inserted into the ledger first, within the transaction that loads
+//! it: a second session that claims the same part waits until the first commits or aborts, then sees whether it is
+//! loaded.
+//!
+//! There is a ledger table for each persistence among the relations, so crash recovery empties an unlogged relation
+//! and its records together, and only the parts that are lost are loaded again. The comment of the first table holds
+//! the request and the relations (and the description of rows of a user's table). It lives in the catalog and so
+//! survives a crash. The same request finds it and completes the fill; at the end the ledger is dropped.
+//!
+//! `plan/` reads the ledger of an interrupted fill, `run/` writes it.
 
 pub(crate) mod relations;
 

@@ -26,7 +26,7 @@ use connect::Connection;
 use server::quote::{identifier, qualified};
 use server::{Survey, ask, schema_for_tables};
 
-/// Plans for a table of the user's begin with this look. What --ddl makes is rolled back.
+/// Looks at the table, or at the one that --ddl creates in a transaction that is rolled back.
 ///
 /// # Errors
 /// If the request does not go with the table.

@@ -3,7 +3,16 @@
 //! The table is made in the transaction that fills it, so nobody else can see it before the commit, and the
 //! server removes its files if there is none. Everything that has to hold is proved before the first byte
 //! ([`data_directory`], [`relation`]), and what was written is looked at through the server before the commit.
-//! FACTS of PostgreSQL's source that this rests on: a relation's size is asked of the file system
+//!
+//! - Before: [`data_directory`] proves the server's format and rights, [`relation`] with [`form`] the table, in its
+//!   transaction. A [`record`] of the files is on disk before the first page; [`abandoned`] removes the files that a
+//!   crash of the server left.
+//! - [`threads`] take [`pieces`] of rows, make their tuples, place them on pages ([`heap`]) and write those ([`fork`]).
+//!   Pieces are made side by side and placed in turn: the last, open page of a piece goes on to the next one, so the
+//!   heap is the same however many threads there are. One more thread builds each sequential key ([`index`]).
+//! - After: [`checks`] has the server test CHECK constraints; [`statistics`] are what ANALYZE would find.
+//!
+//! Facts of PostgreSQL's source that this rests on: a relation's size is asked of the file system
 //! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
 //! with wal_level = minimal a permanent relation made in a transaction is not logged but synced at its
 //! commit (`smgrDoPendingSyncs` in `storage.c`).
