@@ -28,7 +28,9 @@ fn run() -> ExitCode {
     if !cli.verb.is_background() {
         interrupt::listen(&printer);
     }
-    recovery::sweep(cli.verb.server().as_ref(), &printer);
+    if cli.verb.uses_a_server() {
+        recovery::sweep(cli.verb.server().as_ref(), &printer);
+    }
     if interrupt::was_asked() {
         return exit::interrupted();
     }

@@ -164,6 +164,11 @@ impl Verb {
         }
     }
 
+    /// Whether it needs a server, or looks after pgrig's own. Other verbs leave servers and journals alone.
+    pub(crate) fn uses_a_server(&self) -> bool {
+        matches!(self, Self::Server(_)) || self.server().is_some()
+    }
+
     /// The server that it works on, if it does.
     pub(crate) fn server(&self) -> Option<ServerChoice> {
         match self {

@@ -241,7 +241,9 @@ fn leave(text: &str) -> ! {
     terminal::give_back();
     Printer::interject(text);
     if has_changed_settings() {
-        Printer::interject("settings of the server are still changed: the next pgrig command puts them back");
+        Printer::interject(
+            "settings of the server are still changed: the next pgrig command that uses a server puts them back",
+        );
     }
     #[expect(clippy::exit, reason = "the user insists")]
     std::process::exit(130);

@@ -16,7 +16,7 @@ use crate::app::args::ServerChoice;
 use crate::app::failure::{Broken, Failure, Unhappy};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
-use crate::app::target::{Meant, meant, options};
+use crate::app::target::{self, Meant, meant, options};
 
 /// A server that does not answer must not keep a verb that has nothing to do with it.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,15 +28,25 @@ pub(crate) fn journals(home: &Home) -> PathBuf {
     home.root().join("journal")
 }
 
-/// Before any verb: restores what can be reached, by the way that the journal tells, or else as the verb reaches its
-/// server: a password may stand there. For the rest, the user learns what to do.
+/// Before a verb that uses a server: restores servers that an earlier pgrig left changed, the verb's own server first,
+/// so that an unreachable one does not delay it. A journal says how to reach its server; if that fails, the verb's own
+/// connection options are tried, since they may hold the password. For the rest, pgrig prints how to restore by hand.
 pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
     // Whoever needs a home says that there is none.
     let Ok(home) = Home::locate() else { return };
-    let all = match Journal::all(&journals(&home)) {
+    let mut all = match Journal::all(&journals(&home)) {
         Ok(all) => all,
         Err(error) => return printer.warn(error),
     };
+    let own = choice.map(|choice| Place::Own(target::spec(&choice.embedded).name));
+    let given = given(choice);
+    all.sort_by_key(|found| {
+        let is_verbs = |record: &Record| match &given {
+            Some(given) => is_server_of(record, given, None),
+            None => own.as_ref() == Some(&record.place),
+        };
+        !record_of(found).is_some_and(is_verbs)
+    });
     for found in all {
         match found {
             Found::Live(_) | Found::InHand { .. } => {}
@@ -327,7 +337,7 @@ fn left(journal: &Journal, error: &Left) -> String {
     let again = if error.is_about_password() {
         "Give the password to restore it: PGPASSWORD=… pgrig server status"
     } else {
-        "Any pgrig command tries again, for example: pgrig server status"
+        "Any pgrig command that uses a server tries again, for example: pgrig server status"
     };
     format!(
         "{}, and it is NOT restored: {error}. {again}. {}",

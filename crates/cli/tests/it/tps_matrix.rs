@@ -229,14 +229,14 @@ fn a_matrix_in_a_container_is_left_alone() {
     };
     let pgrig =
         in_the_middle_of(&rig, &server.url, &format!("--allow-dangerous-settings {named}"), contained);
-    assert_eq!(rig.done("size --scale 1").stderr, "", "it runs");
+    assert_eq!(rig.done("server status").stderr, "", "it runs");
     let ran = rig.done(&format!("tps -T 1 {named}"));
     assert_says(&ran, 0, &["is changing settings of this server"]);
     assert_eq!(show(&server, "fsync"), "off");
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();
     until("its lock is free", || {
-        rig.done("size --scale 1").stderr.contains("in another container").then_some(())
+        rig.done("server status").stderr.contains("in another container").then_some(())
     });
     let ran = rig.run(&format!("tps -T 1 {named}"));
     assert_says(&ran, 1, &["may still be at work", "ALTER SYSTEM RESET \"fsync\";", "Then delete"]);
@@ -255,7 +255,8 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
         pgrig.end();
     };
     kill_in_the_middle();
-    let ran = rig.done("size --scale 1");
+    assert_eq!(rig.done("size --scale 1").stderr, "", "a verb without a server leaves journals alone");
+    let ran = rig.done("server status");
     let remedy = "PGPASSWORD=… pgrig server status";
     assert_says(&ran, 0, &["NOT restored", "asks for a password", remedy, "Then delete"]);
     let password = server.url.split(['@', ':']).nth(2).unwrap();
@@ -293,7 +294,7 @@ fn tables_that_a_crash_emptied_are_named() {
             };
             rig.block_on(client.query_one("SELECT 1", &[])).is_err().then(|| rig.block_on(up)).flatten()
         });
-        let ran = rig.done("size --scale 1");
+        let ran = rig.done("server status");
         assert_says(&ran, 0, &["the server crashed while", "\"pgbench_accounts\"", "\"pgbench_branches\""]);
         let emptied = ran.stderr.lines().find(|line| line.contains("crashed")).unwrap();
         assert!(!emptied.contains("history"), "it was empty before: {emptied}");
@@ -312,10 +313,10 @@ fn a_matrix_that_gave_up_was_not_killed() {
     pgrig.signal(Signal::SIGINT);
     let ran = pgrig.end();
     assert_says(&ran, 130, &["the server is NOT as it was before", "ALTER SYSTEM cannot change fsync"]);
-    let ran = rig.done("size --scale 1");
+    let ran = rig.done("server status");
     assert_says(&ran, 0, &["NOT restored", "pgrig server status"]);
     fs::remove_dir(obstacle).unwrap();
-    let ran = rig.done("size --scale 1");
+    let ran = rig.done("server status");
     let why = "ended without restoring the server";
     assert_says(&ran, 0, &[why, "(ALTER SYSTEM cannot change fsync", "restored now: fsync = on"]);
     for untrue in ["killed", "empty"] {
@@ -358,7 +359,7 @@ fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
         );
         assert!(!ran.stderr.contains("empty"), "nothing crashed: {ran:#?}");
         assert_put_back(&rig, &server);
-        assert_eq!(rig.done("size --scale 1").stderr, "");
+        assert_eq!(rig.done("server status").stderr, "");
     }
 }
 
@@ -389,7 +390,7 @@ fn a_server_that_cannot_be_reached_is_told_with_the_statements_to_type() {
     // Not by a verb of pgrig's: that would put everything back.
     kill(postmaster, Signal::SIGINT).unwrap();
     until("the server is gone", || kill(postmaster, None).is_err().then_some(()));
-    let ran = rig.done("size --scale 1");
+    let ran = rig.done("server status");
     let alter = "ALTER SYSTEM RESET \"fsync\"; SELECT pg_reload_conf();";
     let table = "ALTER TABLE \"public\".\"pgbench_accounts\" SET LOGGED;";
     assert_says(&ran, 0, &["NOT restored", alter, table, "Then delete"]);

@@ -30,8 +30,8 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::version::VERSION;
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 use crate::cmd::fill::progress::FillProgress;
 
 /// Fills the server that the arguments name.

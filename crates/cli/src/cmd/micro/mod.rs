@@ -21,8 +21,8 @@ use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::Printer;
-use crate::app::version::VERSION;
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 
 use crate::cmd::micro::progress::RoundsProgress;
 

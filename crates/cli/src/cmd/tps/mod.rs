@@ -19,8 +19,8 @@ use crate::app::args::TpsArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Unhappy};
 use crate::app::printer::Printer;
-use crate::app::version::VERSION;
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 
 use crate::cmd::tps::trials::{Ended, Measured, Trials};
 

@@ -26,8 +26,8 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
-use crate::app::version::VERSION;
 use crate::app::target::{self, Chosen};
+use crate::app::version::VERSION;
 
 use crate::cmd::testdb::bench::memory::Memory;
 use crate::cmd::testdb::bench::results::Results;

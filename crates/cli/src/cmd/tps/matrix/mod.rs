@@ -18,8 +18,8 @@ use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
-use crate::app::version::VERSION;
 use crate::app::target::Chosen;
+use crate::app::version::VERSION;
 
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::watched;
