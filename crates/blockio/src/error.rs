@@ -3,6 +3,7 @@
 use failure::{Class, Classified};
 use measure::human::bytes;
 use thiserror::Error;
+use tokio_postgres::error::SqlState;
 
 use super::request::{LARGEST, SMALLEST};
 use connect::ConnectError;
@@ -167,8 +168,10 @@ impl Needed {
 /// What to do about it, where the server only says what happened.
 fn remedy(error: &ConnectError) -> &'static str {
     match error.sqlstate() {
-        Some("53100") => ". Free some space there, or ask for less",
-        Some("53400") => ". Raise temp_file_limit for this role, or ask for less",
+        Some(&SqlState::DISK_FULL) => ". Free some space there, or ask for less",
+        Some(&SqlState::CONFIGURATION_LIMIT_EXCEEDED) => {
+            ". Raise temp_file_limit for this role, or ask for less"
+        }
         _ => "",
     }
 }

@@ -23,6 +23,7 @@ mod worker;
 
 use std::pin::pin;
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 
 pub use baseline::{Baseline, Compared};
 pub use counters::Io;
@@ -55,9 +56,6 @@ pub trait Observer: Sync {
 
 /// How long dropping what was made may take after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
-
-/// SQLSTATE of a statement that was cancelled.
-const QUERY_CANCELED: &str = "57014";
 
 /// Drops what an earlier run has left in the request's schema: before a plan is made of what is there.
 ///
@@ -117,7 +115,7 @@ pub async fn run(
         loop {
             match bench.clear().await {
                 // A cancel request was still on its way.
-                Err(error) if error.sqlstate() == Some(QUERY_CANCELED) => {}
+                Err(error) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
                 cleared => break cleared,
             }
         }

@@ -1,6 +1,7 @@
 //! One trial that is being done: what goes around each step, untimed.
 
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use futures_util::future::try_join_all;
 
@@ -14,7 +15,7 @@ use super::request::Mode;
 use super::state::State;
 use super::step::{Action, Share, Step};
 use super::vacuum::Rates;
-use super::worker::{NO_RIGHT, Seen, Worker};
+use super::worker::{Seen, Worker};
 use connect::ConnectError;
 use server::disturbance::Checkpoints;
 use server::quote::qualified;
@@ -56,7 +57,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         let seen = match seen {
             Ok(seen) => seen,
             Err(BlockioError::Step { source, .. })
-                if is_checkpoint && source.sqlstate() == Some(NO_RIGHT) =>
+                if is_checkpoint && source.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) =>
             {
                 let because = self.no_checkpoint();
                 self.steps.push(Done { step, at, end: End::LeftOut { because }, evicted });

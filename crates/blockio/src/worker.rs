@@ -15,9 +15,6 @@ use connect::ConnectError;
 use server::quote::identifier;
 use server::{Session, Sessions};
 
-/// SQLSTATE insufficient_privilege.
-pub(super) const NO_RIGHT: &str = "42501";
-
 pub(super) struct Worker<'p> {
     pub(super) session: Session,
     pub(super) names: &'p Names,

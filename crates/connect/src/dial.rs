@@ -4,6 +4,7 @@ use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 
 use tokio_postgres::config::{SslMode, SslNegotiation};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
@@ -168,7 +169,7 @@ fn encryptions(mode: tls::SslMode, place: &Place) -> &'static [Encryption] {
 /// pg_hba.conf may refuse only the encrypted or only the plain (28000); a handshake may fail.
 fn is_about_encryption(error: &ConnectError) -> bool {
     matches!(error, ConnectError::Tls { .. } | ConnectError::Certificate { .. })
-        || matches!(error, ConnectError::Rejected { error, .. } if error.code == "28000")
+        || matches!(error, ConnectError::Rejected { error, .. } if error.code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
 }
 
 /// One error as itself, several as a list.

@@ -4,7 +4,7 @@ use failure::{Class, Classified};
 use std::fmt;
 use std::path::PathBuf;
 
-use tokio_postgres::error::{DbError, ErrorPosition};
+use tokio_postgres::error::{DbError, ErrorPosition, SqlState};
 
 /// Characters of a statement that an error shows.
 const STATEMENT: usize = 160;
@@ -305,7 +305,7 @@ impl ConnectError {
     }
 
     /// The server's SQLSTATE, where the server spoke (of several places: the first that did).
-    pub fn sqlstate(&self) -> Option<&str> {
+    pub fn sqlstate(&self) -> Option<&SqlState> {
         match self {
             Self::Rejected { error, .. }
             | Self::Query { error, .. }
@@ -326,8 +326,8 @@ impl ConnectError {
             | Self::NotPostgres { .. }
             | Self::ClosedEarly { .. }
             | Self::SessionAttributes { .. } => true,
-            // cannot_connect_now: starting, stopping or recovering.
-            Self::Rejected { error, .. } => error.code == "57P03",
+            // Starting, stopping or recovering.
+            Self::Rejected { error, .. } => error.code == SqlState::CANNOT_CONNECT_NOW,
             Self::AllFailed(errors) => errors.iter().all(Self::allows_next_host),
             _ => false,
         }
@@ -339,8 +339,8 @@ impl ConnectError {
 pub struct ServerError {
     /// ERROR, FATAL or PANIC.
     pub severity: String,
-    /// The five-character SQLSTATE.
-    pub code: String,
+    /// The SQLSTATE.
+    pub code: SqlState,
     /// The message.
     pub message: String,
     /// The detail, if any.
@@ -365,7 +365,7 @@ impl ServerError {
         Self {
             // V is S untranslated; all supported versions send it.
             severity: field(b'V').or_else(|| field(b'S')).unwrap_or_default(),
-            code: field(b'C').unwrap_or_default(),
+            code: SqlState::from_code(&field(b'C').unwrap_or_default()),
             message: field(b'M').unwrap_or_default(),
             detail: field(b'D'),
             hint: field(b'H'),
@@ -391,7 +391,7 @@ impl From<&DbError> for Box<ServerError> {
     fn from(error: &DbError) -> Self {
         Box::new(ServerError {
             severity: error.severity().to_owned(),
-            code: error.code().code().to_owned(),
+            code: error.code().clone(),
             message: error.message().to_owned(),
             detail: error.detail().map(str::to_owned),
             hint: error.hint().map(str::to_owned),
@@ -407,7 +407,7 @@ impl From<&DbError> for Box<ServerError> {
 
 impl fmt::Display for ServerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code)?;
+        write!(f, "{}: {} (SQLSTATE {})", self.severity, self.message, self.code.code())?;
         self.detail.iter().try_for_each(|detail| write!(f, "; {detail}"))?;
         self.hint.iter().try_for_each(|hint| write!(f, "; {hint}"))?;
         self.row.iter().try_for_each(|row| write!(f, "; {row}"))?;

@@ -174,10 +174,7 @@ mod tests {
             assert!(!overheard.any());
             ear.hear(&message(b'E', b"VFATAL\0C57P01\0Mterminating\0\0"));
             let last = overheard.last_words().unwrap();
-            assert_eq!(
-                (last.code.as_str(), last.message.as_str(), last.hint),
-                ("57P01", "terminating", None)
-            );
+            assert_eq!((last.code.code(), last.message.as_str(), last.hint), ("57P01", "terminating", None));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Connecting to a server that is not ready yet: it starts, or recovers from a crash.
 
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use super::connection::Connection;
 use super::error::ConnectError;
@@ -76,7 +77,7 @@ impl ConnectError {
     fn readiness(&self) -> Readiness {
         match self {
             // cannot_connect_now. A standby that takes no queries says so too, and for good.
-            Self::Rejected { error, .. } if error.code == "57P03" => Readiness::Later,
+            Self::Rejected { error, .. } if error.code == SqlState::CANNOT_CONNECT_NOW => Readiness::Later,
             Self::ClosedEarly { .. } => Readiness::Unknown,
             Self::Refused { .. } | Self::Unreachable { .. } | Self::Timeout { .. } => Readiness::Absent,
             Self::AllFailed(errors) => errors.iter().map(Self::readiness).max().unwrap_or(Readiness::Never),
@@ -90,10 +91,10 @@ mod tests {
     use super::super::error::ServerError;
     use super::*;
 
-    fn rejected(code: &str) -> ConnectError {
+    fn rejected(code: SqlState) -> ConnectError {
         let error = ServerError {
             severity: "FATAL".to_owned(),
-            code: code.to_owned(),
+            code,
             message: "no".to_owned(),
             detail: None,
             hint: None,
@@ -108,11 +109,11 @@ mod tests {
     fn only_a_server_that_will_be_ready_is_waited_for() {
         let refused = || ConnectError::Refused { at: "db:2".to_owned(), kind: "TCP/IP", extra: "" };
         let closed = ConnectError::ClosedEarly { at: "db:1".to_owned(), why: String::new() };
-        assert_eq!(rejected("57P03").readiness(), Readiness::Later);
-        assert_eq!(rejected("28P01").readiness(), Readiness::Never);
+        assert_eq!(rejected(SqlState::CANNOT_CONNECT_NOW).readiness(), Readiness::Later);
+        assert_eq!(rejected(SqlState::INVALID_PASSWORD).readiness(), Readiness::Never);
         assert_eq!(closed.readiness(), Readiness::Unknown);
         assert_eq!(refused().readiness(), Readiness::Absent);
-        let one_of_two = ConnectError::AllFailed(vec![rejected("57P03"), refused()]);
+        let one_of_two = ConnectError::AllFailed(vec![rejected(SqlState::CANNOT_CONNECT_NOW), refused()]);
         assert_eq!(one_of_two.readiness(), Readiness::Later);
     }
 }

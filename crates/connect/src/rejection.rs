@@ -3,6 +3,7 @@
 
 use std::error::Error;
 use std::io;
+use tokio_postgres::error::SqlState;
 
 use rustls::{AlertDescription, CertificateError, OtherError};
 
@@ -127,24 +128,24 @@ fn authentication(why: &str) -> String {
 /// What to do about the server's no. The server never says more than it must; this may.
 fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
     let Target { user, dbname, .. } = attempt.target;
-    match error.code.as_str() {
-        "28P01" => match attempt.password {
+    match error.code {
+        SqlState::INVALID_PASSWORD => match attempt.password {
             Some(secret) => format!("; the password for user \"{user}\" came from {}: correct it there", secret.source),
             None => format!("; no password for user \"{user}\" was given: set PGPASSWORD"),
         },
-        "28000" if error.message.contains("pg_hba.conf") => {
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
             "; add an entry for this host, user and database to the server's pg_hba.conf, or connect another way \
              (-h, -U, sslmode)"
                 .to_owned()
         }
-        "28000" if error.message.starts_with("Peer authentication") => format!(
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("Peer authentication") => format!(
             "; become the operating-system user \"{user}\", or connect by TCP with a password: -h localhost"
         ),
-        "28000" => format!("; give another user with -U, or create it: CREATE ROLE \"{}\" LOGIN", user.replace('"', "\"\"")),
-        "3D000" => format!("; create it with: createdb {dbname}, or name another with -d"),
-        "42501" => "; ask for the CONNECT privilege, or name another database with -d".to_owned(),
-        "53300" => "; close other sessions, or raise the server's max_connections".to_owned(),
-        "57P03" => "; wait a moment and try again".to_owned(),
+        SqlState::INVALID_AUTHORIZATION_SPECIFICATION => format!("; give another user with -U, or create it: CREATE ROLE \"{}\" LOGIN", user.replace('"', "\"\"")),
+        SqlState::UNDEFINED_DATABASE => format!("; create it with: createdb {dbname}, or name another with -d"),
+        SqlState::INSUFFICIENT_PRIVILEGE => "; ask for the CONNECT privilege, or name another database with -d".to_owned(),
+        SqlState::TOO_MANY_CONNECTIONS => "; close other sessions, or raise the server's max_connections".to_owned(),
+        SqlState::CANNOT_CONNECT_NOW => "; wait a moment and try again".to_owned(),
         _ => String::new(),
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::pin::{Pin, pin};
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use futures_util::StreamExt;
 use tokio_postgres::Statement;
@@ -25,8 +26,6 @@ use server::{Session, Sessions};
 
 /// Rows of a statement that is only looked at.
 const LOOK_ROWS: u64 = 100_000;
-/// SQLSTATE insufficient_privilege.
-const NO_RIGHT: &str = "42501";
 
 pub(super) struct Bench<'a> {
     pub(super) request: &'a Request,
@@ -244,7 +243,7 @@ impl<'a> Bench<'a> {
         }
         match self.session.run("CHECKPOINT").await {
             Ok(()) => self.checkpoints.set(self.checkpoints.get() + 1),
-            Err(error) if error.sqlstate() == Some(NO_RIGHT) => {
+            Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 self.may_checkpoint.set(false);
                 let note = "this role may not CHECKPOINT (a member of pg_checkpoint may, from PostgreSQL 15 on): one of the \
                             server's own may fall into a round";
@@ -326,15 +325,17 @@ impl<'a> Bench<'a> {
 
 /// The server's words, where they are about, and what to do.
 fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
-    let remedy = match error.code.as_str() {
-        "0A000" if error.message.contains("set-returning") => {
+    let remedy = match error.code {
+        SqlState::FEATURE_NOT_SUPPORTED if error.message.contains("set-returning") => {
             "; it must give one value for each row: give it as --statement 'SELECT count(*) FROM …'"
         }
-        "42803" | "42P20" => {
+        SqlState::GROUPING_ERROR | SqlState::WINDOWING_ERROR => {
             "; it is evaluated for each row, so aggregates and window functions go into a --statement"
         }
-        "42883" | "42704" => "; does this server have it (SELECT version(), CREATE EXTENSION)?",
-        "42601" if error.message.contains("multiple commands") => {
+        SqlState::UNDEFINED_FUNCTION | SqlState::UNDEFINED_OBJECT => {
+            "; does this server have it (SELECT version(), CREATE EXTENSION)?"
+        }
+        SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
             "; what is not to be timed goes into --setup"
         }
         _ => "",

@@ -1,6 +1,7 @@
 //! A candidate's plan is read before anything is timed: is what the user wrote still in it?
 
 use serde_json::Value;
+use tokio_postgres::error::SqlState;
 
 use super::calls;
 use super::candidate::Body;
@@ -10,9 +11,6 @@ use super::literal::is_literal;
 use super::plan_tree::PlanTree;
 use connect::ConnectError;
 use server::Session;
-
-/// SQLSTATE syntax_error: what EXPLAIN says of a statement that it does not take.
-const SYNTAX_ERROR: &str = "42601";
 
 /// What the server would execute.
 #[derive(Debug)]
@@ -101,7 +99,7 @@ async fn explained(
     let row = match session.row(&format!("EXPLAIN ({options}, FORMAT JSON) {sql}"), &[]).await {
         Ok(row) => row,
         // The statement itself is sound: it has been prepared.
-        Err(error) if error.sqlstate() == Some(SYNTAX_ERROR) => return Ok(None),
+        Err(error) if error.sqlstate() == Some(&SqlState::SYNTAX_ERROR) => return Ok(None),
         Err(source) => return Err(MicroError::Sample { name: name.to_owned(), source }),
     };
     // serde_json reads 128 levels at most.

@@ -25,6 +25,7 @@ mod suite;
 
 use std::pin::pin;
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 
 pub use arms::{EMPTY, REPEAT};
 pub use calibrate::{Calibration, Conclusion, Point, ROWS as CALIBRATED_ROWS};
@@ -82,8 +83,6 @@ pub struct Ended {
 const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
 /// How long clearing up may take after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
-/// SQLSTATE of a statement that was cancelled.
-const QUERY_CANCELED: &str = "57014";
 
 /// Looks at how the server would execute the candidates, and times nothing.
 ///
@@ -193,7 +192,7 @@ async fn guarded<T>(
         loop {
             match bench.clear().await {
                 // A cancel request was still on its way.
-                Err(MicroError::Connect(error)) if error.sqlstate() == Some(QUERY_CANCELED) => {}
+                Err(MicroError::Connect(error)) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
                 cleared => break cleared,
             }
         }

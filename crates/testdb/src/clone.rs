@@ -3,6 +3,7 @@
 use failure::{Class, Classified};
 use std::fmt;
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use measure::Sample;
 use measure::paired::Orders;
@@ -186,7 +187,7 @@ pub async fn drop_database(session: &Session, name: &str) -> Result<(), ConnectE
     match session.run(&format!("{drop} WITH (FORCE)")).await {
         // FORCE wants the right to end every session there, and autovacuum's belong to nobody; without it the server
         // ends those itself (procarray.c: TerminateOtherDBBackends, CountOtherDBBackends).
-        Err(error) if error.sqlstate() == Some("42501") => session.run(&drop).await,
+        Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => session.run(&drop).await,
         done => done,
     }
 }
@@ -200,19 +201,25 @@ async fn explain(
 ) -> CloneError {
     let (template, name) = (template.to_owned(), name.to_owned());
     match error.sqlstate() {
-        Some("55006") => match sessions(session, &template).await {
+        Some(&SqlState::OBJECT_IN_USE) => match sessions(session, &template).await {
             Ok(by) => CloneError::InUse { template, by },
             Err(_) => error.into(),
         },
-        Some("42501") => match session.row(include_str!("sql/rights.sql"), &[]).await {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => match session
+            .row(include_str!("sql/rights.sql"), &[])
+            .await
+        {
             Ok(row) if row.get("may_create") => CloneError::NoTemplate { role: row.get("role"), template },
             Ok(row) => CloneError::NoRight { role: row.get("role") },
             Err(_) => error.into(),
         },
-        Some("42P04") => CloneError::Exists { name },
-        Some("3D000") => CloneError::Missing { template },
+        Some(&SqlState::DUPLICATE_DATABASE) => CloneError::Exists { name },
+        Some(&SqlState::UNDEFINED_DATABASE) => CloneError::Missing { template },
         // What a system call says (fd.c, copydir.c): I/O errors, or what has no SQLSTATE of its own.
-        Some(code) if strategy == Strategy::Clone && (code.starts_with("58") || code.starts_with("XX")) => {
+        Some(state)
+            if strategy == Strategy::Clone
+                && ["58", "XX"].iter().any(|class| state.code().starts_with(class)) =>
+        {
             CloneError::CannotClone(error.into())
         }
         _ => error.into(),

@@ -1,6 +1,7 @@
 //! A transaction's way through its script's commands.
 
 use script::{Action, Client as Memory, Sql, Step};
+use tokio_postgres::error::SqlState;
 
 use super::answer::{Heard, Problem};
 use super::client::{At, Client, Lost, Need, Next, State, Stepped};
@@ -13,9 +14,6 @@ use super::tally::Fate;
 use super::wire::TransactionStatus;
 
 use Next::{On, Wait};
-
-/// SQLSTATE, and what becomes of a transaction that is not tried again.
-const RETRYABLE: [(&str, Fate); 2] = [("40001", Fate::Serialization), ("40P01", Fate::Deadlock)];
 
 impl Client {
     pub(super) fn carry_out(&mut self, common: &mut Common<'_>, clock: &mut Clock, at: At) -> Stepped {
@@ -260,7 +258,11 @@ impl Problem {
     /// What becomes of the transaction if it is not tried again; none if the client cannot go on.
     fn fate(&self) -> Option<Fate> {
         let Self::Server(error) = self else { return None };
-        RETRYABLE.into_iter().find(|(code, _)| *code == error.code).map(|(_, fate)| fate)
+        match error.code {
+            SqlState::T_R_SERIALIZATION_FAILURE => Some(Fate::Serialization),
+            SqlState::T_R_DEADLOCK_DETECTED => Some(Fate::Deadlock),
+            _ => None,
+        }
     }
 }
 

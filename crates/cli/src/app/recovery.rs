@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use connect::{ConnectError, ConnectOptions, Target, resolve};
 use pgserver::{Home, Instance, Lifetime, Spec, State, TELL_AFTER};
@@ -210,8 +211,8 @@ enum Left {
 impl Left {
     fn is_about_password(&self) -> bool {
         let Self::Settings(SettingsError::Connect(error)) = self else { return false };
-        // invalid_password
-        matches!(error, ConnectError::PasswordMissing { .. }) || error.sqlstate() == Some("28P01")
+        matches!(error, ConnectError::PasswordMissing { .. })
+            || error.sqlstate() == Some(&SqlState::INVALID_PASSWORD)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connecting to real servers, and to things that are none.
 
+use connect::SqlState;
 use failure::Classified;
 use std::time::{Duration, Instant};
 
@@ -110,7 +111,7 @@ fn what_the_server_refuses() {
     let server = server::plain();
     run(async {
         let missing = server.target("postgres").with_database("nowhere").connect().await.unwrap_err();
-        assert_eq!(missing.sqlstate(), Some("3D000"));
+        assert_eq!(missing.sqlstate(), Some(&SqlState::UNDEFINED_DATABASE));
         assert!(!missing.is_usage());
         assert_says(&missing.to_string(), &["nowhere", "3D000", "createdb nowhere"]);
 
@@ -310,7 +311,7 @@ fn cancelling() {
             };
             let (result, ()) = tokio::join!(query, cancel);
             let error = connection.explain(result.unwrap_err()).await;
-            assert_eq!(error.sqlstate(), Some("57014"), "{error}");
+            assert_eq!(error.sqlstate(), Some(&SqlState::QUERY_CANCELED), "{error}");
         }
     });
 }
@@ -338,10 +339,10 @@ fn a_lost_connection_says_why() {
         let other = server.target("postgres").connect().await.unwrap();
         other.client.execute("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap();
         let ending = victim.ending().await;
-        assert_eq!(ending.sqlstate(), Some("57P01"), "{ending}");
+        assert_eq!(ending.sqlstate(), Some(&SqlState::ADMIN_SHUTDOWN), "{ending}");
         let error = victim.client.batch_execute("SELECT 1").await.unwrap_err();
         let error = victim.explain(error).await;
-        assert_eq!(error.sqlstate(), Some("57P01"), "{error}");
+        assert_eq!(error.sqlstate(), Some(&SqlState::ADMIN_SHUTDOWN), "{error}");
         assert_says(&error.to_string(), &["lost", "administrator command"]);
     });
 }
@@ -363,7 +364,7 @@ fn a_session_ended_in_mid_query() {
         let (result, ()) = tokio::join!(victim.client.batch_execute("SELECT pg_sleep(60)"), kill);
         let error = victim.explain(result.unwrap_err()).await;
         assert!(matches!(error, ConnectError::Lost { .. }), "{error}");
-        assert_eq!(error.sqlstate(), Some("57P01"), "{error}");
+        assert_eq!(error.sqlstate(), Some(&SqlState::ADMIN_SHUTDOWN), "{error}");
 
         // A backend dies by SIGKILL; the server throws the others out.
         let (victim, witness) = (
@@ -374,7 +375,7 @@ fn a_session_ended_in_mid_query() {
         let _ = other.client.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'kill -9 {pid}'")).await;
         assert_says(&victim.ending().await.to_string(), &["without a word"]);
         let ending = witness.ending().await;
-        assert_eq!(ending.sqlstate(), Some("57P02"), "{ending}");
+        assert_eq!(ending.sqlstate(), Some(&SqlState::CRASH_SHUTDOWN), "{ending}");
         // A server of pgrig's own does not restart after that: it ends.
     });
 }
@@ -388,7 +389,7 @@ fn too_many_connections() {
         let target = server.target("postgres").with_user("single");
         let first = target.connect().await.unwrap();
         let error = target.connect().await.unwrap_err();
-        assert_eq!(error.sqlstate(), Some("53300"));
+        assert_eq!(error.sqlstate(), Some(&SqlState::TOO_MANY_CONNECTIONS));
         assert_says(&error.to_string(), &["max_connections"]);
         first.close().await;
     });

@@ -1,6 +1,7 @@
 //! Which of a server's errors mean that there is no room.
 
 use std::fmt;
+use tokio_postgres::error::SqlState;
 
 use serde::Serialize;
 
@@ -30,12 +31,20 @@ impl Shortage {
     }
 
     fn said_by(error: &ServerError) -> Option<Self> {
-        match error.code.as_str() {
-            "53100" => Some(Self::DiskFull),
-            "25006" => Some(Self::ReadOnly),
+        match error.code {
+            SqlState::DISK_FULL => Some(Self::DiskFull),
+            SqlState::READ_ONLY_SQL_TRANSACTION => Some(Self::ReadOnly),
             // `errcode_for_file_access` knows no code for EDQUOT: internal error.
-            "XX000" | "58030" if error.message.contains("Disk quota exceeded") => Some(Self::Quota),
-            "XX000" | "58030" if error.message.contains("No space left on device") => Some(Self::DiskFull),
+            SqlState::INTERNAL_ERROR | SqlState::IO_ERROR
+                if error.message.contains("Disk quota exceeded") =>
+            {
+                Some(Self::Quota)
+            }
+            SqlState::INTERNAL_ERROR | SqlState::IO_ERROR
+                if error.message.contains("No space left on device") =>
+            {
+                Some(Self::DiskFull)
+            }
             _ => None,
         }
     }
@@ -55,10 +64,10 @@ impl fmt::Display for Shortage {
 mod tests {
     use super::*;
 
-    fn said(code: &str, message: &str) -> ServerError {
+    fn said(code: SqlState, message: &str) -> ServerError {
         ServerError {
             severity: "ERROR".to_owned(),
-            code: code.to_owned(),
+            code,
             message: message.to_owned(),
             detail: None,
             hint: None,
@@ -73,21 +82,30 @@ mod tests {
         let full = "could not extend file \"base/5/16384\": No space left on device";
         let quota = "could not extend file \"base/5/16384\": Disk quota exceeded";
         for (code, message, expected) in [
-            ("53100", full, Some(Shortage::DiskFull)),
+            (SqlState::DISK_FULL, full, Some(Shortage::DiskFull)),
             (
-                "53100",
+                SqlState::DISK_FULL,
                 "konnte Datei nicht erweitern: Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
                 Some(Shortage::DiskFull),
             ),
-            ("XX000", quota, Some(Shortage::Quota)),
-            ("XX000", "could not extend file \"base/5/16384\": File too large", None),
-            ("25006", "cannot execute COPY FROM in a read-only transaction", Some(Shortage::ReadOnly)),
-            ("53200", "out of memory", None),
+            (SqlState::INTERNAL_ERROR, quota, Some(Shortage::Quota)),
+            (SqlState::INTERNAL_ERROR, "could not extend file \"base/5/16384\": File too large", None),
+            (
+                SqlState::READ_ONLY_SQL_TRANSACTION,
+                "cannot execute COPY FROM in a read-only transaction",
+                Some(Shortage::ReadOnly),
+            ),
+            (SqlState::OUT_OF_MEMORY, "out of memory", None),
             // Waiting does not raise temp_file_limit.
-            ("53400", "temporary file size exceeds temp_file_limit (1kB)", None),
+            (
+                SqlState::CONFIGURATION_LIMIT_EXCEEDED,
+                "temporary file size exceeds temp_file_limit (1kB)",
+                None,
+            ),
         ] {
-            let error = ConnectError::Query { at: "here".to_owned(), error: Box::new(said(code, message)) };
-            assert_eq!(Shortage::of(&error), expected, "{code} {message}");
+            let error =
+                ConnectError::Query { at: "here".to_owned(), error: Box::new(said(code.clone(), message)) };
+            assert_eq!(Shortage::of(&error), expected, "{code:?} {message}");
         }
     }
 
@@ -95,7 +113,10 @@ mod tests {
     fn a_server_that_crashed_is_not_merely_full() {
         let error = ConnectError::Lost {
             at: "here".to_owned(),
-            error: Some(Box::new(said("53100", "could not write to file: No space left on device"))),
+            error: Some(Box::new(said(
+                SqlState::DISK_FULL,
+                "could not write to file: No space left on device",
+            ))),
             why: String::new(),
         };
         assert_eq!(Shortage::of(&error), None);

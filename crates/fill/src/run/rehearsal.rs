@@ -171,7 +171,7 @@ async fn run_all(session: &Session, statements: &[String]) -> Result<(), FillErr
 }
 
 fn is_lock_timeout(error: &ConnectError) -> bool {
-    error.sqlstate() == Some(SqlState::LOCK_NOT_AVAILABLE.code())
+    error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
 /// Watches a rehearsal that nobody watches.

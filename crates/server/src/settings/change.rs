@@ -222,11 +222,10 @@ pub(super) async fn reset(session: &Session, before: &Before) -> Result<(), Sett
 
 /// Whether the value is at fault, and not for example the disk.
 fn is_about_value(error: &ConnectError) -> bool {
-    let code = error.sqlstate().unwrap_or_default();
-    code.starts_with("22")
-        || [SqlState::UNDEFINED_OBJECT, SqlState::CANT_CHANGE_RUNTIME_PARAM]
-            .iter()
-            .any(|state| state.code() == code)
+    error.sqlstate().is_some_and(|state| {
+        state.code().starts_with("22")
+            || [SqlState::UNDEFINED_OBJECT, SqlState::CANT_CHANGE_RUNTIME_PARAM].contains(state)
+    })
 }
 
 fn value_of_fsync(wanted: &[(String, String)]) -> bool {

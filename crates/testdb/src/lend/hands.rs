@@ -6,6 +6,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use tokio::sync::oneshot;
 
@@ -255,7 +256,16 @@ async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
     let target = target.with_database("postgres");
     match Sessions::new(&target).open().await {
         Ok(session) => Ok((target, session)),
-        Err(error) if matches!(error.sqlstate(), Some("3D000" | "42501" | "28000")) => {
+        Err(error)
+            if matches!(
+                error.sqlstate(),
+                Some(
+                    &(SqlState::UNDEFINED_DATABASE
+                        | SqlState::INSUFFICIENT_PRIVILEGE
+                        | SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
+                )
+            ) =>
+        {
             let target = target.with_database(&named);
             let session = Sessions::new(&target).open().await?;
             Ok((target, session))
@@ -363,7 +373,7 @@ fn comment(name: &str, tag: &Tag) -> String {
 
 fn failed(error: ConnectError) -> Failed {
     match error.sqlstate() {
-        Some("3D000") => Failed::Missing,
+        Some(&SqlState::UNDEFINED_DATABASE) => Failed::Missing,
         _ => Failed::Other(Refusal::failed(error)),
     }
 }

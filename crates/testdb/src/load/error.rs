@@ -2,6 +2,7 @@
 
 use failure::{Class, Classified};
 use std::io;
+use tokio_postgres::error::SqlState;
 
 use dump::DumpError;
 
@@ -109,21 +110,28 @@ fn remedy_for_command(command: &str) -> &'static str {
 
 /// By SQLSTATE ("Appendix A. PostgreSQL Error Codes"), as a further clause.
 fn remedy(error: &ServerError, statement: &str) -> &'static str {
-    match error.code.as_str() {
-        "42710" if makes_what_outlives_a_database(statement) => {
+    match error.code {
+        SqlState::DUPLICATE_OBJECT if makes_what_outlives_a_database(statement) => {
             "; roles and tablespaces belong to the whole cluster and outlive the database, so a script that is loaded \
              again finds them there: make them once beforehand, outside of the script, or only if they are not there \
              (a DO block with IF NOT EXISTS … FROM pg_roles)"
         }
-        "42P07" | "42710" | "42723" | "42P06" | "42P04" | "42701" => "; load into an empty database",
-        "42704" if error.message.starts_with("role ") => {
+        SqlState::DUPLICATE_TABLE
+        | SqlState::DUPLICATE_OBJECT
+        | SqlState::DUPLICATE_FUNCTION
+        | SqlState::DUPLICATE_SCHEMA
+        | SqlState::DUPLICATE_DATABASE
+        | SqlState::DUPLICATE_COLUMN => "; load into an empty database",
+        SqlState::UNDEFINED_OBJECT if error.message.starts_with("role ") => {
             "; create that role, or make the dump with --no-owner --no-privileges"
         }
-        "42501" => "; connect as a superuser, or make the dump with --no-owner --no-privileges",
-        "0A000" | "58P01" if error.message.contains("extension") => {
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "; connect as a superuser, or make the dump with --no-owner --no-privileges"
+        }
+        SqlState::FEATURE_NOT_SUPPORTED | SqlState::UNDEFINED_FILE if error.message.contains("extension") => {
             "; install the extension for this server, or leave it out of the dump (--exclude-extension)"
         }
-        "53100" => "; make room on the server's disk",
+        SqlState::DISK_FULL => "; make room on the server's disk",
         _ => "",
     }
 }

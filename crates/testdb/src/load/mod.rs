@@ -9,6 +9,7 @@ mod parts;
 
 use std::pin::pin;
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use bytes::Bytes;
 use dump::{Options, Sequences, Summary, Survey, Unlogger};
@@ -25,8 +26,6 @@ use server::{Session, Sessions};
 
 /// From this release on sequences can be unlogged.
 const UNLOGGED_SEQUENCES: i32 = 150_000;
-/// SQLSTATE of a setting that the server does not know, among others.
-const UNDEFINED_OBJECT: &str = "42704";
 
 /// What a script did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,7 +96,8 @@ async fn unlogger(session: &Session, source: &Source) -> Result<Unlogger, LoadEr
 async fn statement(session: &Session, text: Text, loaded: &mut Loaded) -> Result<(), LoadError> {
     match session.run(&text.sql).await {
         Ok(()) => loaded.statements += 1,
-        Err(error) if error.sqlstate() == Some(UNDEFINED_OBJECT) && text.is_set() => {
+        // A setting that the server does not know.
+        Err(error) if error.sqlstate() == Some(&SqlState::UNDEFINED_OBJECT) && text.is_set() => {
             loaded.unknown_settings.push(text.excerpt());
         }
         Err(error) => return Err(LoadError::statement(&text, error)),

@@ -4,15 +4,14 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
 
 use super::error::UnlogError;
-use super::plan::{LOCK_NOT_AVAILABLE, ObjectKind, Step, UnlogPlan, locked};
+use super::plan::{ObjectKind, Step, UnlogPlan, locked};
 use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
 use server::{Session, Sessions};
 
-/// SQLSTATE of no room in the lock table.
-const OUT_OF_MEMORY: &str = "53200";
 /// Between two looks at who holds a lock that is waited for.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -121,7 +120,7 @@ async fn transaction(
 
 async fn failed(session: &Session, step: &Step, error: ConnectError) -> UnlogError {
     match error.sqlstate() {
-        Some(LOCK_NOT_AVAILABLE) => {
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => {
             let table = match step {
                 Step::Set { object, .. } => object,
                 Step::DropForeignKey(key) | Step::AddForeignKey(key) => &key.table,
@@ -129,7 +128,8 @@ async fn failed(session: &Session, step: &Step, error: ConnectError) -> UnlogErr
             };
             locked(session, Some(table), error).await
         }
-        Some(OUT_OF_MEMORY) => UnlogError::TooManyLocks { error },
+        // The lock table is full.
+        Some(&SqlState::OUT_OF_MEMORY) => UnlogError::TooManyLocks { error },
         _ => UnlogError::Statement { statement: step.sql(), error },
     }
 }

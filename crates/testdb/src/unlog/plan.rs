@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::time::Duration;
+use tokio_postgres::error::SqlState;
 
 use super::choice::Choice;
 use super::error::UnlogError;
@@ -11,9 +12,6 @@ use connect::{ConnectError, Target};
 use server::quote::{identifier, literal};
 use server::settings::Table;
 use server::{Session, Sessions};
-
-/// SQLSTATE of a lock that was not had within lock_timeout.
-pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// A table or a sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,7 +254,7 @@ pub async fn plan(target: &Target, request: &UnlogRequest) -> Result<UnlogPlan, 
     session.run(&format!("SET lock_timeout = '{}ms'", request.lock_timeout.as_millis())).await?;
     let planned = planned(&session, request).await;
     let planned = match planned {
-        Err(UnlogError::Connect(error)) if error.sqlstate() == Some(LOCK_NOT_AVAILABLE) => {
+        Err(UnlogError::Connect(error)) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
             Err(locked(&session, None, error).await)
         }
         planned => planned,

@@ -3,6 +3,7 @@
 use std::cell::Cell as Mutable;
 use std::path::Path;
 use std::pin::pin;
+use tokio_postgres::error::SqlState;
 
 use tokio::sync::watch;
 
@@ -15,9 +16,6 @@ use server::differing_settings;
 use server::fault::caught;
 use server::settings::{Changer, Effect, Place, SYNC_BY_HAND, SettingsError};
 use server::{Session, Sessions};
-
-/// SQLSTATE of a value that a setting cannot have.
-const INVALID_VALUE: &str = "22023";
 
 /// Restarts a server that is pgrig's own.
 pub trait Restarter: Sync {
@@ -190,7 +188,7 @@ impl<'a> Bench<'a> {
         for (name, value) in self.values(Effect::Session) {
             match self.site.target.clone().with_setting(&name, &value).connect().await {
                 Ok(connection) => connection.close().await,
-                Err(error) if error.sqlstate() == Some(INVALID_VALUE) => {
+                Err(error) if error.sqlstate() == Some(&SqlState::INVALID_PARAMETER_VALUE) => {
                     return Err(SettingsError::Value { name, value, error: error.into() }.into());
                 }
                 Err(error) => return Err(error.into()),
