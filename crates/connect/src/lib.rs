@@ -42,6 +42,7 @@ pub use handover::RawConnection;
 pub use open::{Silence, answers, cancel_everything, silences, silent_for, stop_everything};
 pub use stream::Stream;
 pub use target::Target;
+pub use tokio_postgres::error::SqlState;
 pub use transport::{TlsInfo, Transport};
 
 /// Shown in pg_stat_activity unless the user names another.

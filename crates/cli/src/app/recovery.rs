@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::{Duration, Instant};
-use tokio_postgres::error::SqlState;
 
-use connect::{ConnectError, ConnectOptions, Target, resolve};
+use connect::{ConnectError, ConnectOptions, SqlState, Target, resolve};
 use pgserver::{Home, Instance, Lifetime, Spec, State, TELL_AFTER};
 use server::settings::{
     Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
