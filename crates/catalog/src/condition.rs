@@ -7,8 +7,12 @@
 
 use std::ops::Range;
 
+use sql::{Kind, Text};
+
 /// Conditions nested deeper than this are not understood.
 const MOST_LEVELS: u32 = 100;
+/// Characters of operators.
+const SYMBOLS: &[u8] = b"+-*/<>=~!@#%^&|`?";
 /// The function by which the server prints a hash partition's bound.
 const HASH_BOUND: &str = "satisfies_hash_partition";
 
@@ -312,39 +316,35 @@ fn split<'t>(tokens: Tokens<'t>, word: &str) -> Option<Vec<Tokens<'t>>> {
     Some(starts.zip(ends).map(|(start, end)| &tokens[start..end]).collect())
 }
 
-/// Tokens with where they stand; none if the text is not what the server prints.
+/// Tokens with their places; none if the text is not what the server prints.
 fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
-    const SYMBOLS: &str = "+-*/<>=~!@#%^&|`?";
+    let rest = Text::whole(text);
     let mut tokens = Vec::new();
     let mut at = 0;
-    while let Some(first) = text[at..].chars().next() {
-        let rest = &text[at..];
-        let run = |belongs: &dyn Fn(char) -> bool| rest.find(|c| !belongs(c)).unwrap_or(rest.len());
-        let (token, length) = match first {
-            ' ' | '\n' => {
-                at += 1;
+    while let Some((kind, length)) = rest.from(at).token().ok()? {
+        let part = &text[at..];
+        let run = |belongs: fn(u8) -> bool| rest.run(at, belongs) - at;
+        let (token, length) = match (kind, part.as_bytes()[0]) {
+            (Kind::Blank, _) => {
+                at += length;
                 continue;
             }
-            '(' => (Token::Open, 1),
-            ')' => (Token::Close, 1),
-            ':' if rest.starts_with("::") => (Token::Cast, 2),
-            ',' | '.' | '[' | ']' | ':' => (Token::Mark, 1),
-            '\'' => (Token::Literal, quoted(rest, '\'', false)?),
-            'E' if rest.starts_with("E'") => (Token::Literal, 1 + quoted(&rest[1..], '\'', true)?),
-            'B' if rest.starts_with("B'") => (Token::Literal, 1 + quoted(&rest[1..], '\'', false)?),
-            '"' => {
-                let length = quoted(rest, '"', false)?;
-                let name = rest[1..length - 1].replace("\"\"", "\"");
+            (Kind::Open, _) => (Token::Open, length),
+            (Kind::Close, _) => (Token::Close, length),
+            (Kind::Literal, _) => (Token::Literal, length),
+            (Kind::Word, _) => (Token::Word { name: part[..length].to_owned(), quoted: false }, length),
+            (Kind::QuotedName, _) => {
+                let name = String::from_utf8(sql::name(kind, &part.as_bytes()[..length])?).ok()?;
                 (Token::Word { name, quoted: true }, length)
             }
-            '0'..='9' => (Token::Literal, run(&|c| c.is_ascii_alphanumeric() || c == '.')),
-            c if SYMBOLS.contains(c) => {
-                let length = run(&|c| SYMBOLS.contains(c));
-                (Token::Symbol(rest[..length].to_owned()), length)
+            (Kind::Other, b'0'..=b'9') => {
+                (Token::Literal, run(|byte| byte.is_ascii_alphanumeric() || byte == b'.'))
             }
-            c if c.is_alphabetic() || c == '_' => {
-                let length = run(&|c| c.is_alphanumeric() || c == '_' || c == '$');
-                (Token::Word { name: rest[..length].to_owned(), quoted: false }, length)
+            (Kind::Other, b':') if part.starts_with("::") => (Token::Cast, 2),
+            (Kind::Other, b',' | b'.' | b'[' | b']' | b':') => (Token::Mark, 1),
+            (Kind::Other, byte) if SYMBOLS.contains(&byte) => {
+                let length = run(|byte| SYMBOLS.contains(&byte));
+                (Token::Symbol(part[..length].to_owned()), length)
             }
             _ => return None,
         };
@@ -352,19 +352,6 @@ fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
         at += length;
     }
     Some(tokens)
-}
-
-/// Length of a quoted text, quotes included; a doubled quote is part of it.
-fn quoted(text: &str, quote: char, backslashes: bool) -> Option<usize> {
-    let mut chars = text.char_indices().skip(1).peekable();
-    while let Some((at, c)) = chars.next() {
-        if backslashes && c == '\\' {
-            chars.next();
-        } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
-            return Some(at + 1);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

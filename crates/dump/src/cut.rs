@@ -1,8 +1,9 @@
 //! Where the next piece of a dump ends.
 
 use memchr::{memchr, memmem, memrchr};
+use sql::{Characters, Kind, Text, Unterminated, is_blank};
 
-use crate::token::{Characters, Kind, Text, Within, is_blank};
+use crate::error::Within;
 
 /// The piece that a text begins with, and its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,12 @@ pub(crate) enum Uncut {
     DataOfCommand,
     /// After this many bytes, behind COPY … FROM stdin, more stands on the line.
     AfterCopy(usize),
+}
+
+impl From<Unterminated> for Uncut {
+    fn from(unterminated: Unterminated) -> Self {
+        Self::Within(unterminated.into())
+    }
 }
 
 impl From<Within> for Uncut {

@@ -3,7 +3,7 @@
 use failure::{Class, Classified};
 use std::{fmt, io};
 
-use crate::token::Within;
+use sql::Unterminated;
 
 /// Why a dump cannot be read or changed. Tables are named as SQL writes them.
 #[derive(Debug, thiserror::Error)]
@@ -71,6 +71,39 @@ pub enum DumpError {
         /// Why.
         why: String,
     },
+}
+
+/// What the text ends within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Within {
+    /// A comment from `/*`.
+    Comment,
+    /// A string in single quotes.
+    Literal,
+    /// A name in double quotes.
+    QuotedName,
+    /// A string in dollar quotes.
+    DollarQuotes,
+    /// Parentheses.
+    Parentheses,
+    /// A function's body from BEGIN ATOMIC.
+    Body,
+    /// The lines after COPY … FROM stdin, without `\.`.
+    CopyData,
+    /// A statement or line that more text could still change; never at the end of all text.
+    Token,
+}
+
+impl From<Unterminated> for Within {
+    fn from(unterminated: Unterminated) -> Self {
+        match unterminated {
+            Unterminated::Comment => Self::Comment,
+            Unterminated::Literal => Self::Literal,
+            Unterminated::QuotedName => Self::QuotedName,
+            Unterminated::DollarQuotes => Self::DollarQuotes,
+            Unterminated::Token => Self::Token,
+        }
+    }
 }
 
 impl Classified for DumpError {

@@ -1,8 +1,9 @@
 //! What a statement tells of tables and sequences.
 
+use sql::{Kind, Syntax};
+
 use crate::TableName;
 use crate::parse::Parser;
-use crate::token::{Kind, Syntax};
 
 /// What a statement does that matters to persistence.
 #[derive(Debug, PartialEq, Eq)]

@@ -18,16 +18,14 @@ mod rewrite;
 mod summary;
 mod survey;
 mod syntax;
-mod token;
 mod unlogger;
 #[cfg(test)]
 mod unlogger_tests;
 
-pub use error::DumpError;
+pub use error::{DumpError, Within};
 pub use name::TableName;
 pub use piece::Piece;
 pub use reader::Reader;
 pub use summary::{Left, Summary, Why};
 pub use survey::Survey;
-pub use token::Within;
 pub use unlogger::{Options, Sequences, UNLOGGED, Unlogger};

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sql::Syntax;
+
 use crate::DumpError;
 use crate::parse::Parser;
-use crate::token::Syntax;
 
 /// `[schema.]table` as SQL writes it: folded to lower case unless quoted. In the dump's encoding.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,8 @@
 //! Reads a statement's words and names, as far as it takes to know which tables it is about.
 
+use sql::{Kind, Syntax, Text};
+
 use crate::TableName;
-use crate::token::{Kind, Syntax, Text};
 
 /// The tokens of one whole statement, without blanks and comments.
 pub(crate) struct Parser<'a> {
@@ -117,50 +118,8 @@ impl<'a> Parser<'a> {
 
     /// One part of a name: folded to lower case unless quoted.
     pub(crate) fn name(&mut self) -> Option<Vec<u8>> {
-        let token = self.next.filter(|token| matches!(token.kind, Kind::Word | Kind::QuotedName))?;
+        let name = self.next.and_then(|token| sql::name(token.kind, token.bytes))?;
         self.next();
-        Some(match token.kind {
-            Kind::Word => token.bytes.to_ascii_lowercase(),
-            _ => unquoted(token.bytes),
-        })
+        Some(name)
     }
-}
-
-/// A quoted name's content.
-fn unquoted(quoted: &[u8]) -> Vec<u8> {
-    let has_escapes = quoted[0] != b'"';
-    let content = &quoted[if has_escapes { 3 } else { 1 }..quoted.len() - 1];
-    let mut name = Vec::with_capacity(content.len());
-    let mut rest = content;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = match (byte, after) {
-            (b'"', [b'"', after @ ..]) => after,
-            (b'\\', [b'\\', after @ ..]) if has_escapes => after,
-            (b'\\', [b'+', after @ ..]) if has_escapes => {
-                if let Some(after) = unescape(after, 6, &mut name) {
-                    rest = after;
-                    continue;
-                }
-                after
-            }
-            (b'\\', after) if has_escapes => {
-                if let Some(after) = unescape(after, 4, &mut name) {
-                    rest = after;
-                    continue;
-                }
-                after
-            }
-            _ => after,
-        };
-        name.push(byte);
-    }
-    name
-}
-
-/// Appends the character of so many hexadecimal digits, in UTF-8, and returns what follows them.
-fn unescape<'a>(digits: &'a [u8], length: usize, name: &mut Vec<u8>) -> Option<&'a [u8]> {
-    let (digits, rest) = digits.split_at_checked(length)?;
-    let code = u32::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?;
-    name.extend(char::from_u32(code)?.encode_utf8(&mut [0; 4]).as_bytes());
-    Some(rest)
 }

@@ -3,8 +3,11 @@
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
 
+use sql::{Syntax, Text};
+
 use crate::cut::{self, Cut, Uncut};
-use crate::token::{Syntax, Text, Within};
+use crate::error::Within;
+use crate::syntax;
 use crate::{DumpError, Piece};
 
 /// What is read at once, and the most that COPY data take of memory.
@@ -181,7 +184,7 @@ impl<R: Read> Reader<R> {
             Cut::CopyData(_) => Piece::CopyData(bytes),
             Cut::CopyEnd(_) => Piece::CopyEnd(bytes),
         };
-        self.syntax.follow(piece);
+        syntax::follow(&mut self.syntax, piece);
         piece
     }
 

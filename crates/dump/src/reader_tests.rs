@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 
 use proptest::prelude::*;
+use sql::{Backslash, Syntax, Text};
 
 use crate::cut::{self, Cut};
-use crate::token::{self, Backslash, Syntax, Text};
 use crate::{DumpError, Piece, Reader, Within};
 
 /// What a piece is.
@@ -385,10 +385,10 @@ fn end_of_rows(text: Text<'_>) -> Option<usize> {
     while let Ok(Some((kind, length))) = text.from(at).token() {
         at += length;
         match kind {
-            token::Kind::Open => depth += 1,
-            token::Kind::Close => depth = depth.saturating_sub(1),
-            token::Kind::Semicolon if depth == 0 => return Some(at),
-            token::Kind::Backslash => return None,
+            sql::Kind::Open => depth += 1,
+            sql::Kind::Close => depth = depth.saturating_sub(1),
+            sql::Kind::Semicolon if depth == 0 => return Some(at),
+            sql::Kind::Backslash => return None,
             _ => {}
         }
     }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
 
+use sql::Syntax;
+
 use crate::fact::{Fact, fact};
 use crate::name::{Relation, Scope};
 use crate::remarks::Remarks;
-use crate::syntax::is_connect;
-use crate::token::Syntax;
+use crate::syntax::{self, is_connect};
 use crate::{DumpError, Piece, Reader, TableName, Why};
 
 /// What a first pass over a dump found: which tables reference which, and which must stay as they are.
@@ -78,7 +79,7 @@ impl Survey {
                 }
                 Piece::Meta(_) | Piece::CopyData(_) | Piece::CopyEnd(_) => false,
             };
-            if syntax.follow(piece) || has_fact {
+            if syntax::follow(&mut syntax, piece) || has_fact {
                 survey.notes.all.push(Note::Piece(begin..survey.notes.length));
             }
         }

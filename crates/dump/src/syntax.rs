@@ -1,27 +1,19 @@
 //! Follows through a dump what decides what tokens are: `standard_conforming_strings`, `client_encoding`.
 
+use sql::{Backslash, Characters, Syntax};
+
 use crate::Piece;
 use crate::parse::Parser;
-use crate::token::{Backslash, Characters, Syntax};
 
-impl Default for Syntax {
-    /// A server's: standard strings since 9.1, and all encodings that it can have itself are safe.
-    fn default() -> Self {
-        Self { backslash: Backslash::Plain, characters: Characters::Safe }
-    }
-}
-
-impl Syntax {
-    /// What holds after this piece; whether it is the piece that says so.
-    pub(crate) fn follow(&mut self, piece: Piece<'_>) -> bool {
-        let set = match piece {
-            Piece::Statement(statement) => set(statement, *self),
-            Piece::Meta(line) => command(line, *self),
-            _ => None,
-        };
-        *self = set.unwrap_or(*self);
-        set.is_some()
-    }
+/// Applies a piece to the settings; whether the piece sets any.
+pub(crate) fn follow(syntax: &mut Syntax, piece: Piece<'_>) -> bool {
+    let set = match piece {
+        Piece::Statement(statement) => set(statement, *syntax),
+        Piece::Meta(line) => command(line, *syntax),
+        _ => None,
+    };
+    *syntax = set.unwrap_or(*syntax);
+    set.is_some()
 }
 
 /// Whether a line is psql's command `\connect`, or `\c`.

@@ -2,12 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use sql::Syntax;
+
 use crate::fact::{Fact, fact};
 use crate::name::{Relation, Scope};
 use crate::remarks::Remarks;
 use crate::survey::Notes;
-use crate::syntax::is_connect;
-use crate::token::Syntax;
+use crate::syntax::{self, is_connect};
 use crate::{DumpError, Left, Piece, Summary, Survey, TableName, Why};
 
 /// What is inserted, and where [`Unlogger::look`] says.
@@ -117,7 +118,7 @@ impl Unlogger {
             }
             Piece::CopyData(_) | Piece::CopyEnd(_) => None,
         };
-        self.syntax.follow(piece);
+        syntax::follow(&mut self.syntax, piece);
         Ok(insertion)
     }
 

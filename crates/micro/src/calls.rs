@@ -1,7 +1,6 @@
 //! Which functions an SQL text calls.
 
-use std::iter::Peekable;
-use std::str::Chars;
+use sql::{Kind, Text};
 
 /// Words before a parenthesis that is no call's: `INSERT INTO t (a)`, `AS g(i)`.
 const NO_CALLS_AFTER: [&str; 3] = ["into", "as", "table"];
@@ -38,8 +37,19 @@ const SYNTAX: [&str; 24] = [
 pub(super) fn calls(sql: &str) -> Vec<String> {
     let mut calls = Vec::new();
     let (mut last, mut before_last) = (Token::Other, Token::Other);
-    let mut rest = sql.chars().peekable();
-    while let Some(token) = next(&mut rest) {
+    let mut rest = Text::whole(sql);
+    // A text that ends within a token calls nothing there.
+    while let Ok(Some((kind, length))) = rest.token() {
+        let bytes = &rest.bytes[..length];
+        rest = rest.from(length);
+        let token = match kind {
+            Kind::Blank | Kind::Comment => continue,
+            Kind::Open => Token::Open,
+            Kind::Close => Token::Close,
+            _ => sql::name(kind, bytes)
+                .and_then(|name| String::from_utf8(name).ok())
+                .map_or(Token::Other, Token::Name),
+        };
         if token == Token::Open
             && let Token::Name(name) = &last
             && !is_excluded(name, &before_last)
@@ -73,101 +83,6 @@ enum Token {
     Open,
     Close,
     Other,
-}
-
-fn next(rest: &mut Peekable<Chars<'_>>) -> Option<Token> {
-    let c = after_comments(rest)?;
-    Some(match c {
-        '(' => Token::Open,
-        ')' => Token::Close,
-        '"' => Token::Name(until(rest, '"')),
-        '\'' => {
-            until(rest, '\'');
-            Token::Other
-        }
-        '$' => dollar(rest),
-        c if c.is_alphabetic() || c == '_' => {
-            let mut name = c.to_lowercase().to_string();
-            while let Some(c) = rest.next_if(|c| c.is_alphanumeric() || matches!(c, '_' | '$')) {
-                name.extend(c.to_lowercase());
-            }
-            if name == "e" && rest.next_if_eq(&'\'').is_some() {
-                escaped(rest);
-                return Some(Token::Other);
-            }
-            Token::Name(name)
-        }
-        _ => Token::Other,
-    })
-}
-
-/// The first character that is neither blank nor part of a comment.
-fn after_comments(rest: &mut Peekable<Chars<'_>>) -> Option<char> {
-    loop {
-        match rest.next()? {
-            c if c.is_whitespace() => {}
-            '-' if rest.next_if_eq(&'-').is_some() => while rest.next_if(|c| *c != '\n').is_some() {},
-            '/' if rest.next_if_eq(&'*').is_some() => comment(rest),
-            c => return Some(c),
-        }
-    }
-}
-
-/// What is quoted, the quote doubled for one in it.
-fn until(rest: &mut Peekable<Chars<'_>>, quote: char) -> String {
-    let mut text = String::new();
-    while let Some(c) = rest.next() {
-        if c == quote && rest.next_if_eq(&quote).is_none() {
-            break;
-        }
-        text.push(c);
-    }
-    text
-}
-
-/// `E'…'`.
-fn escaped(rest: &mut Peekable<Chars<'_>>) {
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => {
-                rest.next();
-            }
-            '\'' if rest.next_if_eq(&'\'').is_none() => return,
-            _ => {}
-        }
-    }
-}
-
-/// `/* … */`, which nests.
-fn comment(rest: &mut Peekable<Chars<'_>>) {
-    let mut depth = 1;
-    while depth > 0 {
-        match rest.next() {
-            Some('*') if rest.next_if_eq(&'/').is_some() => depth -= 1,
-            Some('/') if rest.next_if_eq(&'*').is_some() => depth += 1,
-            Some(_) => {}
-            None => return,
-        }
-    }
-}
-
-/// `$tag$…$tag$`, or `$1`.
-fn dollar(rest: &mut Peekable<Chars<'_>>) -> Token {
-    let mut tag = String::from("$");
-    while let Some(c) = rest.next_if(|c| c.is_alphanumeric() || *c == '_') {
-        tag.push(c);
-    }
-    if rest.next_if_eq(&'$').is_some() {
-        tag.push('$');
-        let mut text = String::new();
-        for c in rest.by_ref() {
-            text.push(c);
-            if text.ends_with(&tag) {
-                break;
-            }
-        }
-    }
-    Token::Other
 }
 
 #[cfg(test)]

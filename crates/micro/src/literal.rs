@@ -1,5 +1,7 @@
 //! Whether SQL text is a constant, as people write it and as EXPLAIN prints it.
 
+use sql::{Kind, Text};
+
 /// Whether the text is one constant: a number, a string with or without a type, true, false or NULL.
 pub(super) fn is_literal(text: &str) -> bool {
     // `(a) + (b)` is not wrapped, but without its outer parentheses it is no constant either.
@@ -30,25 +32,11 @@ fn number(text: &str) -> Option<usize> {
 }
 
 fn string(text: &str) -> Option<usize> {
-    let quote = text.find('\'')?;
-    if !matches!(&text[..quote], "" | "E" | "e" | "B" | "b" | "X" | "x" | "N" | "n" | "U&" | "u&") {
-        return None;
+    let prefix = usize::from(text.starts_with(['N', 'n']) && text[1..].starts_with('\''));
+    match Text::whole(&text[prefix..]).token() {
+        Ok(Some((Kind::Literal, length))) => Some(prefix + length),
+        _ => None,
     }
-    let mut rest = text[quote + 1..].char_indices().peekable();
-    let escapes = matches!(&text[..quote], "E" | "e");
-    while let Some((at, c)) = rest.next() {
-        match c {
-            '\\' if escapes => {
-                rest.next();
-            }
-            '\'' if rest.peek().is_some_and(|(_, next)| *next == '\'') => {
-                rest.next();
-            }
-            '\'' => return Some(quote + 1 + at + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 fn word(text: &str) -> Option<usize> {

@@ -1,5 +1,7 @@
 //! SQL files, read as far as psql would read them differently from the server.
 
+use ::sql::{Kind, Text};
+
 use crate::error::FillError;
 
 /// psql's own commands that `pg_dump` writes around a dump since August 2025 (CVE-2025-8714). They
@@ -15,21 +17,20 @@ const COPY_DATA: [&str; 2] = ["\\N", "\\."];
 pub fn sql_of_script(text: &str) -> Result<String, FillError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut sql = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['\'', '"', '-', '/', '$', '\\']) {
-        let (plain, from) = rest.split_at(at);
-        sql.push_str(plain);
-        let (taken, left) = if from.starts_with('\\') {
-            let (command, left) = from.split_at(line_end(from));
+    let mut at = 0;
+    // The server reports a text that ends within a token.
+    while let Ok(Some((kind, length))) = Text::whole(text).from(at).token() {
+        let rest = &text[at..];
+        at += if kind == Kind::Backslash {
+            let command = &rest[..line_end(rest)];
             refuse(command.trim_end(), 1 + sql.matches('\n').count())?;
-            ("", left)
+            command.len()
         } else {
-            from.split_at(opaque(&sql, from))
+            sql.push_str(&rest[..length]);
+            length
         };
-        sql.push_str(taken);
-        rest = left;
     }
-    sql.push_str(rest);
+    sql.push_str(&text[at..]);
     Ok(sql)
 }
 
@@ -51,83 +52,6 @@ fn refuse(command: &str, line: usize) -> Result<(), FillError> {
 
 fn line_end(text: &str) -> usize {
     text.find('\n').unwrap_or(text.len())
-}
-
-/// Length of the string, quoted identifier or comment that `from` begins with, in which a backslash is
-/// no command; 1 if it begins with none. `before` is what comes before it.
-fn opaque(before: &str, from: &str) -> usize {
-    let length = match from.as_bytes() {
-        [b'\'', ..] if has_escapes(before) => escaped(from),
-        // A doubled quote is two strings beside each other, which ends the same.
-        [quote @ (b'\'' | b'"'), ..] => from[1..].find(char::from(*quote)).map(|end| end + 2),
-        [b'-', b'-', ..] => Some(line_end(from)),
-        [b'/', b'*', ..] => comment(from),
-        [b'$', ..] => dollar_quoted(before, from),
-        _ => Some(1),
-    };
-    // What never ends is for the server to complain about.
-    length.unwrap_or(from.len())
-}
-
-fn is_of_a_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_' || character == '$'
-}
-
-/// Whether a string that begins here is of the form E'…'.
-fn has_escapes(before: &str) -> bool {
-    let word = before.strip_suffix(['e', 'E']);
-    word.is_some_and(|before| !before.ends_with(is_of_a_word))
-}
-
-fn escaped(from: &str) -> Option<usize> {
-    let bytes = from.as_bytes();
-    let mut at = 1;
-    loop {
-        match (bytes.get(at)?, bytes.get(at + 1)) {
-            (b'\\', _) | (b'\'', Some(b'\'')) => at += 2,
-            (b'\'', _) => return Some(at + 1),
-            _ => at += 1,
-        }
-    }
-}
-
-/// Comments nest.
-fn comment(from: &str) -> Option<usize> {
-    let mut depth = 0;
-    let mut at = 0;
-    loop {
-        let step = &from.as_bytes()[at..];
-        at += match step {
-            [] => return None,
-            [b'/', b'*', ..] => {
-                depth += 1;
-                2
-            }
-            [b'*', b'/', ..] => {
-                depth -= 1;
-                2
-            }
-            _ => 1,
-        };
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-}
-
-/// `$tag$ … $tag$`; a `$` within a word or before a digit begins none.
-fn dollar_quoted(before: &str, from: &str) -> Option<usize> {
-    let tag_length = from[1..].find(|character: char| !is_of_a_word(character) || character == '$');
-    let is_tag = |length: &usize| {
-        from[1 + length..].starts_with('$') && !from[1..].starts_with(|first: char| first.is_ascii_digit())
-    };
-    match tag_length.filter(is_tag) {
-        Some(length) if !before.ends_with(is_of_a_word) => {
-            let tag = &from[..length + 2];
-            from[tag.len()..].find(tag).map(|end| end + 2 * tag.len())
-        }
-        _ => Some(1),
-    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,14 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2, memmem};
 
-/// What kind of token.
+use crate::syntax::{Backslash, Characters, Syntax};
+
+/// Kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// Spaces, tabs and line ends.
     Blank,
+    /// `-- …` without its line end, or `/* … */`.
     Comment,
     /// A keyword or a name without quotes.
     Word,
@@ -16,17 +20,21 @@ pub(crate) enum Kind {
     QuotedName,
     /// A string in quotes of any kind.
     Literal,
+    /// `(`.
     Open,
+    /// `)`.
     Close,
+    /// `;`.
     Semicolon,
+    /// `\` outside of quotes: psql reads a command of its own here.
     Backslash,
-    /// A number or a single character of anything else.
+    /// A run of digits, or any other single character.
     Other,
 }
 
-/// What the text ends within.
+/// What a text ends within.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Within {
+pub enum Unterminated {
     /// A comment from `/*`.
     Comment,
     /// A string in single quotes.
@@ -35,80 +43,41 @@ pub enum Within {
     QuotedName,
     /// A string in dollar quotes.
     DollarQuotes,
-    /// Parentheses.
-    Parentheses,
-    /// A function's body from BEGIN ATOMIC.
-    Body,
-    /// The lines after COPY … FROM stdin, without `\.`.
-    CopyData,
-    /// Something that more text could still change; never at the end of all text.
+    /// A token that more text could still change; never at the end of all text.
     Token,
 }
 
-/// Whether a backslash in a string is a character like any other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Backslash {
-    Plain,
-    Escapes,
-}
-
-/// How many bytes characters take, in the encodings in which a later byte of one can be a backslash (psql's
-/// `safe_encoding`, src/fe_utils/psqlscan.l; lengths as in src/common/wchar.c). Quotes it can never be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Characters {
-    /// No byte of ASCII is part of a longer character: UTF-8, Latin1, EUC.
-    #[default]
-    Safe,
-    /// Big5, GBK, UHC: two, from the first that is not ASCII.
-    Double,
-    /// As those, but katakana of half width are one.
-    Sjis,
-    /// As those, but four if the second is a digit.
-    Gb18030,
-    /// As those, but three after 0x8f.
-    Johab,
-}
-
-impl Characters {
-    /// Bytes of the character that a text begins with.
-    fn length(self, bytes: &[u8]) -> usize {
-        match (self, bytes) {
-            (Self::Safe, _) | (_, [] | [..0x80, ..]) | (Self::Sjis, [0xa1..=0xdf, ..]) => 1,
-            (Self::Gb18030, [_, b'0'..=b'9', ..]) => 4,
-            (Self::Johab, [0x8f, ..]) => 3,
-            _ => 2,
-        }
-    }
-}
-
-/// What was set that decides what tokens are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Syntax {
-    /// In strings without a prefix: standard_conforming_strings says which.
-    pub(crate) backslash: Backslash,
-    /// By client_encoding.
-    pub(crate) characters: Characters,
-}
-
 /// SQL from some place on.
-#[derive(Clone, Copy)]
-pub(crate) struct Text<'a> {
-    pub(crate) bytes: &'a [u8],
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// The SQL.
+    pub bytes: &'a [u8],
     /// Whether no more text follows.
-    pub(crate) is_all: bool,
-    pub(crate) syntax: Syntax,
+    pub is_all: bool,
+    /// The settings that decide where tokens end.
+    pub syntax: Syntax,
 }
 
-impl Text<'_> {
+impl<'a> Text<'a> {
+    /// A whole text in the syntax of a server's defaults.
+    pub fn whole(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), is_all: true, syntax: Syntax::default() }
+    }
+
     /// The text after so many bytes.
-    pub(crate) fn from(self, at: usize) -> Self {
+    #[inline]
+    #[must_use]
+    pub fn from(self, at: usize) -> Self {
         Self { bytes: &self.bytes[at..], ..self }
     }
 
-    /// Kind and length of the token that it begins with; none at the end.
-    pub(crate) fn token(self) -> Result<Option<(Kind, usize)>, Within> {
+    /// Kind and length in bytes of the token that the text begins with; none at the end.
+    ///
+    /// # Errors
+    /// If the text ends within a token.
+    pub fn token(self) -> Result<Option<(Kind, usize)>, Unterminated> {
         let Some(&first) = self.bytes.first() else {
-            return if self.is_all { Ok(None) } else { Err(Within::Token) };
+            return if self.is_all { Ok(None) } else { Err(Unterminated::Token) };
         };
         let token = match first {
             byte if is_blank(byte) => (Kind::Blank, self.run(1, is_blank)),
@@ -128,10 +97,13 @@ impl Text<'_> {
         Ok(Some(token))
     }
 
-    /// From the beginning of a token on, the next one that may end a statement or hide its end: its kind and where it is.
-    /// For whom words mean nothing it is the quick way through rows as INSERT.
+    /// Kind and place of the next token that may end a statement or hide its end, from the beginning of a token on.
+    /// It skips words, so it is the quick way through rows as INSERT.
+    ///
+    /// # Errors
+    /// If the text ends within a token.
     #[inline] // A quarter more of rows a second.
-    pub(crate) fn special(self, from: usize) -> Result<Option<(Kind, Range<usize>)>, Within> {
+    pub fn special(self, from: usize) -> Result<Option<(Kind, Range<usize>)>, Unterminated> {
         let at = self.run(from, |byte| !is(byte, SPECIAL));
         let (kind, length) = match self.bytes.get(at) {
             Some(b'(') => (Kind::Open, 1),
@@ -142,13 +114,17 @@ impl Text<'_> {
             }
             Some(_) => return self.special_with_word(from, at),
             None if self.is_all => return Ok(None),
-            None => return Err(Within::Token),
+            None => return Err(Unterminated::Token),
         };
         Ok(Some((kind, at..at + length)))
     }
 
     /// As above, but with what stands at `special`, before which there may be a word that is part of it.
-    fn special_with_word(self, from: usize, special: usize) -> Result<Option<(Kind, Range<usize>)>, Within> {
+    fn special_with_word(
+        self,
+        from: usize,
+        special: usize,
+    ) -> Result<Option<(Kind, Range<usize>)>, Unterminated> {
         let mut special = special;
         let at = loop {
             match self.bytes.get(special) {
@@ -158,7 +134,7 @@ impl Text<'_> {
                     let start = self.word_before(from, end);
                     break if start < end { start } else { special };
                 }
-                // Within a word it is a letter like any other.
+                // Unterminated a word it is a letter like any other.
                 Some(b'$') => match self.word_before(from, special) {
                     start if start < special && starts_word(self.bytes[start]) => {
                         special = self.run(special + 1, |byte| !is(byte, SPECIAL));
@@ -177,21 +153,21 @@ impl Text<'_> {
         end - before.take_while(|&&byte| continues_word(byte)).count()
     }
 
-    /// Where the bytes that are such end, from a place on.
-    pub(crate) fn run(self, from: usize, is_such: impl Fn(u8) -> bool) -> usize {
+    /// End of the run of such bytes from a place on.
+    pub fn run(self, from: usize, is_such: impl Fn(u8) -> bool) -> usize {
         let rest = &self.bytes[from..];
         from + rest.iter().position(|&byte| !is_such(byte)).unwrap_or(rest.len())
     }
 
-    fn is_followed_by(self, byte: u8) -> Result<bool, Within> {
+    fn is_followed_by(self, byte: u8) -> Result<bool, Unterminated> {
         match self.bytes.get(1) {
-            None if !self.is_all => Err(Within::Token),
+            None if !self.is_all => Err(Unterminated::Token),
             next => Ok(next == Some(&byte)),
         }
     }
 
     /// A word, or what only begins like one: `E'…'`, `U&"…"`.
-    fn word(self) -> Result<(Kind, usize), Within> {
+    fn word(self) -> Result<(Kind, usize), Unterminated> {
         let mut end = match self.syntax.characters {
             Characters::Safe => self.run(1, continues_word),
             _ => 0,
@@ -202,7 +178,7 @@ impl Text<'_> {
             end += self.syntax.characters.length(&self.bytes[end..]);
         }
         if end >= self.bytes.len() && !self.is_all {
-            return Err(Within::Token);
+            return Err(Unterminated::Token);
         }
         let end = end.min(self.bytes.len());
         match (self.bytes, end) {
@@ -210,21 +186,21 @@ impl Text<'_> {
             ([b'b' | b'B' | b'x' | b'X', b'\'', ..], 1) => self.literal(1, Backslash::Plain),
             ([b'u' | b'U', b'&', b'\'', ..], 1) => self.literal(2, Backslash::Plain),
             ([b'u' | b'U', b'&', b'"', ..], 1) => self.quoted_name(2),
-            ([b'u' | b'U', b'&'], 1) if !self.is_all => Err(Within::Token),
+            ([b'u' | b'U', b'&'], 1) if !self.is_all => Err(Unterminated::Token),
             _ => Ok((Kind::Word, end)),
         }
     }
 
     /// A string whose quote is at `open`.
-    fn literal(self, open: usize, backslash: Backslash) -> Result<(Kind, usize), Within> {
+    fn literal(self, open: usize, backslash: Backslash) -> Result<(Kind, usize), Unterminated> {
         let mut at = open + 1;
         loop {
-            let rest = self.bytes.get(at..).ok_or(Within::Literal)?;
+            let rest = self.bytes.get(at..).ok_or(Unterminated::Literal)?;
             let found = match backslash {
                 Backslash::Plain => memchr(b'\'', rest),
                 Backslash::Escapes => self.quote_or_backslash(rest),
             };
-            at += found.ok_or(Within::Literal)?;
+            at += found.ok_or(Unterminated::Literal)?;
             if self.bytes[at] == b'\\' {
                 at += 1 + self.syntax.characters.length(self.bytes.get(at + 1..).unwrap_or_default());
                 continue;
@@ -232,7 +208,7 @@ impl Text<'_> {
             at += 1;
             match self.bytes.get(at) {
                 Some(b'\'') => at += 1,
-                None if !self.is_all => return Err(Within::Literal),
+                None if !self.is_all => return Err(Unterminated::Literal),
                 // If it goes on on the next line, it does so as any string here would.
                 _ if backslash == self.syntax.backslash => return Ok((Kind::Literal, at)),
                 _ => match self.continuation(at)? {
@@ -256,7 +232,7 @@ impl Text<'_> {
 
     /// After the quote by which a string goes on that ended at `end`: at least one line further down, and nothing but
     /// blanks and comments between.
-    fn continuation(self, end: usize) -> Result<Option<usize>, Within> {
+    fn continuation(self, end: usize) -> Result<Option<usize>, Unterminated> {
         let mut at = end;
         let mut is_on_next_line = false;
         loop {
@@ -267,27 +243,27 @@ impl Text<'_> {
                     is_on_next_line |= is_line_end(byte);
                     at += 1;
                 }
-                None if !self.is_all => return Err(Within::Literal),
+                None if !self.is_all => return Err(Unterminated::Literal),
                 _ => return Ok(None),
             }
         }
     }
 
     /// A name whose quote is at `open`.
-    fn quoted_name(self, open: usize) -> Result<(Kind, usize), Within> {
+    fn quoted_name(self, open: usize) -> Result<(Kind, usize), Unterminated> {
         let mut at = open + 1;
         loop {
-            at += memchr(b'"', &self.bytes[at..]).ok_or(Within::QuotedName)? + 1;
+            at += memchr(b'"', &self.bytes[at..]).ok_or(Unterminated::QuotedName)? + 1;
             match self.bytes.get(at) {
                 Some(b'"') => at += 1,
-                None if !self.is_all => return Err(Within::QuotedName),
+                None if !self.is_all => return Err(Unterminated::QuotedName),
                 _ => return Ok((Kind::QuotedName, at)),
             }
         }
     }
 
     /// `$$…$$`, `$tag$…$tag$`, or just a dollar.
-    fn dollar(self) -> Result<(Kind, usize), Within> {
+    fn dollar(self) -> Result<(Kind, usize), Unterminated> {
         let tag = match self.bytes.get(1) {
             Some(&byte) if starts_word(byte) => {
                 self.run(2, |byte| starts_word(byte) || byte.is_ascii_digit())
@@ -297,28 +273,28 @@ impl Text<'_> {
         match self.bytes.get(tag) {
             Some(b'$') => {
                 let (delimiter, body) = self.bytes.split_at(tag + 1);
-                let length = memmem::find(body, delimiter).ok_or(Within::DollarQuotes)?;
+                let length = memmem::find(body, delimiter).ok_or(Unterminated::DollarQuotes)?;
                 Ok((Kind::Literal, length + 2 * delimiter.len()))
             }
-            None if !self.is_all => Err(Within::Token),
+            None if !self.is_all => Err(Unterminated::Token),
             _ => Ok((Kind::Other, 1)),
         }
     }
 
     /// Up to the end of the line, without it.
-    fn line_comment(self) -> Result<(Kind, usize), Within> {
+    fn line_comment(self) -> Result<(Kind, usize), Unterminated> {
         match memchr2(b'\n', b'\r', self.bytes) {
             Some(end) => Ok((Kind::Comment, end)),
             None if self.is_all => Ok((Kind::Comment, self.bytes.len())),
-            None => Err(Within::Token),
+            None => Err(Unterminated::Token),
         }
     }
 
-    fn block_comment(self) -> Result<(Kind, usize), Within> {
+    fn block_comment(self) -> Result<(Kind, usize), Unterminated> {
         let mut at = 2;
         let mut depth = 1;
         while depth > 0 {
-            at += memchr2(b'*', b'/', &self.bytes[at..]).ok_or(Within::Comment)?;
+            at += memchr2(b'*', b'/', &self.bytes[at..]).ok_or(Unterminated::Comment)?;
             let step = match &self.bytes[at..] {
                 [b'/', b'*', ..] => 1,
                 [b'*', b'/', ..] => -1,
@@ -361,7 +337,9 @@ fn is(byte: u8, class: u8) -> bool {
     CLASSES[usize::from(byte)] & class != 0
 }
 
-pub(crate) fn is_blank(byte: u8) -> bool {
+/// Whether the byte is a blank: space, tab, line end, form feed or vertical tab.
+#[inline]
+pub fn is_blank(byte: u8) -> bool {
     is(byte, BLANK)
 }
 
