@@ -17,7 +17,7 @@ pub(crate) use crate::cmd::fill::args::{FillArgs, LEVELS};
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
 pub(crate) use crate::cmd::size::args::SizeArgs;
 pub(crate) use crate::cmd::testdb::args::{
-    BenchArgs, Compress, DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,
+    BenchArgs, Compress, DropArgs, KeepArgs, KeeperArgs, LeaseFormat, ListArgs, NewArgs, ServeArgs,
     TestdbAction, TestdbArgs, UnlogArgs,
 };
 pub(crate) use crate::cmd::tps::args::TpsArgs;

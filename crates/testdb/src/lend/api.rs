@@ -1,4 +1,4 @@
-//! What goes over the socket, in JSON: requests, loans, refusals. Client and keeper share these types.
+//! What goes over the socket, in JSON: requests, leases, refusals. Client and keeper share these types.
 
 use failure::{Class, Classified};
 use std::fmt;
@@ -43,7 +43,7 @@ pub enum OwnerName {
 
 /// A database that is lent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loan {
+pub struct Lease {
     /// The database.
     pub name: String,
     /// Its connection URI.
@@ -62,7 +62,7 @@ pub struct Loan {
     pub expires: Option<u64>,
 }
 
-/// How a loan is told.
+/// How a lease is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -77,7 +77,7 @@ pub enum Format {
     Env,
 }
 
-impl Loan {
+impl Lease {
     /// The text, without a line's end.
     ///
     /// # Panics
@@ -316,8 +316,8 @@ impl Classified for Refusal {
 mod tests {
     use super::*;
 
-    fn loan() -> Loan {
-        Loan {
+    fn lease() -> Lease {
+        Lease {
             name: "db".to_owned(),
             url: "postgresql://me@/db?host=%2Fa%20b&port=5433".to_owned(),
             host: "/a b".to_owned(),
@@ -332,19 +332,19 @@ mod tests {
     fn loans_are_told_to_shells_and_programs() {
         let shell = "export DATABASE_URL='postgresql://me@/db?host=%2Fa%20b&port=5433' PGHOST='/a b' \
                      PGPORT='5433' PGUSER='me' PGDATABASE='db'";
-        assert_eq!(loan().told(Format::Shell), shell);
-        assert_eq!(loan().told(Format::Url), "postgresql://me@/db?host=%2Fa%20b&port=5433");
-        assert_eq!(loan().told(Format::Env).lines().last(), Some("PGDATABASE=db"));
-        let with_password = Loan { password: Some("it's".to_owned()), ..loan() };
+        assert_eq!(lease().told(Format::Shell), shell);
+        assert_eq!(lease().told(Format::Url), "postgresql://me@/db?host=%2Fa%20b&port=5433");
+        assert_eq!(lease().told(Format::Env).lines().last(), Some("PGDATABASE=db"));
+        let with_password = Lease { password: Some("it's".to_owned()), ..lease() };
         assert!(with_password.told(Format::Shell).ends_with(r"PGPASSWORD='it'\''s'"));
-        assert_eq!(serde_json::from_str::<Loan>(&with_password.told(Format::Json)).unwrap(), with_password);
+        assert_eq!(serde_json::from_str::<Lease>(&with_password.told(Format::Json)).unwrap(), with_password);
     }
 
     #[test]
     fn others_see_no_password() {
-        assert_eq!(loan().url_without_password(), loan().url);
+        assert_eq!(lease().url_without_password(), lease().url);
         let url = "postgresql://a%3Ab:p%40%3A@[::1]:5432/db%40?host=%2Fa%40b%3Ac".to_owned();
-        let told = Loan { url, ..loan() }.url_without_password();
+        let told = Lease { url, ..lease() }.url_without_password();
         assert_eq!(told, "postgresql://a%3Ab@[::1]:5432/db%40?host=%2Fa%40b%3Ac");
     }
 

@@ -12,7 +12,7 @@ use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use serde::de::DeserializeOwned;
 
-use super::api::{Dropped, ENDING, LendRequest, List, Loan, Refusal, Status, Which};
+use super::api::{Dropped, ENDING, Lease, LendRequest, List, Refusal, Status, Which};
 use super::socket;
 
 /// A connection to a keeper.
@@ -69,7 +69,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn lend(&mut self, request: &LendRequest) -> Result<Loan, CallError> {
+    pub async fn lend(&mut self, request: &LendRequest) -> Result<Lease, CallError> {
         let body = serde_json::to_vec(request).map_err(|error| CallError::Answer(error.to_string()))?;
         self.call(Method::POST, "/databases", body).await
     }
@@ -115,7 +115,7 @@ impl Client {
     ///
     /// # Errors
     /// [`CallError`].
-    pub async fn keep(&mut self, name: &str) -> Result<Loan, CallError> {
+    pub async fn keep(&mut self, name: &str) -> Result<Lease, CallError> {
         self.call(Method::POST, &format!("/databases/{}/keep", segment(name)), Vec::new()).await
     }
 

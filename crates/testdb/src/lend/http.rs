@@ -1,4 +1,4 @@
-//! The keeper's doors, and HTTP through them.
+//! The keeper's listeners, and HTTP through them.
 
 use std::convert::Infallible;
 use std::io;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::api::Refusal;
-use super::keeper::Office;
+use super::keeper::KeeperHandle;
 use super::routes;
 
 /// The longest body of a request; they are names and numbers.
@@ -30,61 +30,61 @@ const LONGEST_HEAD: usize = 16 << 10;
 const HEAD: Duration = Duration::from_secs(10);
 /// For the body after them.
 const BODY: Duration = Duration::from_secs(10);
-/// Connections through one door at the same time; others wait in the kernel.
+/// Connections of one endpoint at the same time; others wait in the kernel.
 const MOST: usize = 500;
 /// For answers to go out when the keeper ends.
-const FAREWELL: Duration = Duration::from_secs(2);
+const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Where requests come from.
-pub enum Door {
+pub enum Endpoint {
     /// A Unix socket, which only those can reach who may do all that the keeper may.
-    Own(UnixListener),
+    Unix(UnixListener),
     /// An address of this machine, which anybody on it can reach.
-    Open(TcpListener),
+    Tcp(TcpListener),
 }
 
-/// Whom a request comes from.
+/// Rights of the client that sent a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Guest {
+pub(super) enum Access {
     /// May name any file, and is told passwords.
     Trusted,
     /// May have what `serve` was told to offer.
-    Anybody,
+    Untrusted,
 }
 
-/// Doors and those who came in.
-pub(super) struct Hall {
-    office: Arc<Office>,
+/// The HTTP server: its endpoints and their connections.
+pub(super) struct HttpServer {
+    handle: Arc<KeeperHandle>,
     closing: watch::Sender<bool>,
-    doors: std::sync::Mutex<JoinSet<()>>,
+    listeners: std::sync::Mutex<JoinSet<()>>,
 }
 
-impl Hall {
-    pub(super) fn new(office: Office) -> Self {
+impl HttpServer {
+    pub(super) fn new(handle: KeeperHandle) -> Self {
         Self {
-            office: Arc::new(office),
+            handle: Arc::new(handle),
             closing: watch::Sender::new(false),
-            doors: std::sync::Mutex::default(),
+            listeners: std::sync::Mutex::default(),
         }
     }
 
-    /// Lets requests in.
-    pub(super) fn open(&self, door: Door) {
-        let (office, closing) = (Arc::clone(&self.office), self.closing.subscribe());
-        let mut doors = self.doors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match door {
-            Door::Own(listener) => doors.spawn(admit(listener, Guest::Trusted, office, closing)),
-            Door::Open(listener) => doors.spawn(admit(listener, Guest::Anybody, office, closing)),
+    /// Accepts connections from an endpoint.
+    pub(super) fn open(&self, endpoint: Endpoint) {
+        let (handle, closing) = (Arc::clone(&self.handle), self.closing.subscribe());
+        let mut listeners = self.listeners.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match endpoint {
+            Endpoint::Unix(listener) => listeners.spawn(admit(listener, Access::Trusted, handle, closing)),
+            Endpoint::Tcp(listener) => listeners.spawn(admit(listener, Access::Untrusted, handle, closing)),
         };
     }
 
-    /// Shuts the doors, and waits for answers to go out.
+    /// Accepts no more connections, and waits until answers are sent.
     pub(super) async fn close(self) {
         self.closing.send_replace(true);
-        let mut doors = self.doors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let all = async { while doors.join_next().await.is_some() {} };
+        let mut listeners = self.listeners.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let all = async { while listeners.join_next().await.is_some() {} };
         // Those who never read theirs do not keep the keeper.
-        let _ = tokio::time::timeout(FAREWELL, all).await;
+        let _ = tokio::time::timeout(CLOSE_DEADLINE, all).await;
     }
 }
 
@@ -113,11 +113,11 @@ impl Listener for TcpListener {
     }
 }
 
-/// Lets in whoever comes, until the door closes.
+/// Lets in whoever comes, until the endpoint closes.
 async fn admit(
     listener: impl Listener,
-    guest: Guest,
-    office: Arc<Office>,
+    access: Access,
+    handle: Arc<KeeperHandle>,
     mut closing: watch::Receiver<bool>,
 ) {
     let mut inside = JoinSet::new();
@@ -125,7 +125,7 @@ async fn admit(
         tokio::select! {
             accepted = listener.next(), if inside.len() < MOST => match accepted {
                 Ok(stream) => {
-                    inside.spawn(attend(stream, guest, Arc::clone(&office), closing.clone()));
+                    inside.spawn(attend(stream, access, Arc::clone(&handle), closing.clone()));
                 }
                 // Descriptors are used up: those inside must leave first.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
@@ -138,13 +138,13 @@ async fn admit(
 }
 
 /// One connection's requests.
-async fn attend<S>(stream: S, guest: Guest, office: Arc<Office>, mut closing: watch::Receiver<bool>)
+async fn attend<S>(stream: S, access: Access, handle: Arc<KeeperHandle>, mut closing: watch::Receiver<bool>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request| {
-        let office = Arc::clone(&office);
-        async move { Ok::<_, Infallible>(answer(request, guest, &office).await) }
+        let handle = Arc::clone(&handle);
+        async move { Ok::<_, Infallible>(answer(request, access, &handle).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -163,9 +163,9 @@ where
     }
 }
 
-async fn answer(request: Request<Incoming>, guest: Guest, office: &Office) -> Response<Full<Bytes>> {
-    let answered = match read(request, guest).await {
-        Ok((parts, body)) => routes::answer(&parts, &body, guest, office).await,
+async fn answer(request: Request<Incoming>, access: Access, handle: &KeeperHandle) -> Response<Full<Bytes>> {
+    let answered = match read(request, access).await {
+        Ok((parts, body)) => routes::answer(&parts, &body, access, handle).await,
         Err(refusal) => Err(refusal),
     };
     answered.unwrap_or_else(|refusal| {
@@ -183,10 +183,10 @@ pub(super) fn respond(status: StatusCode, kind: &'static str, body: String) -> R
 
 async fn read(
     request: Request<Incoming>,
-    guest: Guest,
+    access: Access,
 ) -> Result<(hyper::http::request::Parts, Bytes), Refusal> {
     let (parts, body) = request.into_parts();
-    if guest == Guest::Anybody {
+    if access == Access::Untrusted {
         refuse_browsers(&parts.headers)?;
     }
     let unreadable =

@@ -1,4 +1,4 @@
-//! The keeper: the book's decisions, carried out. One loop owns the book; whatever takes time is a task that tells
+//! The keeper: the state's decisions, carried out. One loop owns the state; whatever takes time is a task that tells
 //! the loop what came of it.
 
 use std::collections::HashMap;
@@ -9,20 +9,20 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 use super::api::{Refusal, Which};
-use super::book::{Action, Answer, Book, Fact, Rules, Ticket};
 use super::error::LendError;
+use super::executor::Executor;
 use super::fingerprint::Hashes;
-use super::hands::Hands;
-use super::http::{Door, Hall};
+use super::http::{Endpoint, HttpServer};
 use super::name::{KeeperId, Meaning, meaning};
 use super::owner::Owner;
-use super::tag::{State, Tag};
+use super::state::{Action, Answer, Fact, KeeperState, Rules, Ticket};
+use super::tag::{Purpose, Tag};
 use super::time::Time;
 use connect::Target;
 
 /// What a keeper is started with.
 #[derive(Clone)]
-pub struct Opening {
+pub struct KeeperConfig {
     /// The server; any database of it.
     pub target: Target,
     /// Which keeper this is. No other process may be the same one: its databases would be taken from it.
@@ -62,25 +62,25 @@ pub(super) enum Event {
     Fact(Fact),
     /// A request, to be answered.
     Ask(Ticket, Fact, oneshot::Sender<Result<Answer, Refusal>>),
-    /// Somebody wants to look something up.
-    Look(Box<dyn FnOnce(&Book) + Send>),
+    /// Somebody wants to inspect something up.
+    Inspect(Box<dyn FnOnce(&KeeperState) + Send>),
     /// Another keeper wants to take over.
     Retire(oneshot::Sender<Result<(), Refusal>>),
 }
 
 /// A keeper that knows what is there, and does not listen yet.
 pub struct Keeper {
-    opening: Arc<Opening>,
-    hands: Arc<Hands>,
+    config: Arc<KeeperConfig>,
+    executor: Arc<Executor>,
     version: String,
-    book: Book,
+    state: KeeperState,
     first: Vec<Action>,
 }
 
-/// The loop's way to what goes on.
+/// The work that the loop has begun.
 struct Work {
-    opening: Arc<Opening>,
-    hands: Arc<Hands>,
+    config: Arc<KeeperConfig>,
+    executor: Arc<Executor>,
     events: mpsc::UnboundedSender<Event>,
     asked: HashMap<Ticket, oneshot::Sender<Result<Answer, Refusal>>>,
     /// To stop the making of templates.
@@ -92,19 +92,25 @@ impl Keeper {
     ///
     /// # Errors
     /// [`LendError`], if databases cannot be lent there.
-    pub async fn open(opening: Opening) -> Result<Self, LendError> {
-        let (hands, ground) = Hands::connect(&opening.target, &opening.keeper).await?;
+    pub async fn open(config: KeeperConfig) -> Result<Self, LendError> {
+        let (executor, server) = Executor::connect(&config.target, &config.keeper).await?;
         let now = Time::now();
-        let mut book = Book::new(
-            opening.keeper.clone(),
-            ground.epoch,
-            opening.rules.clone(),
-            ground.strategies,
+        let mut state = KeeperState::new(
+            config.keeper.clone(),
+            server.epoch,
+            config.rules.clone(),
+            server.strategies,
             fastrand::Rng::new(),
             now,
         );
-        let first = book.adopt(hands.find().await?, Owner::may_be_alive, now);
-        Ok(Self { opening: Arc::new(opening), hands: Arc::new(hands), version: ground.version, book, first })
+        let first = state.adopt(executor.find().await?, Owner::may_be_alive, now);
+        Ok(Self {
+            config: Arc::new(config),
+            executor: Arc::new(executor),
+            version: server.version,
+            state,
+            first,
+        })
     }
 
     /// What SHOW says of durability.
@@ -112,35 +118,39 @@ impl Keeper {
     /// # Errors
     /// If the server cannot be asked.
     pub async fn settings(&self) -> Result<Vec<(String, String)>, LendError> {
-        Ok(self.hands.settings().await?)
+        Ok(self.executor.settings().await?)
     }
 
     /// Answers requests until nothing is left to do, until `stop`, or until another keeper takes over.
     ///
     /// # Errors
     /// If the server goes.
-    pub async fn run(self, doors: Vec<Door>, stop: impl Future<Output = ()>) -> Result<Ended, LendError> {
-        let Self { opening, hands, version, mut book, first } = self;
+    pub async fn run(
+        self,
+        endpoints: Vec<Endpoint>,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Ended, LendError> {
+        let Self { config, executor, version, mut state, first } = self;
         let (events, mut coming) = mpsc::unbounded_channel();
-        let hall = Hall::new(Office {
-            opening: Arc::clone(&opening),
-            hands: Arc::clone(&hands),
+        let server = HttpServer::new(KeeperHandle {
+            config: Arc::clone(&config),
+            executor: Arc::clone(&executor),
             version,
             hashes: Arc::default(),
             events: events.clone(),
             tickets: AtomicU64::new(1),
         });
-        for door in doors {
-            hall.open(door);
+        for endpoint in endpoints {
+            server.open(endpoint);
         }
         let (asked, stops) = (HashMap::new(), HashMap::new());
-        let mut work = Work { opening, hands: Arc::clone(&hands), events, asked, stops };
+        let mut work = Work { config, executor: Arc::clone(&executor), events, asked, stops };
         let mut finished = work.all(first);
         let mut stop = std::pin::pin!(stop);
         let mut stopped = false;
-        let mut lost = std::pin::pin!(hands.lost());
+        let mut lost = std::pin::pin!(executor.lost());
         while !finished {
-            let passed = book.next().map(|next| next.since(Time::now()));
+            let passed = state.next().map(|next| next.since(Time::now()));
             let fact = tokio::select! {
                 Some(event) = coming.recv() => match event {
                     Event::Fact(fact) => fact,
@@ -148,14 +158,14 @@ impl Keeper {
                         work.asked.insert(ticket, answer);
                         fact
                     }
-                    Event::Look(look) => {
-                        look(&book);
+                    Event::Inspect(inspect) => {
+                        inspect(&state);
                         continue;
                     }
-                    Event::Retire(answer) => match work.may_retire(&book) {
+                    Event::Retire(answer) => match work.may_retire(&state) {
                         Ok(()) => {
                             let _ = answer.send(Ok(()));
-                            hall.close().await;
+                            server.close().await;
                             return Ok(Ended::Retired);
                         }
                         Err(refusal) => {
@@ -164,16 +174,16 @@ impl Keeper {
                         }
                     },
                 },
-                () = sleep(passed) => Fact::Passed,
+                () = sleep(passed) => Fact::TimePassed,
                 () = &mut stop, if !stopped => {
                     stopped = true;
-                    Fact::End
+                    Fact::Shutdown
                 }
                 error = &mut lost => return Err(LendError::ServerGone(error)),
             };
-            finished = work.all(book.learn(fact, Time::now()));
+            finished = work.all(state.learn(fact, Time::now()));
         }
-        hall.close().await;
+        server.close().await;
         Ok(Ended::Done)
     }
 }
@@ -197,13 +207,13 @@ impl Work {
     }
 
     fn begin(&mut self, action: Action) -> bool {
-        let hands = Arc::clone(&self.hands);
+        let executor = Arc::clone(&self.executor);
         match action {
             Action::Make { template, recipe, tag } => {
                 let (stop, stopped) = oneshot::channel();
                 self.stops.insert(template.clone(), stop);
                 self.spawn(async move {
-                    let made = Box::pin(hands.make(&template, &recipe, tag, stopped)).await;
+                    let made = Box::pin(executor.make(&template, &recipe, tag, stopped)).await;
                     Some(Fact::Made { template, made })
                 });
             }
@@ -214,26 +224,26 @@ impl Work {
                 }
             }
             Action::Copy { template, name, strategy, tag } => self.spawn(async move {
-                let copied = hands.copy(&template, &name, strategy, &tag).await;
+                let copied = executor.copy(&template, &name, strategy, &tag).await;
                 Some(Fact::Copied { template, name, strategy, copied })
             }),
             Action::Mark { name, tag, change } => self.spawn(async move {
-                let marked = hands.mark(&name, &tag).await;
+                let marked = executor.mark(&name, &tag).await;
                 Some(Fact::Marked { name, change, marked })
             }),
             Action::Touch { name, tag } => {
-                let log = Arc::clone(&self.opening.log);
+                let log = Arc::clone(&self.config.log);
                 self.spawn(async move {
-                    if let Err(error) = hands.touch(&name, &tag).await {
+                    if let Err(error) = executor.touch(&name, &tag).await {
                         log(&format!("cannot write down that {name} is in use: {error}"));
                     }
                     None
                 });
             }
             Action::Drop { name } => {
-                let log = Arc::clone(&self.opening.log);
+                let log = Arc::clone(&self.config.log);
                 self.spawn(async move {
-                    let dropped = hands.drop_database(&name).await;
+                    let dropped = executor.drop_database(&name).await;
                     if let Err(refusal) = &dropped {
                         log(&refusal.to_string());
                     }
@@ -273,14 +283,14 @@ impl Work {
     }
 
     /// All that is known stands in the server, so that another keeper can go on with it at any time.
-    fn may_retire(&self, book: &Book) -> Result<(), Refusal> {
-        if let Some(serves) = &self.opening.serves {
+    fn may_retire(&self, state: &KeeperState) -> Result<(), Refusal> {
+        if let Some(serves) = &self.config.serves {
             let error =
                 format!("pgrig testdb serve runs already, process {}, at {serves}", std::process::id());
             return Err(Refusal::new(409, error, "use that one, or end it"));
         }
-        let counts = book.counts();
-        if self.opening.owns_server && counts.lent > 0 {
+        let counts = state.counts();
+        if self.config.owns_server && counts.lent > 0 {
             let (lent, pid) = (counts.lent, std::process::id());
             let error =
                 format!("{lent} databases are lent by keeper process {pid}, whose server would end with it");
@@ -295,10 +305,10 @@ impl Work {
     }
 }
 
-/// What requests are handled with.
-pub(super) struct Office {
-    pub(super) opening: Arc<Opening>,
-    pub(super) hands: Arc<Hands>,
+/// Access of a request's handler to the keeper: its loop, its executor, its configuration.
+pub(super) struct KeeperHandle {
+    pub(super) config: Arc<KeeperConfig>,
+    pub(super) executor: Arc<Executor>,
     pub(super) version: String,
     pub(super) hashes: Arc<Hashes>,
     events: mpsc::UnboundedSender<Event>,
@@ -321,7 +331,7 @@ impl Drop for Question<'_> {
     }
 }
 
-impl Office {
+impl KeeperHandle {
     /// Asks the loop something that it answers when it is done. Dropped before that, the question is forgotten.
     pub(super) async fn ask(
         &self,
@@ -336,16 +346,16 @@ impl Office {
         answer.unwrap_or_else(|_| Err(Refusal::ending()))
     }
 
-    /// Looks something up in the book.
-    pub(super) async fn look<T: Send + 'static>(
+    /// Looks something up in the state.
+    pub(super) async fn inspect<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Book) -> T + Send + 'static,
+        inspect: impl FnOnce(&KeeperState) -> T + Send + 'static,
     ) -> Result<T, Refusal> {
         let (tell, told) = oneshot::channel();
-        let look = Box::new(move |book: &Book| {
-            let _ = tell.send(look(book));
+        let inspect = Box::new(move |state: &KeeperState| {
+            let _ = tell.send(inspect(state));
         });
-        let _ = self.events.send(Event::Look(look));
+        let _ = self.events.send(Event::Inspect(inspect));
         told.await.map_err(|_| Refusal::ending())
     }
 
@@ -356,9 +366,9 @@ impl Office {
         answered.await.unwrap_or_else(|_| Err(Refusal::ending()))
     }
 
-    /// A database of pgrig's that is not in the book: another keeper made it.
-    pub(super) async fn stray(&self, name: &str) -> Result<bool, Refusal> {
-        let found = self.hands.find().await.map_err(Refusal::failed)?;
+    /// A database of pgrig's that is not in the state: another keeper made it.
+    pub(super) async fn is_foreign(&self, name: &str) -> Result<bool, Refusal> {
+        let found = self.executor.find().await.map_err(Refusal::failed)?;
         Ok(found.iter().any(|found| found.name == name && found.tag.is_some()))
     }
 
@@ -367,39 +377,39 @@ impl Office {
         match which {
             Which::Templates => self.ask(|ticket| Fact::DropTemplates { ticket }).await,
             Which::Orphans => {
-                let names = self.strays(|tag, lives| !lives && !is_kept(tag)).await?;
-                self.ask(|ticket| Fact::DropStrays { ticket, names }).await
+                let names = self.foreign(|tag, lives| !lives && !is_kept(tag)).await?;
+                self.ask(|ticket| Fact::DropForeign { ticket, names }).await
             }
             Which::All => {
-                if let Some(serves) = &self.opening.serves {
+                if let Some(serves) = &self.config.serves {
                     let error =
                         format!("pgrig testdb serve runs, process {}, at {serves}", std::process::id());
                     return Err(Refusal::new(409, error, "end it first"));
                 }
-                let strays = self.strays(|_, _| true).await?;
-                self.ask(|ticket| Fact::DropAll { ticket, strays }).await
+                let foreign = self.foreign(|_, _| true).await?;
+                self.ask(|ticket| Fact::DropAll { ticket, foreign }).await
             }
         }
     }
 
-    /// What is not in the book: what other keepers made, if the condition holds for it and whether its keeper lives, and
+    /// What is not in the state: what other keepers made, if the condition holds for it and whether its keeper lives, and
     /// what nobody will finish any more.
-    async fn strays(&self, condition: impl Fn(&Tag, bool) -> bool) -> Result<Vec<String>, Refusal> {
+    async fn foreign(&self, condition: impl Fn(&Tag, bool) -> bool) -> Result<Vec<String>, Refusal> {
         // Who had anything in hand then still lives, or will not finish it.
-        let found = self.hands.find().await.map_err(Refusal::failed)?;
-        let lives = self.hands.living().await.map_err(Refusal::failed)?;
-        let own = &self.opening.keeper;
-        let strays = found.into_iter().filter(|found| match (meaning(&found.name), &found.tag) {
-            (Some(Meaning::Making(keeper)), _) if keeper == *own => !self.hands.is_making(&found.name),
+        let found = self.executor.find().await.map_err(Refusal::failed)?;
+        let lives = self.executor.live_keepers().await.map_err(Refusal::failed)?;
+        let own = &self.config.keeper;
+        let foreign = found.into_iter().filter(|found| match (meaning(&found.name), &found.tag) {
+            (Some(Meaning::Making(keeper)), _) if keeper == *own => !self.executor.is_making(&found.name),
             (Some(Meaning::Making(keeper)), _) => !lives(&keeper),
             (_, Some(tag)) => tag.keeper != *own && condition(tag, lives(&tag.keeper)),
             (_, None) => false,
         });
-        Ok(strays.map(|found| found.name).collect())
+        Ok(foreign.map(|found| found.name).collect())
     }
 }
 
 /// Promised to stay until it is dropped by name, also when its keeper has ended for want of work.
 fn is_kept(tag: &Tag) -> bool {
-    matches!(&tag.state, State::Lent(terms) if terms.kept)
+    matches!(&tag.state, Purpose::Lent(terms) if terms.kept)
 }

@@ -51,7 +51,7 @@ pub(super) enum Meaning {
     /// A template.
     Template,
     /// Lent, or to be lent.
-    Loan,
+    Lease,
     /// Not finished, or never will be: of this keeper.
     Making(KeeperId),
 }
@@ -67,7 +67,7 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
     match made {
         _ if !is_hex(random, RANDOM) => None,
         Some(_) if is_hex(first, LONG) => Some(Meaning::Making(KeeperId(first.to_owned()))),
-        None if is_hex(first, SHORT) => Some(Meaning::Loan),
+        None if is_hex(first, SHORT) => Some(Meaning::Lease),
         _ => None,
     }
 }
@@ -79,7 +79,7 @@ pub(super) fn template(keeper: &KeeperId, content: &[&str]) -> String {
 }
 
 /// A copy of this template.
-pub(super) fn loan(template: &str, random: u32) -> String {
+pub(super) fn lease(template: &str, random: u32) -> String {
     let hash = template.strip_prefix(PREFIX).and_then(|rest| rest.strip_prefix(TEMPLATE)).unwrap_or_default();
     format!("{PREFIX}{}_{random:08x}", hash.get(..SHORT).unwrap_or_default())
 }
@@ -112,7 +112,7 @@ mod tests {
         let keeper = KeeperId::of(&["here", "a server"]);
         let template = template(&keeper, &["file", "abc"]);
         assert_eq!(meaning(&template), Some(Meaning::Template));
-        assert_eq!(meaning(&loan(&template, 7)), Some(Meaning::Loan));
+        assert_eq!(meaning(&lease(&template, 7)), Some(Meaning::Lease));
         assert_eq!(meaning(&making(&keeper, u32::MAX)), Some(Meaning::Making(keeper)));
         assert!(making(&KeeperId::of(&[]), 1).len() < 64, "PostgreSQL cuts longer names");
     }

@@ -12,15 +12,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::api::{
-    Dropped, Format, LendRequest, List, Listed, ListedOwner, ListedState, Loan, OwnerName, Refusal, Status,
+    Dropped, Format, Lease, LendRequest, List, Listed, ListedOwner, ListedState, OwnerName, Refusal, Status,
     Which,
 };
-use super::book::{Answer, Fact, Found, Origin, Recipe, Wanted};
-use super::http::{Guest, respond};
-use super::keeper::{Offer, Office};
+use super::http::{Access, respond};
+use super::keeper::{KeeperHandle, Offer};
 use super::name::{self, Meaning, meaning};
 use super::owner::Owner;
-use super::tag::State;
+use super::state::{Answer, Fact, FoundDatabase, Origin, Recipe, Wanted};
+use super::tag::Purpose;
 use super::time::Time;
 
 /// How long a database is lent that has no owner.
@@ -34,7 +34,7 @@ const JSON: &str = "application/json";
 type Answered = Result<Response<Full<Bytes>>, Refusal>;
 
 /// Answers a request.
-pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Office) -> Answered {
+pub(super) async fn answer(parts: &Parts, body: &[u8], access: Access, handle: &KeeperHandle) -> Answered {
     let path: Vec<&str> = parts.uri.path().trim_matches('/').split('/').collect();
     let query = parts.uri.query().unwrap_or_default();
     match (&parts.method, path.as_slice()) {
@@ -43,34 +43,34 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Of
             format!("POST /databases has no parameters: ?{query}"),
             "put them into the body, as JSON, or use GET /database?…",
         )),
-        (&Method::POST, ["databases"]) => lend(json(body)?, Format::Json, guest, office).await,
+        (&Method::POST, ["databases"]) => lend(json(body)?, Format::Json, access, handle).await,
         (&Method::GET, ["database"]) => {
             let (request, format) = asked(query)?;
-            lend(request, format, guest, office).await
+            lend(request, format, access, handle).await
         }
-        (&Method::GET, ["databases"]) => tell(StatusCode::OK, &list(office).await?),
+        (&Method::GET, ["databases"]) => tell(StatusCode::OK, &list(handle).await?),
         (&Method::DELETE, ["databases"]) => {
-            trusted(guest)?;
-            dropped(office.drop_many(which(query)?).await?)
+            trusted(access)?;
+            dropped(handle.drop_many(which(query)?).await?)
         }
         (&Method::DELETE, ["databases", name]) => {
-            give_back(name, parameter(query, "wait").is_some(), guest, office).await
+            return_database(name, parameter(query, "wait").is_some(), access, handle).await
         }
         (&Method::POST, ["databases", name, "keep"]) => {
-            trusted(guest)?;
+            trusted(access)?;
             let name = (*name).to_owned();
-            changed(office.ask(|ticket| Fact::Keep { ticket, name }).await?, guest, office)
+            changed(handle.ask(|ticket| Fact::Keep { ticket, name }).await?, access, handle)
         }
         (&Method::POST, ["databases", name, "renew"]) => {
             let LendRequest { seconds, .. } = json(body)?;
-            let length = length(seconds, guest)?.unwrap_or(WITHOUT_OWNER);
+            let length = length(seconds, access)?.unwrap_or(WITHOUT_OWNER);
             let name = (*name).to_owned();
-            changed(office.ask(move |ticket| Fact::Renew { ticket, name, length }).await?, guest, office)
+            changed(handle.ask(move |ticket| Fact::Renew { ticket, name, length }).await?, access, handle)
         }
-        (&Method::GET, ["status"]) => tell(StatusCode::OK, &status(office).await?),
+        (&Method::GET, ["status"]) => tell(StatusCode::OK, &status(handle).await?),
         (&Method::POST, ["retire"]) => {
-            trusted(guest)?;
-            office.retire().await?;
+            trusted(access)?;
+            handle.retire().await?;
             Ok(nothing())
         }
         (_, ["databases" | "database" | "status" | "retire", ..]) => {
@@ -84,30 +84,30 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], guest: Guest, office: &Of
 const REQUESTS: &str = "there are: POST /databases, GET /database, GET /databases, DELETE /databases/NAME, POST \
                         /databases/NAME/keep, POST /databases/NAME/renew, GET /status";
 
-async fn lend(request: LendRequest, format: Format, guest: Guest, office: &Office) -> Answered {
+async fn lend(request: LendRequest, format: Format, access: Access, handle: &KeeperHandle) -> Answered {
     if request.keep {
-        trusted(guest)?;
+        trusted(access)?;
     }
-    let recipe = recipe(&request, guest, office)?;
+    let recipe = recipe(&request, access, handle)?;
     let owner = request.owner.map(owner).transpose()?;
-    let default = match (&owner, guest) {
+    let default = match (&owner, access) {
         (None, _) => Some(WITHOUT_OWNER),
-        (Some(_), Guest::Anybody) => Some(LONGEST_OPEN),
-        (Some(_), Guest::Trusted) => None,
+        (Some(_), Access::Untrusted) => Some(LONGEST_OPEN),
+        (Some(_), Access::Trusted) => None,
     };
-    let length = length(request.seconds, guest)?.or(default);
+    let length = length(request.seconds, access)?.or(default);
     let wanted = Wanted { owner, length, keep: request.keep };
-    let template = template(&recipe, office).await?;
-    let answer = office.ask(|ticket| Fact::Lend { ticket, template, recipe, wanted }).await?;
+    let template = template(&recipe, handle).await?;
+    let answer = handle.ask(|ticket| Fact::Lend { ticket, template, recipe, wanted }).await?;
     let Answer::Lent { name, until } = answer else { return Ok(nothing()) };
     let kind = if format == Format::Json { JSON } else { "text/plain; charset=utf-8" };
-    let loan = loan(name, until.filter(|_| !request.keep), guest, office);
-    Ok(respond(StatusCode::CREATED, kind, loan.told(format) + "\n"))
+    let lease = lease(name, until.filter(|_| !request.keep), access, handle);
+    Ok(respond(StatusCode::CREATED, kind, lease.told(format) + "\n"))
 }
 
 /// How long a database is to be lent, if that was said.
-fn length(seconds: Option<u64>, guest: Guest) -> Result<Option<Duration>, Refusal> {
-    let longest = if guest == Guest::Anybody { LONGEST_OPEN } else { LONGEST };
+fn length(seconds: Option<u64>, access: Access) -> Result<Option<Duration>, Refusal> {
+    let longest = if access == Access::Untrusted { LONGEST_OPEN } else { LONGEST };
     match seconds.map(Duration::from_secs) {
         Some(length) if length.is_zero() || length > longest => {
             let error = format!("for {} seconds is out of range", length.as_secs());
@@ -131,8 +131,8 @@ fn offered_as(path: &Path, offers: &[Offer]) -> PathBuf {
 }
 
 /// What the database is to be made from.
-fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe, Refusal> {
-    let offers = &office.opening.offers;
+fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Result<Recipe, Refusal> {
+    let offers = &handle.config.offers;
     let LendRequest { from, template, unlogged, .. } = request;
     let recipe = match (from, template) {
         (Some(_), Some(_)) => {
@@ -156,7 +156,9 @@ fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe
         _ => false,
     };
     match &recipe.from {
-        Origin::File(_) | Origin::Database(_) if guest == Guest::Anybody && !offers.iter().any(offered) => {
+        Origin::File(_) | Origin::Database(_)
+            if access == Access::Untrusted && !offers.iter().any(offered) =>
+        {
             Err(Refusal::new(
                 403,
                 format!(
@@ -168,54 +170,55 @@ fn recipe(request: &LendRequest, guest: Guest, office: &Office) -> Result<Recipe
             ))
         }
         Origin::File(path) if !path.is_absolute() => {
-            let error = format!("{} is relative, and the keeper is somewhere else", path.display());
+            let error =
+                format!("{} is relative, and the keeper is connect_beside_templates else", path.display());
             Err(Refusal::new(422, error, "give an absolute path"))
         }
         Origin::Database(name) if recipe.unlogged => Err(Refusal::new(
             422,
             format!("database {name} is copied as it is"),
-            format!("make its tables unlogged first: pgrig testdb unlog -d '{}'", url(name, office)),
+            format!("make its tables unlogged first: pgrig testdb unlog -d '{}'", url(name, handle)),
         )),
         _ => Ok(recipe),
     }
 }
 
 /// For commands that people paste: without the password, which they have.
-fn url(database: &str, office: &Office) -> String {
-    office.opening.target.clone().with_database(database).url_without_password()
+fn url(database: &str, handle: &KeeperHandle) -> String {
+    handle.config.target.clone().with_database(database).url_without_password()
 }
 
 /// The name of the template that has this content.
-async fn template(recipe: &Recipe, office: &Office) -> Result<String, Refusal> {
-    let keeper = &office.opening.keeper;
+async fn template(recipe: &Recipe, handle: &KeeperHandle) -> Result<String, Refusal> {
+    let keeper = &handle.config.keeper;
     match &recipe.from {
         Origin::Nothing => Ok(name::template(keeper, &["nothing"])),
         Origin::File(path) => {
-            let hash = match office.hashes.known(path) {
+            let hash = match handle.hashes.known(path) {
                 Some(hash) => hash,
-                None => hash(path.clone(), office).await?,
+                None => hash(path.clone(), handle).await?,
             };
             let how = if recipe.unlogged { "unlogged" } else { "as it is" };
             Ok(name::template(keeper, &["file", &hash, how]))
         }
-        Origin::Database(database) if office.hands.stands_in(database) => Err(Refusal::new(
+        Origin::Database(database) if handle.executor.is_connected_to(database) => Err(Refusal::new(
             422,
             format!("database {database} cannot be copied: the keeper itself is connected to it"),
-            format!("pg_dump '{}' > {database}.sql, and --from {database}.sql", url(database, office)),
+            format!("pg_dump '{}' > {database}.sql, and --from {database}.sql", url(database, handle)),
         )),
         Origin::Database(database) => {
             let missing = || {
                 let error = format!("there is no database {database} on this server");
                 Refusal::new(422, error, "create it, or name another one")
             };
-            let found = office.hands.fingerprint(database).await.map_err(Refusal::failed)?;
+            let found = handle.executor.fingerprint(database).await.map_err(Refusal::failed)?;
             Ok(name::template(keeper, &["database", &found.ok_or_else(missing)?]))
         }
     }
 }
 
-async fn hash(path: PathBuf, office: &Office) -> Result<String, Refusal> {
-    let hashes = Arc::clone(&office.hashes);
+async fn hash(path: PathBuf, handle: &KeeperHandle) -> Result<String, Refusal> {
+    let hashes = Arc::clone(&handle.hashes);
     let read = tokio::task::spawn_blocking(move || hashes.read(&path)).await.map_err(Refusal::failed)?;
     read.map_err(|error| Refusal { status: 422, error: error.to_string(), remedy: None })
 }
@@ -232,33 +235,33 @@ fn owner(named: OwnerName) -> Result<Owner, Refusal> {
     }
 }
 
-fn loan(name: String, until: Option<Time>, guest: Guest, office: &Office) -> Loan {
-    let target = office.opening.target.clone().with_database(&name);
+fn lease(name: String, until: Option<Time>, access: Access, handle: &KeeperHandle) -> Lease {
+    let target = handle.config.target.clone().with_database(&name);
     let (host, port, user) = (target.host_list(), target.port_list(), target.user().to_owned());
-    let (url, password) = match guest {
-        Guest::Trusted => (target.url(), target.password()),
-        Guest::Anybody => (target.url_without_password(), None),
+    let (url, password) = match access {
+        Access::Trusted => (target.url(), target.password()),
+        Access::Untrusted => (target.url_without_password(), None),
     };
-    Loan { name, url, host, port, user, password, expires: until.map(Time::unix_seconds) }
+    Lease { name, url, host, port, user, password, expires: until.map(Time::unix_seconds) }
 }
 
-fn changed(answer: Answer, guest: Guest, office: &Office) -> Answered {
+fn changed(answer: Answer, access: Access, handle: &KeeperHandle) -> Answered {
     let Answer::Changed { name, until } = answer else { return Ok(nothing()) };
-    tell(StatusCode::OK, &loan(name, until, guest, office))
+    tell(StatusCode::OK, &lease(name, until, access, handle))
 }
 
-async fn give_back(name: &str, wait: bool, guest: Guest, office: &Office) -> Answered {
+async fn return_database(name: &str, wait: bool, access: Access, handle: &KeeperHandle) -> Answered {
     let name = name.to_owned();
     let asked = name.clone();
-    let (known, lent) = office.look(move |book| (book.knows(&asked), book.lends(&asked))).await?;
+    let (known, lent) = handle.inspect(move |state| (state.knows(&asked), state.lends(&asked))).await?;
     if known && !lent {
         // Templates and spares are everybody's, and what is kept stays until its owner drops it.
-        trusted(guest)?;
+        trusted(access)?;
     }
-    let answer = if known || guest == Guest::Anybody || !office.stray(&name).await? {
-        office.ask(move |ticket| Fact::Return { ticket, name, wait }).await?
+    let answer = if known || access == Access::Untrusted || !handle.is_foreign(&name).await? {
+        handle.ask(move |ticket| Fact::Return { ticket, name, wait }).await?
     } else {
-        office.ask(move |ticket| Fact::DropStrays { ticket, names: vec![name] }).await?
+        handle.ask(move |ticket| Fact::DropForeign { ticket, names: vec![name] }).await?
     };
     match answer {
         Answer::Dropped(Dropped { failed, .. }) if !failed.is_empty() => {
@@ -276,37 +279,42 @@ fn dropped(answer: Answer) -> Answered {
     }
 }
 
-async fn list(office: &Office) -> Result<List, Refusal> {
-    let found = office.hands.find().await.map_err(Refusal::failed)?;
+async fn list(handle: &KeeperHandle) -> Result<List, Refusal> {
+    let found = handle.executor.find().await.map_err(Refusal::failed)?;
     let names: Vec<String> = found.iter().map(|found| found.name.clone()).collect();
     let asked = names.clone();
     // What was given back is nothing any more, though it may take a moment to go.
     let going =
-        office.look(move |book| asked.iter().map(|name| book.drops(name)).collect::<Vec<_>>()).await?;
-    let sizes = office.hands.sizes(&names).await.map_err(Refusal::failed)?;
+        handle.inspect(move |state| asked.iter().map(|name| state.drops(name)).collect::<Vec<_>>()).await?;
+    let sizes = handle.executor.sizes(&names).await.map_err(Refusal::failed)?;
     let there = found.into_iter().zip(sizes).zip(going);
     let sources: Vec<(String, String)> = there
         .clone()
         .filter_map(|((found, _), _)| {
             let tag = found.tag?;
             match tag.state {
-                State::Template(content) => Some((found.name, content.source)),
+                Purpose::Template(content) => Some((found.name, content.source)),
                 _ => None,
             }
         })
         .collect();
     let mut databases: Vec<Listed> = there
         .filter(|((_, size), going)| size.is_some() && !going)
-        .filter_map(|((found, size), _)| listed(found, size, &sources, office))
+        .filter_map(|((found, size), _)| listed(found, size, &sources, handle))
         .collect();
     databases.sort_by(|a, b| (a.state, a.created, &a.name).cmp(&(b.state, b.created, &b.name)));
-    let settings = office.hands.settings().await.map_err(Refusal::failed)?;
+    let settings = handle.executor.settings().await.map_err(Refusal::failed)?;
     Ok(List { databases, settings })
 }
 
-fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office: &Office) -> Option<Listed> {
-    let Found { name, tag, .. } = found;
-    let own = &office.opening.keeper;
+fn listed(
+    found: FoundDatabase,
+    bytes: Option<u64>,
+    sources: &[(String, String)],
+    handle: &KeeperHandle,
+) -> Option<Listed> {
+    let FoundDatabase { name, tag, .. } = found;
+    let own = &handle.config.keeper;
     let making = match meaning(&name) {
         Some(Meaning::Making(keeper)) => Some(keeper == *own),
         _ => None,
@@ -330,9 +338,9 @@ fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office
     let source = sources.iter().find(|(template, _)| *template == tag.template);
     let source = source.map_or_else(String::new, |(_, source)| source.clone());
     let (state, owner, expires) = match tag.state {
-        State::Template(_) => (ListedState::Template, None, None),
-        State::Spare => (ListedState::Spare, None, None),
-        State::Lent(terms) => {
+        Purpose::Template(_) => (ListedState::Template, None, None),
+        Purpose::Spare => (ListedState::Spare, None, None),
+        Purpose::Lent(terms) => {
             let owner = terms.owner.map(|owner| ListedOwner { pid: owner.pid, command: owner.command() });
             if terms.kept {
                 (ListedState::Kept, owner, None)
@@ -345,14 +353,14 @@ fn listed(found: Found, bytes: Option<u64>, sources: &[(String, String)], office
     Some(Listed { name, state, source, own: tag.keeper == *own, owner, created, bytes, expires })
 }
 
-async fn status(office: &Office) -> Result<Status, Refusal> {
-    let (counts, strategies) = office.look(|book| (book.counts(), book.strategies())).await?;
+async fn status(handle: &KeeperHandle) -> Result<Status, Refusal> {
+    let (counts, strategies) = handle.inspect(|state| (state.counts(), state.strategies())).await?;
     Ok(Status {
         pid: std::process::id(),
-        serves: office.opening.serves.clone(),
-        owns_server: office.opening.owns_server,
-        server_version: office.version.clone(),
-        settings: office.hands.settings().await.map_err(Refusal::failed)?,
+        serves: handle.config.serves.clone(),
+        owns_server: handle.config.owns_server,
+        server_version: handle.version.clone(),
+        settings: handle.executor.settings().await.map_err(Refusal::failed)?,
         lent: counts.lent,
         kept: counts.kept,
         spare: counts.spare,
@@ -362,10 +370,10 @@ async fn status(office: &Office) -> Result<Status, Refusal> {
     })
 }
 
-fn trusted(guest: Guest) -> Result<(), Refusal> {
-    match guest {
-        Guest::Trusted => Ok(()),
-        Guest::Anybody => Err(Refusal::new(
+fn trusted(access: Access) -> Result<(), Refusal> {
+    match access {
+        Access::Trusted => Ok(()),
+        Access::Untrusted => Err(Refusal::new(
             403,
             "not over TCP, which anybody on this machine can reach",
             "use pgrig testdb drop, or listen on a Unix socket: --listen unix:PATH",

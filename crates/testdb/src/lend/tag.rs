@@ -18,16 +18,16 @@ pub(super) struct Tag {
     /// The template's database: its own name, if it is one.
     pub(super) template: String,
     pub(super) created: Time,
-    /// Which stretch of the server's life it was made in: see [`super::hands::Ground`].
+    /// The time between two crashes of the server in which it was made: see [`super::executor::ServerInfo`].
     pub(super) epoch: String,
     #[serde(flatten)]
-    pub(super) state: State,
+    pub(super) state: Purpose,
 }
 
 /// What a database is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
-pub(super) enum State {
+pub(super) enum Purpose {
     /// To be copied.
     Template(Content),
     /// A copy that nobody has had.
@@ -43,7 +43,7 @@ pub(super) struct Content {
     pub(super) source: String,
     /// Whether there are unlogged tables in it: a crash of the server would empty them.
     pub(super) unlogged: bool,
-    /// When it was last asked for, to within [`super::book::TOUCH`].
+    /// When it was last asked for, to within [`super::state::TOUCH`].
     pub(super) used: Time,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Terms {
 }
 
 impl Tag {
-    pub(super) fn new(keeper: &KeeperId, template: &str, epoch: &str, created: Time, state: State) -> Self {
+    pub(super) fn new(keeper: &KeeperId, template: &str, epoch: &str, created: Time, state: Purpose) -> Self {
         let (keeper, template, epoch) = (keeper.clone(), template.to_owned(), epoch.to_owned());
         Self { format: FORMAT, keeper, template, created, epoch, state }
     }
@@ -87,9 +87,12 @@ mod tests {
         let owner = Some(Owner { pid: 7, start: 9, machine: "m".to_owned() });
         let terms = Terms { owner, until: Some(Time::now()), kept: true };
         let content = Content { source: "a.sql".to_owned(), unlogged: true, used: Time::now() };
-        for state in
-            [State::Spare, State::Lent(terms), State::Lent(Terms::default()), State::Template(content)]
-        {
+        for state in [
+            Purpose::Spare,
+            Purpose::Lent(terms),
+            Purpose::Lent(Terms::default()),
+            Purpose::Template(content),
+        ] {
             let tag = Tag::new(&keeper, "t", "e", Time::now(), state);
             assert_eq!(Tag::read(&tag.write()), Some(tag));
         }
@@ -100,7 +103,7 @@ mod tests {
         for comment in ["", "my database", "{}", "{\"pgrig testdb\": 1}"] {
             assert_eq!(Tag::read(comment), None, "{comment}");
         }
-        let tag = Tag::new(&KeeperId::of(&[]), "t", "e", Time::now(), State::Spare).write();
+        let tag = Tag::new(&KeeperId::of(&[]), "t", "e", Time::now(), Purpose::Spare).write();
         assert_eq!(Tag::read(&tag.replace("testdb\":1", "testdb\":2")), None, "of a later pgrig");
     }
 }

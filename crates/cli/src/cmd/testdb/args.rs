@@ -6,7 +6,7 @@ use crate::app::args::{SaveArgs, ServerChoice};
 
 pub(crate) use crate::cmd::testdb::bench::args::BenchArgs;
 pub(crate) use crate::cmd::testdb::lend::args::{
-    DropArgs, KeepArgs, KeeperArgs, ListArgs, LoanFormat, NewArgs, ServeArgs,
+    DropArgs, KeepArgs, KeeperArgs, LeaseFormat, ListArgs, NewArgs, ServeArgs,
 };
 pub(crate) use crate::cmd::testdb::unlog::args::{Compress, UnlogArgs};
 

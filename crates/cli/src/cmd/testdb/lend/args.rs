@@ -47,8 +47,8 @@ pub(crate) struct NewArgs {
     pub(crate) keep: bool,
 
     /// How to tell: export … for a shell's eval, JSON, the connection URI, or NAME=VALUE lines
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LoanFormat::Shell)]
-    pub(crate) format: LoanFormat,
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LeaseFormat::Shell)]
+    pub(crate) format: LeaseFormat,
 
     #[command(flatten)]
     pub(crate) keeper: KeeperArgs,
@@ -72,7 +72,7 @@ pub(crate) struct KeeperArgs {
 
 /// How a loan is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LoanFormat {
+pub(crate) enum LeaseFormat {
     /// export …
     Shell,
     /// An object

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
-use crate::app::args::{DropArgs, KeepArgs, ListArgs, LoanFormat, NewArgs};
+use crate::app::args::{DropArgs, KeepArgs, ListArgs, LeaseFormat, NewArgs};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
@@ -30,7 +30,7 @@ const LOOKS: Duration = Duration::from_secs(5);
 /// A fresh database.
 pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
     let result = lend(arguments, printer);
-    if result.is_err() && matches!(arguments.format, LoanFormat::Shell) {
+    if result.is_err() && matches!(arguments.format, LeaseFormat::Shell) {
         fail_in_eval();
     }
     result
@@ -53,11 +53,11 @@ fn lend(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
         keep: arguments.keep,
     };
     let caller = Caller::new(&arguments.server, Some(&arguments.keeper), LENDS, printer)?;
-    let loan = caller.call(&async |client| client.lend(&request).await)?;
+    let lease = caller.call(&async |client| client.lend(&request).await)?;
     if arguments.unlogged {
         printer.say(EMPTIED);
     }
-    Ok(Printer::json(&loan.told(arguments.format.into()))?)
+    Ok(Printer::json(&lease.told(arguments.format.into()))?)
 }
 
 fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
@@ -85,8 +85,8 @@ pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failur
 pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
-        let loan = caller.call(&async |client| client.keep(name).await)?;
-        printer.say(format!("kept until pgrig testdb drop {name}: {}", loan.url_without_password()));
+        let lease = caller.call(&async |client| client.keep(name).await)?;
+        printer.say(format!("kept until pgrig testdb drop {name}: {}", lease.url_without_password()));
     }
     Ok(())
 }
@@ -123,13 +123,13 @@ pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failur
     }
 }
 
-impl From<LoanFormat> for Format {
-    fn from(format: LoanFormat) -> Self {
+impl From<LeaseFormat> for Format {
+    fn from(format: LeaseFormat) -> Self {
         match format {
-            LoanFormat::Shell => Self::Shell,
-            LoanFormat::Json => Self::Json,
-            LoanFormat::Url => Self::Url,
-            LoanFormat::Env => Self::Env,
+            LeaseFormat::Shell => Self::Shell,
+            LeaseFormat::Json => Self::Json,
+            LeaseFormat::Url => Self::Url,
+            LeaseFormat::Env => Self::Env,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pgserver::{LockFile, TELL_AFTER};
-use testdb::lend::{CallError, Client, Door, Ended, Keeper, LendRequest, Offer, Opening, Rules, listen};
+use testdb::lend::{CallError, Client, Endpoint, Ended, Keeper, LendRequest, Offer, KeeperConfig, Rules, listen};
 use testdb::source::Source;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
@@ -53,7 +53,7 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> Resul
     work.run(printer).map(drop)
 }
 
-/// With a door for others.
+/// With an endpoint for other clients.
 fn foreground(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     let public = Public::parse(&arguments.listen, arguments.ready_file.clone())?;
     for path in &arguments.from {
@@ -147,7 +147,7 @@ impl Public {
         Ok(Self { address, ready_file })
     }
 
-    async fn open(&self) -> Result<(Door, String), Failure> {
+    async fn open(&self) -> Result<(Endpoint, String), Failure> {
         match &self.address {
             Address::Tcp(text) => {
                 let shape = || {
@@ -171,11 +171,11 @@ impl Public {
                 let listener =
                     listener.with_context(|| format!("cannot listen on {text}; is the port taken?"))?;
                 let url = format!("http://{}", listener.local_addr()?);
-                Ok((Door::Open(listener), url))
+                Ok((Endpoint::Tcp(listener), url))
             }
             Address::Unix(path) => {
                 let listener = fresh_socket(path)?;
-                Ok((Door::Own(listener), format!("unix:{}", path.display())))
+                Ok((Endpoint::Unix(listener), format!("unix:{}", path.display())))
             }
         }
     }
@@ -234,8 +234,8 @@ impl Work {
             Some(public) => Some(public.open().await?),
             None => None,
         };
-        let (door, url) = public.unzip();
-        let opening = Opening {
+        let (endpoint, url) = public.unzip();
+        let config = KeeperConfig {
             target: chosen.target.clone(),
             keeper: self.place.keeper.clone(),
             rules: self.rules.clone(),
@@ -244,10 +244,10 @@ impl Work {
             offers: self.offers.clone(),
             log: Arc::new(log),
         };
-        let keeper = Keeper::open(opening).await?;
+        let keeper = Keeper::open(config).await?;
         let socket = self.place.socket();
-        let mut doors = vec![Door::Own(fresh_socket(&socket)?)];
-        doors.extend(door);
+        let mut endpoints = vec![Endpoint::Unix(fresh_socket(&socket)?)];
+        endpoints.extend(endpoint);
         if url.is_some() {
             printer.say(list_text::settings(&keeper.settings().await?));
         }
@@ -260,7 +260,7 @@ impl Work {
                 () = ends.notified() => {}
             }
         };
-        let mut running = pin!(keeper.run(doors, stop));
+        let mut running = pin!(keeper.run(endpoints, stop));
         let readied = tokio::select! {
             ended = &mut running => Err(ended),
             readied = self.make_ready(&socket, url.as_deref()) => Ok(readied),
@@ -302,9 +302,9 @@ impl Work {
                 Offer::Database(name) => (None, Some(name.clone()), false),
             };
             let mut client = Client::connect(socket).await?;
-            let loan =
+            let lease =
                 client.lend(&LendRequest { from, template, unlogged, ..LendRequest::default() }).await?;
-            client.drop(&loan.name).await?;
+            client.drop(&lease.name).await?;
         }
         url.map_or(Ok(()), |url| self.tell_ready(url))
     }

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::template::{Stage, Template};
-use super::{Action, Book, Lent};
+use super::{Action, KeeperState, Lent};
 use crate::lend::name::{Meaning, meaning};
 use crate::lend::owner::Owner;
-use crate::lend::tag::{State, Tag};
+use crate::lend::tag::{Purpose, Tag};
 use crate::lend::time::Time;
 
 /// A database that has a name of pgrig's and belongs to the role.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FoundDatabase {
     pub(crate) name: String,
     /// Its comment, if pgrig can read it.
     pub(crate) tag: Option<Tag>,
@@ -19,13 +19,13 @@ pub(crate) struct Found {
     pub(crate) half_dropped: bool,
 }
 
-impl Book {
+impl KeeperState {
     /// Takes over all that this keeper, or one of its id before, has made. Dropped are: what was not finished, what
     /// is lent to processes that are gone or for a time that is over, and what a crash of the server may have emptied
     /// or made forget that it was lent.
     pub(in crate::lend) fn adopt(
         &mut self,
-        found: Vec<Found>,
+        found: Vec<FoundDatabase>,
         is_alive: impl Fn(&Owner) -> bool,
         now: Time,
     ) -> Vec<Action> {
@@ -35,7 +35,7 @@ impl Book {
             self.drops.add(half.name);
         }
         let mut own = Vec::new();
-        for Found { name, tag, half_dropped } in found {
+        for FoundDatabase { name, tag, half_dropped } in found {
             match tag.filter(|tag| tag.keeper == self.keeper) {
                 Some(_) if half_dropped => self.drops.add(name),
                 Some(tag) => own.push((name, tag)),
@@ -43,7 +43,7 @@ impl Book {
             }
         }
         let (templates, others): (Vec<_>, Vec<_>) =
-            own.into_iter().partition(|(_, tag)| matches!(tag.state, State::Template(_)));
+            own.into_iter().partition(|(_, tag)| matches!(tag.state, Purpose::Template(_)));
         for (name, tag) in templates {
             self.adopt_template(name, tag);
         }
@@ -51,12 +51,12 @@ impl Book {
         for (name, tag) in others {
             let survived = tag.epoch == self.epoch;
             match tag.state {
-                State::Spare if survived && known.contains(&tag.template) => {
+                Purpose::Spare if survived && known.contains(&tag.template) => {
                     if let Some(template) = self.templates.get_mut(&tag.template) {
                         template.spares.push_back(name);
                     }
                 }
-                State::Lent(terms)
+                Purpose::Lent(terms)
                     if terms.kept
                         || terms.until.is_none_or(|until| until > now)
                             && terms.owner.as_ref().is_none_or(&is_alive) =>
@@ -72,7 +72,7 @@ impl Book {
 
     fn adopt_template(&mut self, name: String, tag: Tag) {
         let survived = tag.epoch == self.epoch;
-        let State::Template(content) = tag.state else { return };
+        let Purpose::Template(content) = tag.state else { return };
         if content.unlogged && !survived {
             return self.drops.add(name);
         }

@@ -1,4 +1,4 @@
-//! What the book is told, and what it answers: requests and facts, actions and answers.
+//! Input and output of the state machine: requests and facts in, actions and answers out.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::lend::owner::Owner;
 use crate::lend::tag::Tag;
 use crate::lend::time::Time;
 
-/// Names a request until it is answered; later ones are greater.
+/// Number of a request until it is answered; later requests have greater numbers.
 pub(in crate::lend) type Ticket = u64;
 
 /// What a template is made from.
@@ -41,16 +41,16 @@ impl Recipe {
     }
 }
 
-/// On what terms a database is wanted.
+/// Terms on which a client wants a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::lend) struct Wanted {
     pub(in crate::lend) owner: Option<Owner>,
-    /// From when it is handed out.
+    /// Length of the lease, from the moment at which the database is lent.
     pub(in crate::lend) length: Option<Duration>,
     pub(in crate::lend) keep: bool,
 }
 
-/// Something asked, or something that came about.
+/// A request, or an event that the keeper saw.
 #[derive(Debug)]
 pub(in crate::lend) enum Fact {
     /// A database of this template is wanted.
@@ -61,30 +61,30 @@ pub(in crate::lend) enum Fact {
     Copied { template: String, name: String, strategy: Strategy, copied: Result<Duration, Failed> },
     /// A comment is written, or cannot be.
     Marked { name: String, change: Change, marked: Result<(), Failed> },
-    /// Nobody waits for the answer to this request any more.
+    /// The client of this request is gone.
     Forgotten { ticket: Ticket },
-    /// A request was answered with this database, but nobody was there any more.
+    /// The client was gone before it received this database.
     Unclaimed { name: String },
     /// A database is no longer needed; the answer comes at once, or when it is gone.
     Return { ticket: Ticket, name: String, wait: bool },
-    /// It shall stay.
+    /// The database is to stay until it is dropped by name.
     Keep { ticket: Ticket, name: String },
-    /// It is needed for so long from now.
+    /// The lease is to last this long from now.
     Renew { ticket: Ticket, name: String, length: Duration },
     /// A database is dropped, or cannot be.
     Dropped { name: String, dropped: Result<(), Refusal> },
-    /// Templates that are not in use shall go.
+    /// Drop the templates that are not in use.
     DropTemplates { ticket: Ticket },
-    /// These databases shall go, which the book does not know.
-    DropStrays { ticket: Ticket, names: Vec<String> },
-    /// All shall go, these strays too, and the keeper end.
-    DropAll { ticket: Ticket, strays: Vec<String> },
+    /// Drop these databases, which other keepers made.
+    DropForeign { ticket: Ticket, names: Vec<String> },
+    /// Drop all databases, also these of other keepers, and end the keeper.
+    DropAll { ticket: Ticket, foreign: Vec<String> },
     /// A process exited.
     OwnerGone(Owner),
     /// Time passed.
-    Passed,
-    /// The keeper shall end.
-    End,
+    TimePassed,
+    /// End the keeper.
+    Shutdown,
 }
 
 /// Why a statement about a database failed.
@@ -105,16 +105,16 @@ impl Failed {
     }
 }
 
-/// What a mark is for.
+/// Purpose of a mark.
 #[derive(Clone, Debug)]
 pub(in crate::lend) enum Change {
-    /// It is being handed out.
+    /// The database is lent.
     Lend(Ticket, Wanted),
-    /// Its terms change.
+    /// The terms of its lease change.
     Terms(Ticket),
 }
 
-/// What to do now. What comes of it is a [`Fact`].
+/// What the executor is to do. It reports the result as a [`Fact`].
 #[derive(Debug)]
 pub(in crate::lend) enum Action {
     /// Make a template.
@@ -137,20 +137,20 @@ pub(in crate::lend) enum Action {
     Finish,
 }
 
-/// What a request is answered.
+/// Answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::lend) enum Answer {
     /// A database is lent, until then.
     Lent { name: String, until: Option<Time> },
-    /// The terms of one are others now.
+    /// The terms of its lease have changed.
     Changed { name: String, until: Option<Time> },
-    /// It was taken back.
+    /// Its lease has ended.
     Returned,
-    /// These are gone.
+    /// These databases were dropped, or could not be.
     Dropped(Dropped),
 }
 
-/// How many there are of each.
+/// Number of databases in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::lend) struct Counts {
     pub(in crate::lend) lent: usize,

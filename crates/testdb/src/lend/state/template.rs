@@ -79,7 +79,7 @@ impl Template {
     }
 
     /// The next spare for the next who waits.
-    pub(super) fn next_loan(&mut self) -> Option<(String, Ticket, Wanted)> {
+    pub(super) fn next_lease(&mut self) -> Option<(String, Ticket, Wanted)> {
         if !self.can_lend() {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What the keeper does to the server: it makes, copies, marks and drops databases.
+//! Executor of the keeper's actions: it makes, copies, marks and drops databases on the server.
 
 use failure::Classified;
 use std::collections::BTreeSet;
@@ -14,46 +14,46 @@ use super::super::clone::{CloneError, Strategy, clone, drop_database};
 use super::super::load::{LoadError, load};
 use super::super::source::Source;
 use super::api::Refusal;
-use super::book::{Failed, Found, Origin, Recipe};
 use super::error::LendError;
 use super::name::{self, KeeperId};
-use super::tag::{State, Tag};
+use super::state::{Failed, FoundDatabase, Origin, Recipe};
+use super::tag::{Purpose, Tag};
 use connect::{ConnectError, Target};
 use server::interruption::{Ended, until_stopped};
 use server::quote::{identifier, literal};
 use server::{Session, Sessions};
 
-/// For the session of a keeper that has just ended to end too.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// And for what it had begun to be given up.
-const LAST_WORK: Duration = Duration::from_mins(1);
-/// Between two looks whether it has.
-const EVERY: Duration = Duration::from_millis(20);
+/// How long to wait for the session of a keeper that has just ended.
+const PREDECESSOR_DEADLINE: Duration = Duration::from_secs(5);
+/// How long to wait for the statements of that keeper to end.
+const WORK_DEADLINE: Duration = Duration::from_mins(1);
+/// Between two looks.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Connections to one server, all to a database that is none of pgrig's.
-pub(super) struct Hands {
+pub(super) struct Executor {
     target: Target,
     keeper: KeeperId,
-    /// For what must not wait: marks. It has the lock by which there is one keeper of an id on a server.
-    desk: Session,
-    /// For what takes its time; opened when needed.
+    /// For statements that must not wait: marks. It holds the lock by which there is one keeper of an id on a server.
+    control: Session,
+    /// For statements that take long; opened when needed.
     idle: Mutex<Vec<Session>>,
-    /// Names of what is not finished yet.
+    /// Names of databases that are not finished yet.
     making: Mutex<BTreeSet<String>>,
 }
 
-/// What the server is, to a keeper.
-pub(super) struct Ground {
+/// What a keeper needs to know of the server.
+pub(super) struct ServerInfo {
     /// For instance `18.6`.
     pub(super) version: String,
-    /// Which stretch of the server's life, from one crash to the next, this is.
+    /// Identifies the time from one crash of the server to the next.
     pub(super) epoch: String,
     pub(super) strategies: Vec<Strategy>,
 }
 
-impl Hands {
+impl Executor {
     /// Connects, and asks whether databases can be lent here.
-    pub(super) async fn connect(target: &Target, keeper: &KeeperId) -> Result<(Self, Ground), LendError> {
+    pub(super) async fn connect(target: &Target, keeper: &KeeperId) -> Result<(Self, ServerInfo), LendError> {
         // A lost mark is no harm where it can be lost: a crash of the server ends what is lent with it, and spares
         // of before are not lent any more.
         let target = target
@@ -65,8 +65,8 @@ impl Hands {
         let target = keepalives.iter().fold(target, |target, (name, value)| {
             target.with_setting(&format!("tcp_keepalives_{name}"), value)
         });
-        let (target, desk) = somewhere(target).await?;
-        let row = desk.row(include_str!("../sql/lend_ground.sql"), &[]).await?;
+        let (target, control) = connect_beside_templates(target).await?;
+        let row = control.row(include_str!("../sql/lend_server.sql"), &[]).await?;
         let version: String = row.get("version");
         if row.get("in_recovery") {
             return Err(LendError::Standby);
@@ -77,40 +77,40 @@ impl Hands {
         if !row.get::<_, bool>("may_create") {
             return Err(LendError::NoRight(row.get("role")));
         }
-        claim(&desk, keeper).await?;
-        end_predecessor(&desk, keeper).await?;
-        let strategies = Strategy::available(&desk).await?;
-        let ground = Ground { version, epoch: row.get("epoch"), strategies };
+        claim(&control, keeper).await?;
+        end_predecessor(&control, keeper).await?;
+        let strategies = Strategy::available(&control).await?;
+        let server = ServerInfo { version, epoch: row.get("epoch"), strategies };
         let (keeper, idle, making) = (keeper.clone(), Mutex::default(), Mutex::default());
-        Ok((Self { target, keeper, desk, idle, making }, ground))
+        Ok((Self { target, keeper, control, idle, making }, server))
     }
 
     /// Whether this database is the one that it is connected to, which nobody can copy meanwhile.
-    pub(super) fn stands_in(&self, database: &str) -> bool {
+    pub(super) fn is_connected_to(&self, database: &str) -> bool {
         self.target.dbname() == database
     }
 
     /// Resolves when the server is gone.
     pub(super) async fn lost(&self) -> ConnectError {
-        self.desk.connection.ending().await
+        self.control.connection.ending().await
     }
 
     /// This role's databases with names of pgrig's and its mark.
-    pub(super) async fn find(&self) -> Result<Vec<Found>, ConnectError> {
-        let rows = self.desk.rows(include_str!("../sql/lend_found.sql"), &[&name::PREFIX]).await?;
+    pub(super) async fn find(&self) -> Result<Vec<FoundDatabase>, ConnectError> {
+        let rows = self.control.rows(include_str!("../sql/lend_found.sql"), &[&name::PREFIX]).await?;
         let found = rows.iter().filter_map(|row| {
             let comment: Option<String> = row.get("comment");
             let tag = comment.as_deref().and_then(Tag::read);
             let half_dropped = row.get("half_dropped");
             let is_own = tag.is_some() || half_dropped || row.get("is_being_made");
-            is_own.then(|| Found { name: row.get("name"), tag, half_dropped })
+            is_own.then(|| FoundDatabase { name: row.get("name"), tag, half_dropped })
         });
         Ok(found.filter(|found| name::meaning(&found.name).is_some()).collect())
     }
 
     /// Whether the keeper of this id has a session here.
-    pub(super) async fn living(&self) -> Result<impl Fn(&KeeperId) -> bool + use<>, ConnectError> {
-        let rows = self.desk.rows(include_str!("../sql/lend_keepers.sql"), &[]).await?;
+    pub(super) async fn live_keepers(&self) -> Result<impl Fn(&KeeperId) -> bool + use<>, ConnectError> {
+        let rows = self.control.rows(include_str!("../sql/lend_keepers.sql"), &[]).await?;
         let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
         Ok(move |keeper: &KeeperId| names.contains(&keeper.application_name()))
     }
@@ -139,7 +139,7 @@ impl Hands {
     /// Something that changes when the database does; none if there is none of this name.
     pub(super) async fn fingerprint(&self, database: &str) -> Result<Option<String>, ConnectError> {
         let query = include_str!("../sql/lend_fingerprint.sql");
-        let rows = self.desk.rows(query, &[&database]).await?;
+        let rows = self.control.rows(query, &[&database]).await?;
         Ok(rows.first().map(|row| row.get("fingerprint")))
     }
 
@@ -173,7 +173,7 @@ impl Hands {
             let _ = drop_database(&session, &making).await;
             self.put_back(session);
         }
-        self.in_hand().remove(&making);
+        self.unfinished().remove(&making);
         made
     }
 
@@ -195,14 +195,14 @@ impl Hands {
         if copied.is_err() {
             let _ = drop_database(&session, &making).await;
         }
-        self.in_hand().remove(&making);
+        self.unfinished().remove(&making);
         self.put_back(session);
         copied
     }
 
     /// Writes a tag, at once.
     pub(super) async fn mark(&self, name: &str, tag: &Tag) -> Result<(), Failed> {
-        self.desk.run(&comment(name, tag)).await.map_err(failed)
+        self.control.run(&comment(name, tag)).await.map_err(failed)
     }
 
     /// Writes a tag when the database is not being copied.
@@ -223,17 +223,17 @@ impl Hands {
 
     /// Whether this is the name of something that will be finished, or dropped.
     pub(super) fn is_making(&self, name: &str) -> bool {
-        self.in_hand().contains(name)
+        self.unfinished().contains(name)
     }
 
     /// A name for something to be made.
     fn begin(&self) -> String {
         let making = name::making(&self.keeper, fastrand::u32(..));
-        self.in_hand().insert(making.clone());
+        self.unfinished().insert(making.clone());
         making
     }
 
-    fn in_hand(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn unfinished(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.making.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -251,7 +251,7 @@ impl Hands {
 }
 
 /// To `postgres`, which nobody copies, or where that is not possible to the database that was named.
-async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
+async fn connect_beside_templates(target: Target) -> Result<(Target, Session), ConnectError> {
     let named = target.dbname().to_owned();
     let target = target.with_database("postgres");
     match Sessions::new(&target).open().await {
@@ -276,35 +276,35 @@ async fn somewhere(target: Target) -> Result<(Target, Session), ConnectError> {
 
 /// Takes the lock of this id, until the session ends. The lock of the keeper's place does not reach as far as the
 /// server does: another machine or container may have the same id.
-async fn claim(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+async fn claim(control: &Session, keeper: &KeeperId) -> Result<(), LendError> {
     let key = keeper.lock();
     let began = Instant::now();
-    while !desk.row("SELECT pg_try_advisory_lock($1)", &[&key]).await?.get::<_, bool>(0) {
-        if began.elapsed() > PATIENCE {
-            let holders = desk.rows(include_str!("../sql/lend_holder.sql"), &[&key]).await?;
+    while !control.row("SELECT pg_try_advisory_lock($1)", &[&key]).await?.get::<_, bool>(0) {
+        if began.elapsed() > PREDECESSOR_DEADLINE {
+            let holders = control.rows(include_str!("../sql/lend_holder.sql"), &[&key]).await?;
             // None if it has just gone: then it is tried again.
             if let Some(holder) = holders.first() {
                 return Err(LendError::Taken { pid: holder.get("pid"), seen: holder.get("seen") });
             }
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
     Ok(())
 }
 
 /// Ends what a keeper of this id before had begun. The server would go on with it, and finish it after this one has
 /// looked what is there.
-async fn end_predecessor(desk: &Session, keeper: &KeeperId) -> Result<(), LendError> {
+async fn end_predecessor(control: &Session, keeper: &KeeperId) -> Result<(), LendError> {
     let began = Instant::now();
     loop {
         let end = include_str!("../sql/lend_end.sql");
-        let left: i64 = desk.row(end, &[&keeper.application_name()]).await?.get(0);
+        let left: i64 = control.row(end, &[&keeper.application_name()]).await?.get(0);
         match left {
             0 => return Ok(()),
-            left if began.elapsed() > LAST_WORK => {
+            left if began.elapsed() > WORK_DEADLINE => {
                 return Err(LendError::Lingering { sessions: left, named: keeper.application_name() });
             }
-            _ => tokio::time::sleep(EVERY).await,
+            _ => tokio::time::sleep(POLL_INTERVAL).await,
         }
     }
 }
@@ -330,10 +330,10 @@ async fn make_as(
         load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(path, &error))?;
     }
     let unlogged = settle(&target).await.map_err(Refusal::failed)?;
-    if let State::Template(content) = &mut tag.state {
+    if let Purpose::Template(content) = &mut tag.state {
         content.unlogged = unlogged;
     }
-    // Nobody shall connect to it: a template that is in use cannot be copied.
+    // No session may connect to it: a template that is in use cannot be copied.
     let close = format!("ALTER DATABASE {} ALLOW_CONNECTIONS false", identifier(making));
     session.run(&close).await.map_err(Refusal::failed)?;
     finish(&session, making, template, &tag).await.map_err(Refusal::failed)?;

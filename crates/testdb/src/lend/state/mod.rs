@@ -1,4 +1,4 @@
-//! What the keeper knows, and decides: facts and requests in, actions out. No database, no clock, no I/O.
+//! The keeper's state machine: facts and requests in, actions out. No database, no clock, no I/O.
 
 mod adopt;
 mod drops;
@@ -11,14 +11,14 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub(super) use adopt::Found;
+pub(super) use adopt::FoundDatabase;
 pub(super) use fact::{Action, Answer, Change, Counts, Fact, Failed, Origin, Recipe, Ticket, Wanted};
 
 use super::super::clone::Strategy;
 use super::api::Refusal;
 use super::name::{self, KeeperId};
 use super::owner::Owner;
-use super::tag::{Content, State, Tag, Terms};
+use super::tag::{Content, Purpose, Tag, Terms};
 use super::time::Time;
 use drops::Drops;
 use template::{Stage, Template};
@@ -32,14 +32,14 @@ const LAST_DROPS: usize = 8;
 /// Databases that are lent or waited for at the same time, kept ones aside.
 const MOST_LENT: usize = 1000;
 /// Before a database that could not be dropped is tried again.
-const AGAIN: Duration = Duration::from_secs(30);
+const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What the keeper was told to do.
+/// How the keeper manages its databases.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// Spare databases of each template that is in use.
     pub pool: usize,
-    /// Databases that are copied at the same time: the tests shall have the rest of the machine.
+    /// Databases that are copied at the same time: the rest of the machine is left to the tests.
     pub makers: usize,
     /// For how long after it was last asked for a template has spares.
     pub warm: Duration,
@@ -61,8 +61,8 @@ impl Default for Rules {
     }
 }
 
-/// All there is.
-pub(super) struct Book {
+/// All databases of one keeper, and the requests that wait for one.
+pub(super) struct KeeperState {
     keeper: KeeperId,
     epoch: String,
     rules: Rules,
@@ -75,10 +75,10 @@ pub(super) struct Book {
     marking: usize,
     last_request: Time,
     ending: bool,
-    /// All is to go, these strays too.
+    /// The request to drop all databases, and those of other keepers to drop with them.
     clearing: Option<(Ticket, Vec<String>)>,
-    /// Those who want the templates gone.
-    doomed: Vec<Ticket>,
+    /// Requests to drop the templates.
+    template_drops: Vec<Ticket>,
     finished: bool,
     random: fastrand::Rng,
     actions: Vec<Action>,
@@ -90,8 +90,8 @@ struct Lent {
     terms: Terms,
 }
 
-impl Book {
-    /// An empty one.
+impl KeeperState {
+    /// A keeper without databases.
     pub(super) fn new(
         keeper: KeeperId,
         epoch: String,
@@ -113,14 +113,14 @@ impl Book {
             last_request: now,
             ending: false,
             clearing: None,
-            doomed: Vec::new(),
+            template_drops: Vec::new(),
             finished: false,
             random,
             actions: Vec::new(),
         }
     }
 
-    /// Takes note of a fact, and says what to do.
+    /// Applies a fact, and returns what to do.
     pub(super) fn learn(&mut self, fact: Fact, now: Time) -> Vec<Action> {
         match fact {
             Fact::Lend { ticket, template, recipe, wanted } => {
@@ -132,7 +132,7 @@ impl Book {
             }
             Fact::Marked { name, change, marked } => self.marked(name, change, marked),
             Fact::Forgotten { ticket } => self.forgotten(ticket),
-            Fact::Unclaimed { name } => self.take_back(&name),
+            Fact::Unclaimed { name } => self.end_lease(&name),
             Fact::Return { ticket, name, wait } => self.returned(ticket, &name, wait, now),
             Fact::Keep { ticket, name } => self.change(ticket, &name, now, |terms| terms.kept = true),
             Fact::Renew { ticket, name, length } => {
@@ -141,21 +141,21 @@ impl Book {
             Fact::Dropped { name, dropped } => self.dropped(&name, &dropped, now),
             Fact::DropTemplates { ticket } => {
                 self.last_request = now;
-                self.doomed.push(ticket);
+                self.template_drops.push(ticket);
             }
-            Fact::DropStrays { ticket, names } => self.drops.order(ticket, names, &mut self.actions),
-            Fact::DropAll { ticket, strays } => {
-                self.clearing = Some((ticket, strays));
+            Fact::DropForeign { ticket, names } => self.drops.order(ticket, names, &mut self.actions),
+            Fact::DropAll { ticket, foreign } => {
+                self.clearing = Some((ticket, foreign));
                 self.end();
             }
             Fact::OwnerGone(owner) => self.owner_gone(&owner),
-            Fact::Passed => self.passed(now),
-            Fact::End => self.end(),
+            Fact::TimePassed => self.passed(now),
+            Fact::Shutdown => self.end(),
         }
         self.go_on(now)
     }
 
-    /// When [`Fact::Passed`] will next change anything.
+    /// When [`Fact::TimePassed`] will next change anything.
     pub(super) fn next(&self) -> Option<Time> {
         if self.ending {
             return self.drops.next();
@@ -222,7 +222,7 @@ impl Book {
             let tag = self.template_tag(name);
             self.actions.push(Action::Touch { name: name.to_owned(), tag });
         }
-        self.hand_out(name, now);
+        self.lend_spares(name, now);
     }
 
     /// Forgets clients that no longer wait. A template without a waiting client is cancelled.
@@ -283,7 +283,7 @@ impl Book {
             Ok(took) => {
                 template.speeds.took(strategy, took);
                 template.spares.push_back(copy);
-                self.hand_out(name, now);
+                self.lend_spares(name, now);
             }
             Err(Failed::Missing) => self.lost(name),
             // A file system may not be able to clone.
@@ -311,9 +311,9 @@ impl Book {
     }
 
     /// Spares to those who wait, first come, first served.
-    fn hand_out(&mut self, name: &str, now: Time) {
+    fn lend_spares(&mut self, name: &str, now: Time) {
         while let Some(template) = self.templates.get_mut(name)
-            && let Some((spare, ticket, wanted)) = template.next_loan()
+            && let Some((spare, ticket, wanted)) = template.next_lease()
         {
             let until = wanted.length.map(|length| now.after(length));
             let terms = Terms { owner: wanted.owner.clone(), until, kept: wanted.keep };
@@ -333,7 +333,7 @@ impl Book {
 
     fn mark(&mut self, name: String, change: Change) {
         let lent = &self.lent[&name];
-        let state = State::Lent(lent.terms.clone());
+        let state = Purpose::Lent(lent.terms.clone());
         let tag = Tag::new(&self.keeper, &lent.template, &self.epoch, lent.since, state);
         self.marking += 1;
         self.actions.push(Action::Mark { name, tag, change });
@@ -358,7 +358,7 @@ impl Book {
                 }
             }
             (Err(failed), Some(_), Change::Lend(ticket, _)) => {
-                self.take_back(&name);
+                self.end_lease(&name);
                 self.answer(ticket, Err(failed.told()));
             }
             (Err(failed), Some(_), Change::Terms(ticket)) => {
@@ -384,7 +384,7 @@ impl Book {
         self.answer(ticket, Err(refusal));
     }
 
-    fn take_back(&mut self, name: &str) {
+    fn end_lease(&mut self, name: &str) {
         if self.lent.remove(name).is_some() {
             self.drops.add(name.to_owned());
         }
@@ -392,19 +392,19 @@ impl Book {
 
     fn owner_gone(&mut self, owner: &Owner) {
         self.watched.retain(|watched| watched != owner);
-        self.take_back_if(|terms| !terms.kept && terms.owner.as_ref() == Some(owner));
+        self.end_leases_if(|terms| !terms.kept && terms.owner.as_ref() == Some(owner));
     }
 
-    fn take_back_if(&mut self, condition: impl Fn(&Terms) -> bool) {
+    fn end_leases_if(&mut self, condition: impl Fn(&Terms) -> bool) {
         let names = self.lent.iter().filter(|(_, lent)| condition(&lent.terms));
         let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
         for name in names {
-            self.take_back(&name);
+            self.end_lease(&name);
         }
     }
 
     fn passed(&mut self, now: Time) {
-        self.take_back_if(|terms| !terms.kept && terms.until.is_some_and(|until| until <= now));
+        self.end_leases_if(|terms| !terms.kept && terms.until.is_some_and(|until| until <= now));
         self.drops.again(now);
         for template in self.templates.values_mut() {
             if template.used.after(self.rules.warm) <= now && template.waiting.is_empty() {
@@ -425,10 +425,11 @@ impl Book {
 
     /// Drops those templates that are not being made, copied or waited for. Their names.
     fn forget_templates(&mut self, condition: impl Fn(&Template) -> bool) -> Vec<String> {
-        let doomed = self.templates.iter().filter(|(_, template)| !template.is_busy() && condition(template));
-        let doomed: Vec<String> = doomed.map(|(name, _)| name.clone()).collect();
+        let template_drops =
+            self.templates.iter().filter(|(_, template)| !template.is_busy() && condition(template));
+        let template_drops: Vec<String> = template_drops.map(|(name, _)| name.clone()).collect();
         let mut dropped = Vec::new();
-        for name in doomed {
+        for name in template_drops {
             if let Some(template) = self.templates.remove(&name) {
                 dropped.extend(template.spares);
                 dropped.push(name);
@@ -451,7 +452,7 @@ impl Book {
             self.answer(ticket, Err(Refusal::ending()));
         }
         self.stop_making();
-        self.take_back_if(|terms| !terms.kept);
+        self.end_leases_if(|terms| !terms.kept);
     }
 
     fn answer(&mut self, ticket: Ticket, answer: Result<Answer, Refusal>) {
@@ -462,7 +463,7 @@ impl Book {
         let template = &self.templates[name];
         let Template { source, unlogged, used, created, .. } = template;
         let content = Content { source: source.clone(), unlogged: *unlogged, used: *used };
-        Tag::new(&self.keeper, name, &self.epoch, *created, State::Template(content))
+        Tag::new(&self.keeper, name, &self.epoch, *created, Purpose::Template(content))
     }
 
     /// Everything that follows from what is known.
@@ -496,7 +497,7 @@ impl Book {
         let waited = self.templates.iter().filter(|(_, template)| template.can_lend());
         let waited: Vec<String> = waited.map(|(name, _)| name.clone()).collect();
         for name in waited {
-            self.hand_out(&name, now);
+            self.lend_spares(&name, now);
         }
     }
 
@@ -527,7 +528,7 @@ impl Book {
             } else {
                 let Rules { warm, pool, .. } = self.rules;
                 // Templates that are to go must not be copied for ever.
-                let pool = if self.doomed.is_empty() { pool } else { 0 };
+                let pool = if self.template_drops.is_empty() { pool } else { 0 };
                 let mut templates = self.templates.iter_mut();
                 let thin = templates.find(|(_, template)| template.is_thin(pool, warm, now));
                 let Some((name, template)) = thin else { return };
@@ -535,8 +536,8 @@ impl Book {
             };
             template.copying += 1;
             let strategy = template.speeds.choose(in_haste);
-            let copy = name::loan(name, self.random.u32(..));
-            let tag = Tag::new(&self.keeper, name, &self.epoch, now, State::Spare);
+            let copy = name::lease(name, self.random.u32(..));
+            let tag = Tag::new(&self.keeper, name, &self.epoch, now, Purpose::Spare);
             let template = name.clone();
             self.actions.push(Action::Copy { template, name: copy, strategy, tag });
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::template::Stage;
-use super::{AGAIN, Action, Answer, Book, Ticket};
+use super::{Action, Answer, KeeperState, RETRY_INTERVAL, Ticket};
 use crate::lend::api::{Dropped, Refusal};
 use crate::lend::time::Time;
 
@@ -80,7 +80,7 @@ impl Drops {
     fn finished(&mut self, name: &str, dropped: &Result<(), Refusal>, now: Time, actions: &mut Vec<Action>) {
         self.running -= 1;
         if dropped.is_err() {
-            self.stuck.insert(name.to_owned(), now.after(AGAIN));
+            self.stuck.insert(name.to_owned(), now.after(RETRY_INTERVAL));
         }
         for ticket in self.of.remove(name).unwrap_or_default() {
             let Some(order) = self.orders.get_mut(&ticket) else { continue };
@@ -99,7 +99,7 @@ impl Drops {
     }
 }
 
-impl Book {
+impl KeeperState {
     pub(super) fn dropped(&mut self, name: &str, dropped: &Result<(), Refusal>, now: Time) {
         self.drops.finished(name, dropped, now, &mut self.actions);
     }
@@ -140,11 +140,11 @@ impl Book {
     /// For those who want that: once copies for the pool are done. A template that somebody waits for stays.
     pub(super) fn drop_templates(&mut self) {
         let is_copied = |template: &super::Template| template.copying > 0 && template.waiting.is_empty();
-        if self.doomed.is_empty() || self.templates.values().any(is_copied) {
+        if self.template_drops.is_empty() || self.templates.values().any(is_copied) {
             return;
         }
         let names = self.forget_templates(|_| true);
-        for ticket in std::mem::take(&mut self.doomed) {
+        for ticket in std::mem::take(&mut self.template_drops) {
             self.drops.order(ticket, names.clone(), &mut self.actions);
         }
     }
