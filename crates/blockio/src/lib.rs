@@ -33,7 +33,7 @@ pub use outcome::{Blocks, Done, End, Outcome, Sizes, TOTAL, Timed, client_config
 pub use plan::{Names, Plan, Predicted, SCHEMA};
 pub use reference::{Reference, references};
 pub use request::{LARGEST, Mode, Request, SMALLEST};
-pub use state::State;
+pub use state::CacheState;
 pub use step::{Step, steps};
 pub use vacuum::Rates;
 

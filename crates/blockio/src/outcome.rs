@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::counters::Io;
 use super::plan::Plan;
-use super::state::State;
+use super::state::CacheState;
 use super::step::Step;
 use super::vacuum::Rates;
 
@@ -90,7 +90,7 @@ pub struct Timed {
     /// Parallel workers, of queries.
     pub workers: Option<u64>,
     /// How warm the data were.
-    pub state: Option<State>,
+    pub state: Option<CacheState>,
     /// The server's own rates, of VACUUM.
     pub rates: Option<Rates>,
 }

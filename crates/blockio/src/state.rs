@@ -7,7 +7,7 @@ use serde::Serialize;
 /// How warm the data were.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub enum CacheState {
     /// Found in shared_buffers.
     Cached,
     /// Not found there; the operating system may have had them.
@@ -21,7 +21,7 @@ const MISSES: u64 = 100;
 /// So many times the memory is too large for the operating system's cache (the article's rule).
 const TIMES_MEMORY: u64 = 2;
 
-impl State {
+impl CacheState {
     /// From blocks found in shared_buffers and not found there, and bytes of all tables and of the machine's
     /// memory. None if nothing was read.
     pub(super) fn of(hits: u64, reads: u64, data: u64, memory: Option<u64>) -> Option<Self> {
@@ -37,7 +37,7 @@ impl State {
     }
 }
 
-impl fmt::Display for State {
+impl fmt::Display for CacheState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cached => "cached",
@@ -54,10 +54,10 @@ mod tests {
     #[test]
     fn cold_is_only_what_no_cache_can_hold() {
         let gb = 1_000_000_000;
-        assert_eq!(State::of(0, 0, gb, Some(gb)), None);
-        assert_eq!(State::of(990, 10, gb, None), Some(State::Cached));
-        assert_eq!(State::of(980, 20, gb, Some(gb)), Some(State::OsWarm));
-        assert_eq!(State::of(0, 1000, 2 * gb, Some(gb)), Some(State::Cold));
-        assert_eq!(State::of(0, 1000, 1000 * gb, None), Some(State::OsWarm));
+        assert_eq!(CacheState::of(0, 0, gb, Some(gb)), None);
+        assert_eq!(CacheState::of(990, 10, gb, None), Some(CacheState::Cached));
+        assert_eq!(CacheState::of(980, 20, gb, Some(gb)), Some(CacheState::OsWarm));
+        assert_eq!(CacheState::of(0, 1000, 2 * gb, Some(gb)), Some(CacheState::Cold));
+        assert_eq!(CacheState::of(0, 1000, 1000 * gb, None), Some(CacheState::OsWarm));
     }
 }

@@ -12,7 +12,7 @@ use super::evict::Eviction;
 use super::explain::Touched;
 use super::outcome::{Blocks, Done, End, Outcome, Sizes, Timed};
 use super::request::Mode;
-use super::state::State;
+use super::state::CacheState;
 use super::step::{Action, Share, Step};
 use super::vacuum::Rates;
 use super::worker::{Seen, Worker};
@@ -114,7 +114,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         let data = self.sizes.heap;
         let state = blocks
             .filter(|_| step.reads != Share::Nothing)
-            .and_then(|blocks| State::of(blocks.hits, blocks.reads, data, self.bench.plan.memory));
+            .and_then(|blocks| CacheState::of(blocks.hits, blocks.reads, data, self.bench.plan.memory));
         Timed {
             elapsed: Seen::together(seen),
             clients: seen.iter().map(|seen| seen.ended - seen.started).collect(),

@@ -124,7 +124,7 @@ impl Connection {
     /// server that shuts down tells its idle connections 57P01 before the next query fails as merely
     /// "connection closed").
     pub async fn explain(&self, error: tokio_postgres::Error) -> ConnectError {
-        let at = self.route.place.to_string();
+        let at = self.route.address.to_string();
         if let Some(db) = error.as_db_error() {
             let error: Box<ServerError> = db.into();
             // FATAL and PANIC end the session, ERROR only the query.
@@ -155,7 +155,7 @@ impl Connection {
             Ok(ending) => ending.clone(),
             Err(_) => None,
         };
-        let at = self.route.place.to_string();
+        let at = self.route.address.to_string();
         let (error, why) = ending
             .map_or_else(|| (None, "its task was stopped".to_owned()), |ending| (ending.error, ending.why));
         match (error, self.overheard.last_words()) {
@@ -169,7 +169,7 @@ impl Connection {
         let Some(taken) = self.loan.take_back().await else {
             return Err(self.ending().await);
         };
-        let at = self.route.place.to_string();
+        let at = self.route.address.to_string();
         match (taken, self.overheard.last_words()) {
             (_, Some(last)) => {
                 Err(ConnectError::Lost { at, why: last.to_string(), error: Some(last.into()) })

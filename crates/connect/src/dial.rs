@@ -15,7 +15,7 @@ use super::handover::{LendingHandshake, Lent, Loan};
 use super::passfile::Secret;
 use super::rejection::{Attempt, startup_error};
 use super::route::{Encryption, Route};
-use super::socket::{Checked, Place};
+use super::socket::{Checked, ResolvedAddress};
 use super::target::{Address, Host, SessionAttributes, Target};
 use super::tls;
 
@@ -25,7 +25,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// What failed and what to do; [`ConnectError::AllFailed`] lists every place if several were tried.
+    /// What failed and what to do; [`ConnectError::AllFailed`] lists every address if several were tried.
     pub async fn connect(&self) -> Result<Connection, ConnectError> {
         match self.session {
             SessionAttributes::PreferStandby => match self.connect_as(SessionAttributes::Standby).await {
@@ -67,12 +67,12 @@ impl Target {
     }
 
     async fn connect_host(&self, host: &Host, wanted: SessionAttributes) -> Result<Connection, ConnectError> {
-        let places = within(self.connect_timeout, &host.to_string(), places(host)).await?;
+        let addresses = within(self.connect_timeout, &host.to_string(), addresses(host)).await?;
         let mut failures = Vec::new();
-        for place in places {
-            let at = place.to_string();
+        for address in addresses {
+            let at = address.to_string();
             let attempt = async {
-                let connection = self.connect_place(host, place).await?;
+                let connection = self.connect_address(host, address).await?;
                 check_session(&connection, wanted, &at).await?;
                 Ok(connection)
             };
@@ -90,11 +90,15 @@ impl Target {
         Err(merge(failures))
     }
 
-    /// One place, in the one or two ways that sslmode allows.
-    async fn connect_place(&self, host: &Host, place: Place) -> Result<Connection, ConnectError> {
+    /// One address, in the one or two ways that sslmode allows.
+    async fn connect_address(
+        &self,
+        host: &Host,
+        address: ResolvedAddress,
+    ) -> Result<Connection, ConnectError> {
         let mut failures: Vec<ConnectError> = Vec::new();
-        for &encryption in encryptions(self.tls.mode, &place) {
-            match self.connect_route(host, Route::new(self, &place, encryption)?).await {
+        for &encryption in encryptions(self.tls.mode, &address) {
+            match self.connect_route(host, Route::new(self, &address, encryption)?).await {
                 Ok(connection) => return Ok(connection),
                 // The second way is closed too: the first way's story is the one to tell.
                 Err(ConnectError::TlsNotOffered { .. }) if !failures.is_empty() => break,
@@ -116,7 +120,7 @@ impl Target {
         let password = self.password_for(host);
         let (socket, handshake) = route.open().await?;
         let config = self.config(password.as_ref(), handshake.is_some());
-        let attempt = Attempt { target: self, place: &route.place, password: password.as_ref() };
+        let attempt = Attempt { target: self, address: &route.address, password: password.as_ref() };
         let failed = |error| startup_error(&attempt, error);
         let warnings = self.warnings.clone();
         if let Some(handshake) = handshake {
@@ -157,9 +161,9 @@ impl Target {
 }
 
 /// What to try, in order ("34.19.3 Protection Provided in Different Modes"). A Unix socket needs no TLS.
-fn encryptions(mode: tls::SslMode, place: &Place) -> &'static [Encryption] {
-    match (place, mode) {
-        (Place::Unix(_), _) | (_, tls::SslMode::Disable) => &[Encryption::Plain],
+fn encryptions(mode: tls::SslMode, address: &ResolvedAddress) -> &'static [Encryption] {
+    match (address, mode) {
+        (ResolvedAddress::Unix(_), _) | (_, tls::SslMode::Disable) => &[Encryption::Plain],
         (_, tls::SslMode::Allow) => &[Encryption::Plain, Encryption::Must],
         (_, tls::SslMode::Prefer) => &[Encryption::IfOffered, Encryption::Plain],
         _ => &[Encryption::Must],
@@ -195,18 +199,21 @@ pub(super) async fn within<T>(
         .unwrap_or_else(|_| Err(ConnectError::Timeout { at: at.to_owned(), seconds: limit.as_secs() }))
 }
 
-/// The places a host stands for: one socket, one address, or what the DNS says.
-async fn places(host: &Host) -> Result<Vec<Place>, ConnectError> {
+/// The addresses a host stands for: one socket, one IP address, or those that the DNS gives.
+async fn addresses(host: &Host) -> Result<Vec<ResolvedAddress>, ConnectError> {
     let (name, address) = match &host.address {
-        Address::Unix { directory, .. } => return Ok(vec![Place::Unix(Host::socket(directory, host.port))]),
+        Address::Unix { directory, .. } => {
+            return Ok(vec![ResolvedAddress::Unix(Host::socket(directory, host.port))]);
+        }
         Address::Tcp { name, address } => (name, *address),
     };
     if let Some(address) = address {
-        return Ok(vec![Place::Tcp { host: name.clone(), address: (address, host.port).into() }]);
+        return Ok(vec![ResolvedAddress::Tcp { host: name.clone(), socket: (address, host.port).into() }]);
     }
     let failed = |source| ConnectError::Resolve { host: name.clone(), source };
     let found = tokio::net::lookup_host((name.as_str(), host.port)).await.map_err(failed)?;
-    let found: Vec<Place> = found.map(|address| Place::Tcp { host: name.clone(), address }).collect();
+    let found: Vec<ResolvedAddress> =
+        found.map(|socket| ResolvedAddress::Tcp { host: name.clone(), socket }).collect();
     if found.is_empty() {
         return Err(failed(io::Error::other("the name has no address")));
     }

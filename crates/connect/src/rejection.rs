@@ -10,21 +10,21 @@ use rustls::{AlertDescription, CertificateError, OtherError};
 use super::connection::is_nul;
 use super::error::{ConnectError, ServerError};
 use super::passfile::Secret;
-use super::socket::{Foreign, Place};
+use super::socket::{Foreign, ResolvedAddress};
 use super::target::Target;
 use super::verify::NameMismatch;
 
 /// One attempt's circumstances.
 pub(super) struct Attempt<'a> {
     pub(super) target: &'a Target,
-    pub(super) place: &'a Place,
+    pub(super) address: &'a ResolvedAddress,
     pub(super) password: Option<&'a Secret>,
 }
 
 /// Translates the driver's error.
 #[allow(clippy::needless_pass_by_value)] // it ends here
 pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error) -> ConnectError {
-    let at = attempt.place.to_string();
+    let at = attempt.address.to_string();
     if let Some(db) = error.as_db_error() {
         let error: Box<ServerError> = db.into();
         let remedy = remedy(attempt, &error);

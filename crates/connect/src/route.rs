@@ -1,4 +1,4 @@
-//! One way to one place: socket, the question for TLS, handshake. A connection keeps its route, to send a
+//! One way to one address: socket, the question for TLS, handshake. A connection keeps its route, to send a
 //! cancel request the same way.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio_postgres::{CancelToken, NoTls};
 
 use super::dial::within;
 use super::error::ConnectError;
-use super::socket::{Foreign, Place, Socket};
+use super::socket::{Foreign, ResolvedAddress, Socket};
 use super::target::{Target, TcpOptions};
 use super::tls::SslMode;
 use super::tls_stream::Handshake;
@@ -36,7 +36,7 @@ pub(super) enum Encryption {
 /// See the module.
 #[derive(Clone)]
 pub(super) struct Route {
-    pub(super) place: Place,
+    pub(super) address: ResolvedAddress,
     pub(super) encryption: Encryption,
     /// The target's.
     pub(super) family: u64,
@@ -47,23 +47,27 @@ pub(super) struct Route {
 }
 
 impl Route {
-    pub(super) fn new(target: &Target, place: &Place, encryption: Encryption) -> Result<Self, ConnectError> {
-        let handshake = match (place, &target.tls.config, encryption) {
-            (_, _, Encryption::Plain) | (Place::Unix(_), ..) | (_, None, _) => None,
-            (Place::Tcp { host, address }, Some(config), _) => {
+    pub(super) fn new(
+        target: &Target,
+        address: &ResolvedAddress,
+        encryption: Encryption,
+    ) -> Result<Self, ConnectError> {
+        let handshake = match (address, &target.tls.config, encryption) {
+            (_, _, Encryption::Plain) | (ResolvedAddress::Unix(_), ..) | (_, None, _) => None,
+            (ResolvedAddress::Tcp { host, socket }, Some(config), _) => {
                 let name = ServerName::try_from(host.clone()).or_else(|_| match target.tls.mode {
                     SslMode::VerifyFull => Err(ConnectError::Tls {
-                        at: place.to_string(),
+                        at: address.to_string(),
                         why: format!("\"{host}\" is not a name that a certificate can be for"),
                     }),
                     // Not checked: anything will do.
-                    _ => Ok(ServerName::from(address.ip())),
+                    _ => Ok(ServerName::from(socket.ip())),
                 })?;
                 Some(Handshake::new(config, name, target.tls.direct))
             }
         };
         Ok(Self {
-            place: place.clone(),
+            address: address.clone(),
             encryption,
             family: target.family,
             tcp: target.tcp.clone(),
@@ -75,7 +79,7 @@ impl Route {
 
     /// Opens the socket, and asks for TLS if the route wants it; the handshake to make, if one is due.
     pub(super) async fn open(&self) -> Result<(Socket, Option<Handshake>), ConnectError> {
-        let mut socket = Socket::open(&self.place, &self.tcp).await?;
+        let mut socket = Socket::open(&self.address, &self.tcp).await?;
         let Some(handshake) = &self.handshake else {
             return Ok((socket, None));
         };
@@ -84,7 +88,7 @@ impl Route {
         }
         if self.encryption == Encryption::Must {
             return Err(ConnectError::TlsNotOffered {
-                at: self.place.to_string(),
+                at: self.address.to_string(),
                 sslmode: self.sslmode.name(),
             });
         }
@@ -94,7 +98,7 @@ impl Route {
     /// "54.2.9 SSL Session Encryption": one byte comes back. Exactly one is read, so that whatever a
     /// man in the middle might append is taken for TLS and fails as such.
     async fn ask_for_tls(&self, socket: &mut Socket) -> Result<bool, ConnectError> {
-        let at = self.place.to_string();
+        let at = self.address.to_string();
         let closed = |why: String| ConnectError::ClosedEarly { at: at.clone(), why };
         let mut answer = [0; 64];
         socket.write_all(&SSL_REQUEST).await.map_err(|error| closed(format!(": {error}")))?;
@@ -120,18 +124,18 @@ impl Route {
 
     /// Whether the server answers the question for TLS: its main process lives.
     pub(super) async fn is_answered(&self) -> bool {
-        let Ok(mut socket) = Socket::open(&self.place, &self.tcp).await else { return false };
+        let Ok(mut socket) = Socket::open(&self.address, &self.tcp).await else { return false };
         let asked = socket.write_all(&SSL_REQUEST).await;
         asked.is_ok() && matches!(socket.read(&mut [0]).await, Ok(1))
     }
 
     /// How a connection over this route travels.
     pub(super) fn transport(&self, handshake: Option<&Handshake>) -> Transport {
-        match &self.place {
-            Place::Unix(path) => Transport::UnixSocket { path: path.clone() },
-            Place::Tcp { host, address } => Transport::Tcp {
+        match &self.address {
+            ResolvedAddress::Unix(path) => Transport::UnixSocket { path: path.clone() },
+            ResolvedAddress::Tcp { host, socket } => Transport::Tcp {
                 host: host.clone(),
-                port: address.port(),
+                port: socket.port(),
                 tls: handshake.and_then(Handshake::info),
             },
         }
@@ -139,7 +143,7 @@ impl Route {
 
     /// Sends a cancel request.
     pub(super) async fn cancel(&self, token: &CancelToken) -> Result<(), ConnectError> {
-        let at = self.place.to_string();
+        let at = self.address.to_string();
         let request = async {
             let (socket, handshake) = self.open().await?;
             let sent = match handshake {

@@ -21,18 +21,18 @@ use super::transport::host_port;
 
 /// Where a socket leads, the name resolved.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum ResolvedAddress {
     Unix(PathBuf),
-    Tcp { host: String, address: SocketAddr },
+    Tcp { host: String, socket: SocketAddr },
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for ResolvedAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Unix(path) => write!(f, "socket {}", path.display()),
-            Self::Tcp { host, address } => {
-                f.write_str(&host_port(host, address.port()))?;
-                if *host == address.ip().to_string() { Ok(()) } else { write!(f, " ({})", address.ip()) }
+            Self::Tcp { host, socket } => {
+                f.write_str(&host_port(host, socket.port()))?;
+                if *host == socket.ip().to_string() { Ok(()) } else { write!(f, " ({})", socket.ip()) }
             }
         }
     }
@@ -46,15 +46,15 @@ pub(super) enum Socket {
 }
 
 impl Socket {
-    pub(super) async fn open(place: &Place, options: &TcpOptions) -> Result<Self, ConnectError> {
-        let opened = match place {
-            Place::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
-            Place::Tcp { address, .. } => open_tcp(*address, options).await.map(|stream| {
+    pub(super) async fn open(address: &ResolvedAddress, options: &TcpOptions) -> Result<Self, ConnectError> {
+        let opened = match address {
+            ResolvedAddress::Unix(path) => UnixStream::connect(path).await.map(Self::Unix),
+            ResolvedAddress::Tcp { socket, .. } => open_tcp(*socket, options).await.map(|stream| {
                 let timeout = options.user_timeout.filter(|_| options.is_default);
-                Self::Tcp(stream, timeout.map(|timeout| BlockedWrites::new(*address, timeout)))
+                Self::Tcp(stream, timeout.map(|timeout| BlockedWrites::new(*socket, timeout)))
             }),
         };
-        opened.map_err(|source| unreachable_at(place, source))
+        opened.map_err(|source| unreachable_at(address, source))
     }
 
     /// Out of the runtime's hands; it stays non-blocking.
@@ -81,23 +81,23 @@ async fn open_tcp(address: SocketAddr, options: &TcpOptions) -> io::Result<TcpSt
     Ok(stream)
 }
 
-fn unreachable_at(place: &Place, source: io::Error) -> ConnectError {
-    let at = place.to_string();
-    match (source.kind(), place) {
-        (io::ErrorKind::ConnectionRefused, Place::Tcp { .. }) => {
+fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError {
+    let at = address.to_string();
+    match (source.kind(), address) {
+        (io::ErrorKind::ConnectionRefused, ResolvedAddress::Tcp { .. }) => {
             ConnectError::Refused { at, kind: "TCP/IP", extra: ", and the server's listen_addresses" }
         }
-        (io::ErrorKind::ConnectionRefused, Place::Unix(_)) => ConnectError::Refused {
+        (io::ErrorKind::ConnectionRefused, ResolvedAddress::Unix(_)) => ConnectError::Refused {
             at,
             kind: "Unix-socket",
             extra: ": the socket file may be a dead server's",
         },
-        (kind, place) => {
-            let remedy = match (kind, place) {
+        (kind, address) => {
+            let remedy = match (kind, address) {
                 (io::ErrorKind::NotFound, _) => {
                     "is the server running there and using that socket? Check the directory (-h) and the port (-p)"
                 }
-                (io::ErrorKind::PermissionDenied, Place::Unix(_)) => {
+                (io::ErrorKind::PermissionDenied, ResolvedAddress::Unix(_)) => {
                     "the server's unix_socket_permissions or the directory's keep this account out"
                 }
                 _ => "check host, network and firewall",

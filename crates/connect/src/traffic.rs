@@ -14,10 +14,10 @@ const KEPT: usize = 512;
 
 /// A session's traffic in both directions.
 #[derive(Debug, Default)]
-pub(super) struct Traffic(Mutex<State>);
+pub(super) struct Traffic(Mutex<Exchange>);
 
 #[derive(Debug, Default)]
-struct State {
+struct Exchange {
     /// Requests without the ReadyForQuery that ends their answer.
     unanswered: u32,
     /// Whether the last request was a Sync: COPY swallows the one that comes with it.
@@ -134,7 +134,7 @@ impl Traffic {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, Exchange> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

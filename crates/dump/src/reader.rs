@@ -29,7 +29,7 @@ pub struct Reader<R> {
     unread: Range<usize>,
     /// Whether the input has ended.
     has_ended: bool,
-    place: Place,
+    section: Section,
     syntax: Syntax,
     /// Where in the buffer the piece is that was returned last.
     returned: Range<usize>,
@@ -38,7 +38,7 @@ pub struct Reader<R> {
 
 /// Where in the dump the unread bytes are.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Section {
     Start,
     Sql,
     CopyData {
@@ -48,7 +48,7 @@ enum Place {
     },
 }
 
-impl Place {
+impl Section {
     /// Where what is there began, if the next piece is on such a line.
     fn line(self, next: u64) -> u64 {
         match self {
@@ -71,7 +71,7 @@ impl<R: Read> Reader<R> {
             buffer: vec![0; bytes],
             unread: 0..0,
             has_ended: false,
-            place: Place::Start,
+            section: Section::Start,
             syntax: Syntax::default(),
             returned: 0..0,
             line: 1,
@@ -105,7 +105,7 @@ impl<R: Read> Reader<R> {
     /// for whom they tell nothing it is several times as fast. Often there are none before [`Reader::next`].
     pub(crate) fn rows(&mut self) -> &[u8] {
         self.count_lines();
-        if self.place == Place::Sql {
+        if self.section == Section::Sql {
             let bytes = &self.buffer[self.unread.clone()];
             let text = Text { bytes, is_all: self.has_ended, syntax: self.syntax };
             self.returned = self.unread.start..self.unread.start + cut::rows(text);
@@ -124,7 +124,7 @@ impl<R: Read> Reader<R> {
         if self.unread.is_empty() {
             self.fill()?;
         }
-        self.place = Place::Sql;
+        self.section = Section::Sql;
         self.returned = self.unread.start..self.unread.end.min(self.unread.start.saturating_add(most));
         self.unread.start = self.returned.end;
         Ok(&self.buffer[self.returned.clone()])
@@ -140,15 +140,15 @@ impl<R: Read> Reader<R> {
     fn cut(&self) -> Result<Option<Cut>, Uncut> {
         let bytes = &self.buffer[self.unread.clone()];
         let text = Text { bytes, is_all: self.has_ended, syntax: self.syntax };
-        match self.place {
-            Place::Start if bytes.len() < BYTE_ORDER_MARK.len() && !self.has_ended => {
+        match self.section {
+            Section::Start if bytes.len() < BYTE_ORDER_MARK.len() && !self.has_ended => {
                 Err(Uncut::Within(Within::Token))
             }
-            Place::Start if bytes.starts_with(BYTE_ORDER_MARK) => {
+            Section::Start if bytes.starts_with(BYTE_ORDER_MARK) => {
                 Ok(Some(Cut::Between(BYTE_ORDER_MARK.len())))
             }
-            Place::Start | Place::Sql => cut::sql(text),
-            Place::CopyData { is_at_line_start, .. } => match cut::copy_data(text, is_at_line_start)? {
+            Section::Start | Section::Sql => cut::sql(text),
+            Section::CopyData { is_at_line_start, .. } => match cut::copy_data(text, is_at_line_start)? {
                 // A row may be a gigabyte: it is not waited for.
                 None if bytes.len() == self.buffer.len() => Ok(Some(Cut::CopyData(bytes.len()))),
                 None => Err(Uncut::Within(Within::CopyData)),
@@ -168,14 +168,15 @@ impl<R: Read> Reader<R> {
         self.returned = self.unread.start..end;
         self.unread.start = end;
         let bytes = &self.buffer[self.returned.clone()];
-        self.place = match cut {
+        self.section = match cut {
             Cut::Statement { is_before_data: true, .. } => {
-                Place::CopyData { is_at_line_start: true, line: self.line }
+                Section::CopyData { is_at_line_start: true, line: self.line }
             }
-            Cut::CopyData(_) => {
-                Place::CopyData { is_at_line_start: bytes.ends_with(b"\n"), line: self.place.line(self.line) }
-            }
-            Cut::Between(_) | Cut::Statement { .. } | Cut::Meta(_) | Cut::CopyEnd(_) => Place::Sql,
+            Cut::CopyData(_) => Section::CopyData {
+                is_at_line_start: bytes.ends_with(b"\n"),
+                line: self.section.line(self.line),
+            },
+            Cut::Between(_) | Cut::Statement { .. } | Cut::Meta(_) | Cut::CopyEnd(_) => Section::Sql,
         };
         let piece = match cut {
             Cut::Between(_) => Piece::Between(bytes),
@@ -214,7 +215,7 @@ impl<R: Read> Reader<R> {
         let line_after =
             |bytes: usize| self.line + newlines(&self.buffer[self.unread.start..self.unread.start + bytes]);
         match uncut {
-            Uncut::Within(within) => DumpError::EndsWithin { within, line: self.place.line(self.line) },
+            Uncut::Within(within) => DumpError::EndsWithin { within, line: self.section.line(self.line) },
             Uncut::MetaWithinStatement(at) => DumpError::MetaWithinStatement { line: line_after(at) },
             Uncut::DataOfCommand => DumpError::DataOfCommand { line: self.line },
             Uncut::AfterCopy(at) => DumpError::AfterCopy { line: line_after(at) },

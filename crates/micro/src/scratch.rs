@@ -7,7 +7,7 @@ use super::error::MicroError;
 use super::request::Request;
 use connect::{ConnectError, Connection};
 use server::Session;
-use server::marked::{self, Found};
+use server::marked::{self, DropOutcome};
 use server::quote::{identifier, literal, qualified};
 use server::{refuse_odd_name, schema_for_tables};
 
@@ -123,7 +123,7 @@ impl Scratch {
     /// In one transaction, which the mark joins: a table without it is never there for others to see.
     async fn replace(&self, session: &Session, arm: usize, name: &str, ddl: &str) -> Result<(), MicroError> {
         let (table, unquoted) = (self.table(arm), table_name(arm));
-        if marked::drop_table(session, &self.schema, &unquoted, MARK).await? == Found::Foreign {
+        if marked::drop_table(session, &self.schema, &unquoted, MARK).await? == DropOutcome::Foreign {
             return Err(MicroError::Taken { schema: self.schema.clone(), name: unquoted });
         }
         let refused = |why: String| MicroError::Candidate { name: name.to_owned(), why };

@@ -38,7 +38,7 @@ pub use checksum::{checksum, set_checksum};
 pub use heap::{Attribute, TUPLE_HEADER, tuple_length};
 pub use heap_page::{HeapPage, TupleFlags};
 pub use maps::visibility_map_page;
-pub use segments::{Place, Segments};
+pub use segments::{BlockLocation, Segments};
 
 /// `PageHeaderData` without line pointers, bytes (`storage/bufpage.h`).
 const PAGE_HEADER: u32 = 24;

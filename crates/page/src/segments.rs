@@ -14,7 +14,7 @@ pub struct Segments {
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BlockLocation {
     /// The segment, from 0.
     pub segment: u32,
     /// Bytes before the block in the segment's file.
@@ -33,9 +33,9 @@ impl Segments {
     }
 
     /// Where a block of the fork is.
-    pub fn place(self, block: u32) -> Place {
+    pub fn place(self, block: u32) -> BlockLocation {
         let offset = u64::from(block % self.blocks) * u64::from(self.geometry.block_size());
-        Place { segment: block / self.blocks, offset }
+        BlockLocation { segment: block / self.blocks, offset }
     }
 
     /// How many segments a fork of so many blocks has. One without blocks has an empty one.

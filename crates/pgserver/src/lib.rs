@@ -77,5 +77,5 @@ pub use instance::{Instance, Spec};
 pub use lock_file::{LockFile, TELL_AFTER};
 pub use profile::Profile;
 pub use running::{Connection, Running, Tcp};
-pub use status::{Lifetime, ServerStatus, State, Status};
+pub use status::{InstanceState, Lifetime, ServerStatus, Status};
 pub use version::{Major, Version};

@@ -28,13 +28,13 @@ pub struct Status {
     pub log: PathBuf,
     /// What it is doing.
     #[serde(flatten)]
-    pub state: State,
+    pub state: InstanceState,
 }
 
 /// Whether there is an instance and whether it runs; tagged `state` in JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
-pub enum State {
+pub enum InstanceState {
     /// There is no data directory.
     NotCreated,
     /// There is data and no server.
@@ -113,15 +113,15 @@ pub(crate) fn status(instance: &Path) -> Result<Status> {
     })
 }
 
-fn state(instance: &Path) -> Result<State> {
+fn state(instance: &Path) -> Result<InstanceState> {
     let data = instance.join("data");
     if !data.join("PG_VERSION").is_file() {
-        return Ok(State::NotCreated);
+        return Ok(InstanceState::NotCreated);
     }
     let data_bytes = disk_usage(&data);
     let Some(live) = Live::find(instance) else {
         let config = InstanceRecord::read(instance)?.map(|record| record.config);
-        return Ok(State::Stopped {
+        return Ok(InstanceState::Stopped {
             version: config.as_ref().map(|config| config.version.clone()),
             profile: config.as_ref().map(|c| c.profile).unwrap_or_default(),
             set: config.map(|config| config.set).unwrap_or_default(),
@@ -131,7 +131,7 @@ fn state(instance: &Path) -> Result<State> {
     let lifetime = live.lifetime();
     let owner = lock::holder(instance).filter(|_| lifetime == Lifetime::Owned);
     let config = live.record.map(|record| record.config);
-    Ok(State::Running(ServerStatus {
+    Ok(InstanceState::Running(ServerStatus {
         pid: live.pidfile.pid,
         since_unix_seconds: live.pidfile.since,
         ready: live.pidfile.is_ready(),

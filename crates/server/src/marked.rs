@@ -8,7 +8,7 @@ use connect::ConnectError;
 
 /// What [`drop_table`] found under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum DropOutcome {
     /// Nothing: the name is free.
     Nothing,
     /// A table with the mark; it is dropped.
@@ -27,19 +27,19 @@ pub async fn drop_table(
     schema: &str,
     name: &str,
     mark: &str,
-) -> Result<Found, ConnectError> {
+) -> Result<DropOutcome, ConnectError> {
     let table = qualified(schema, name);
     // Without a lock at first: an object of somebody else's must not be waited for.
     for statement in
         [format!("LOCK TABLE ONLY {table} IN ACCESS EXCLUSIVE MODE"), format!("DROP TABLE {table}")]
     {
         match look(session, schema, name, mark).await? {
-            None => return Ok(Found::Nothing),
+            None => return Ok(DropOutcome::Nothing),
             Some(row) if row.get("is_marked") => session.run(&statement).await?,
-            Some(_) => return Ok(Found::Foreign),
+            Some(_) => return Ok(DropOutcome::Foreign),
         }
     }
-    Ok(Found::Dropped)
+    Ok(DropOutcome::Dropped)
 }
 
 /// The relation of that name, as `marked_table.sql` describes it.

@@ -26,11 +26,11 @@ const CONTENTS: &str = "toc.dat";
 /// A file or standard input: SQL, gzip or zstd of it, or an archive of pg_dump's (custom, tar, directory).
 #[derive(Clone, Debug)]
 pub struct Source {
-    place: Place,
+    location: Location,
 }
 
 #[derive(Clone, Debug)]
-enum Place {
+enum Location {
     File(PathBuf),
     Directory(PathBuf),
     /// Standard input that is a file, and where it was at first.
@@ -116,8 +116,8 @@ impl Source {
         let path = path.into();
         let metadata = fs::metadata(&path)
             .map_err(|error| SourceError::Io { what: path.display().to_string(), error })?;
-        let place = if metadata.is_dir() { Place::Directory(path) } else { Place::File(path) };
-        Ok(Self { place })
+        let location = if metadata.is_dir() { Location::Directory(path) } else { Location::File(path) };
+        Ok(Self { location })
     }
 
     /// Standard input.
@@ -126,24 +126,26 @@ impl Source {
             let is_file = file.metadata()?.is_file();
             Ok(if is_file { Some(file.stream_position()?) } else { None })
         });
-        Self { place: start.ok().flatten().map_or(Place::Pipe, Place::StdinFile) }
+        Self { location: start.ok().flatten().map_or(Location::Pipe, Location::StdinFile) }
     }
 
     /// Whether it can be opened more than once. A pipe cannot.
     pub fn can_be_read_again(&self) -> bool {
-        match &self.place {
-            Place::File(path) => path.is_file(),
-            Place::Directory(_) | Place::StdinFile(_) => true,
-            Place::Pipe => false,
+        match &self.location {
+            Location::File(path) => path.is_file(),
+            Location::Directory(_) | Location::StdinFile(_) => true,
+            Location::Pipe => false,
         }
     }
 
     /// Bytes of the file, if it is one.
     pub fn size(&self) -> Option<u64> {
-        match &self.place {
-            Place::File(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len()),
-            Place::StdinFile(start) => stdin_file().ok()?.metadata().ok()?.len().checked_sub(*start),
-            Place::Directory(_) | Place::Pipe => None,
+        match &self.location {
+            Location::File(path) => {
+                fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len())
+            }
+            Location::StdinFile(start) => stdin_file().ok()?.metadata().ok()?.len().checked_sub(*start),
+            Location::Directory(_) | Location::Pipe => None,
         }
     }
 
@@ -160,7 +162,7 @@ impl Source {
     /// # Errors
     /// See [`Source::open`].
     pub fn open_watched(&self) -> Result<Opened, SourceError> {
-        if let Place::Directory(path) = &self.place {
+        if let Location::Directory(path) = &self.location {
             if !path.join(CONTENTS).is_file() {
                 let why = format!("a directory without {CONTENTS}, so not one of pg_dump's");
                 return Err(self.not_sql(why));
@@ -179,9 +181,9 @@ impl Source {
     /// If it cannot be read, or only once.
     pub fn hash(&self) -> Result<String, SourceError> {
         let mut hash = Sha256::new();
-        match &self.place {
-            Place::Directory(path) => hash_directory(path, &mut hash),
-            Place::File(_) | Place::StdinFile(_) if self.can_be_read_again() => {
+        match &self.location {
+            Location::Directory(path) => hash_directory(path, &mut hash),
+            Location::File(_) | Location::StdinFile(_) if self.can_be_read_again() => {
                 self.open_file().and_then(|file| hash_bytes(file, &mut hash))
             }
             _ => return Err(SourceError::ReadOnce),
@@ -194,14 +196,14 @@ impl Source {
     }
 
     fn open_file(&self) -> io::Result<File> {
-        match &self.place {
-            Place::File(path) | Place::Directory(path) => File::open(path),
-            Place::StdinFile(start) => {
+        match &self.location {
+            Location::File(path) | Location::Directory(path) => File::open(path),
+            Location::StdinFile(start) => {
                 let mut file = stdin_file()?;
                 file.seek(SeekFrom::Start(*start))?;
                 Ok(file)
             }
-            Place::Pipe => stdin_file(),
+            Location::Pipe => stdin_file(),
         }
     }
 
@@ -223,9 +225,11 @@ impl Source {
         match (form, outer) {
             (Form::Plain, _) => Ok(Opened { sql: input, form: outer, read }),
             (Form::Archive, Form::Plain) => {
-                let archive = match &self.place {
-                    Place::File(path) if path.is_file() => Archive::Named(path.clone()),
-                    Place::StdinFile(_) => Archive::Open(self.open_file().map_err(|error| self.io(error))?),
+                let archive = match &self.location {
+                    Location::File(path) if path.is_file() => Archive::Named(path.clone()),
+                    Location::StdinFile(_) => {
+                        Archive::Open(self.open_file().map_err(|error| self.io(error))?)
+                    }
                     _ => Archive::Streamed(input),
                 };
                 self.restore(archive, read)
@@ -262,9 +266,9 @@ impl Source {
 
 impl std::fmt::Display for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.place {
-            Place::File(path) | Place::Directory(path) => path.display().fmt(f),
-            Place::StdinFile(_) | Place::Pipe => f.write_str("standard input"),
+        match &self.location {
+            Location::File(path) | Location::Directory(path) => path.display().fmt(f),
+            Location::StdinFile(_) | Location::Pipe => f.write_str("standard input"),
         }
     }
 }

@@ -4,7 +4,7 @@ use script::{Action, Client as Memory, Sql, Step};
 use tokio_postgres::error::SqlState;
 
 use super::answer::{Heard, Problem};
-use super::client::{At, Client, Lost, Need, Next, State, Stepped};
+use super::client::{At, Client, ClientState, Lost, Need, Next, Stepped};
 use super::clock::Clock;
 use super::job::Common;
 use super::request::Protocol;
@@ -19,11 +19,13 @@ impl Client {
     pub(super) fn carry_out(&mut self, common: &mut Common<'_>, clock: &mut Clock, at: At) -> Stepped {
         match at {
             At::Command(command) => self.start_command(common, clock, command),
-            At::Asleep { until, .. } if clock.now() < until => Ok(Wait(State::Busy(at), Need::Time(until))),
+            At::Asleep { until, .. } if clock.now() < until => {
+                Ok(Wait(ClientState::Busy(at), Need::Time(until)))
+            }
             At::Asleep { command, .. } => Ok(self.end_command(common, clock, command, command + 1)),
             At::Answer(command) | At::Parsing(command) | At::RollingBack(command, _) => {
                 match self.hear(common, command)? {
-                    None => Ok(Wait(State::Busy(at), Need::Answer)),
+                    None => Ok(Wait(ClientState::Busy(at), Need::Answer)),
                     Some(Heard { status, problem }) => {
                         self.session()?.status = status;
                         self.answered(common, clock, at, problem)
@@ -44,7 +46,7 @@ impl Client {
             return self.end_of_script(common, clock);
         };
         if run.alarm.is_raised() {
-            return Ok(On(State::Over));
+            return Ok(On(ClientState::Over));
         }
         if run.plan.request.statements {
             self.transaction.command_began = clock.now();
@@ -53,7 +55,7 @@ impl Client {
             Action::Sql(sql) => self.send(common, clock, command, sql),
             Action::Sleep(sleep) => {
                 let until = clock.now() + sleep.duration(&self.memory.variables)?;
-                Ok(On(State::Busy(At::Asleep { command, until })))
+                Ok(On(ClientState::Busy(At::Asleep { command, until })))
             }
             action @ (Action::Shell(_) | Action::SetShell { .. }) => {
                 run_shell(action, &mut self.memory)?;
@@ -83,7 +85,7 @@ impl Client {
             return Err(Lost("\\gset and \\aset are not allowed in a pipeline".to_owned()));
         }
         let Self { session: Some(session), memory, .. } = self else {
-            return self.session().map(|_| On(State::Over));
+            return self.session().map(|_| On(ClientState::Over));
         };
         session.compose(run, (script, command), sql, &memory.variables);
         if in_pipeline {
@@ -102,7 +104,7 @@ impl Client {
         session.wire.send()?;
         common.watch_for_room(number, session)?;
         self.answer.expect(ready);
-        Ok(Wait(State::Busy(at), Need::Answer))
+        Ok(Wait(ClientState::Busy(at), Need::Answer))
     }
 
     fn start_pipeline(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
@@ -189,7 +191,7 @@ impl Client {
             let at = (self.transaction.script, command);
             common.tally().command(at, |command| command.latency.record(took));
         }
-        On(State::Busy(At::Command(next)))
+        On(ClientState::Busy(At::Command(next)))
     }
 
     /// A statement failed.
@@ -201,7 +203,7 @@ impl Client {
         problem: &Problem,
     ) -> Stepped {
         if common.run.alarm.is_raised() {
-            return Ok(On(State::Over));
+            return Ok(On(ClientState::Over));
         }
         let Some(fate) = problem.fate() else { return Err(Lost(problem.to_string())) };
         let session = self.session()?;
@@ -224,7 +226,7 @@ impl Client {
             common.tally().command(at, |command| command.retries += 1);
             self.transaction.tries += 1;
             self.rewind();
-            return On(State::Busy(At::Command(0)));
+            return On(ClientState::Busy(At::Command(0)));
         }
         common.tally().command(at, |command| command.failures += 1);
         self.finish(common, fate)

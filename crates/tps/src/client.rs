@@ -33,7 +33,7 @@ pub(super) struct Client {
     pub(super) memory: script::Client,
     /// None before it connects.
     pub(super) session: Option<Session>,
-    state: State,
+    state: ClientState,
     /// The one that is carried out, as long as the state says so.
     pub(super) transaction: Transaction,
     pub(super) answer: Answer,
@@ -43,7 +43,7 @@ pub(super) struct Client {
 
 /// What a client is at.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum State {
+pub(super) enum ClientState {
     /// Between two transactions.
     Free,
     /// Will begin the chosen script: then, or at once.
@@ -88,8 +88,8 @@ pub(super) struct Transaction {
 
 /// What follows a state.
 pub(super) enum Next {
-    On(State),
-    Wait(State, Need),
+    On(ClientState),
+    Wait(ClientState, Need),
 }
 
 use Next::{On, Wait};
@@ -137,7 +137,7 @@ impl Client {
             variables: may_retry.then(|| memory.variables.clone()),
         };
         let answer = Answer::default();
-        Self { number, memory, session, state: State::Free, transaction, answer, counted: 0 }
+        Self { number, memory, session, state: ClientState::Free, transaction, answer, counted: 0 }
     }
 
     /// Goes on as far as it can without waiting.
@@ -150,14 +150,14 @@ impl Client {
         loop {
             let stepped = match self.state {
                 // Others get their turn even if a script never waits for anything.
-                State::Free if has_begun => return Need::Turn,
-                State::Free => Ok(self.choose(common, &mut clock)),
-                State::Due(at) => {
+                ClientState::Free if has_begun => return Need::Turn,
+                ClientState::Free => Ok(self.choose(common, &mut clock)),
+                ClientState::Due(at) => {
                     has_begun = true;
                     self.begin(common, &mut clock, at)
                 }
-                State::Busy(at) => self.carry_out(common, &mut clock, at),
-                State::Over => return self.end(common),
+                ClientState::Busy(at) => self.carry_out(common, &mut clock, at),
+                ClientState::Over => return self.end(common),
             };
             match stepped {
                 Ok(On(state)) => self.state = state,
@@ -185,7 +185,7 @@ impl Client {
     }
 
     fn is_waiting_for_server(&self) -> bool {
-        matches!(self.state, State::Busy(At::Answer(_) | At::Parsing(_) | At::RollingBack(..)))
+        matches!(self.state, ClientState::Busy(At::Answer(_) | At::Parsing(_) | At::RollingBack(..)))
     }
 
     /// Ends it, unless it waits for the server: then it ends as soon as that answers.
@@ -194,7 +194,7 @@ impl Client {
     }
 
     fn end(&mut self, common: &Common<'_>) -> Need {
-        self.state = State::Over;
+        self.state = ClientState::Over;
         self.disconnect(common);
         Need::Nothing
     }
@@ -209,7 +209,7 @@ impl Client {
         // After an interruption nobody is interested any more.
         if !common.run.alarm.is_raised() {
             let at = match self.state {
-                State::Busy(at) => {
+                ClientState::Busy(at) => {
                     let script = self.transaction.script;
                     let last = common.run.plan.scripts[script].commands().len() - 1;
                     Some((script, at.command().min(last)))
@@ -242,10 +242,10 @@ impl Client {
     fn choose(&mut self, common: &mut Common<'_>, clock: &mut Clock) -> Next {
         let turn = common.timetable.turn(self.number);
         if turn > common.timetable.start() && clock.now() < turn {
-            return Wait(State::Free, Need::Time(turn));
+            return Wait(ClientState::Free, Need::Time(turn));
         }
         if self.has_enough(common) {
-            return On(State::Over);
+            return On(ClientState::Over);
         }
         self.transaction.script = common.run.plan.scripts.choose(&mut common.choose);
         // Also after the end: transactions that were due before it count as skipped.
@@ -254,17 +254,17 @@ impl Client {
             let limit = common.run.plan.request.latency_limit;
             let is_too_late = limit.is_some_and(|limit| at + limit < clock.now());
             if !is_within || (!is_too_late && self.is_over(common, clock)) {
-                return On(State::Over);
+                return On(ClientState::Over);
             }
             if !is_too_late {
-                return On(State::Due(Some(at)));
+                return On(ClientState::Due(Some(at)));
             }
             self.count(common.tally().skipped(self.transaction.script));
             if self.has_enough(common) {
-                return On(State::Over);
+                return On(ClientState::Over);
             }
         }
-        On(if self.is_over(common, clock) { State::Over } else { State::Due(None) })
+        On(if self.is_over(common, clock) { ClientState::Over } else { ClientState::Due(None) })
     }
 
     fn count(&mut self, phase: Phase) {
@@ -275,10 +275,10 @@ impl Client {
     fn begin(&mut self, common: &mut Common<'_>, clock: &mut Clock, at: Option<Instant>) -> Stepped {
         if let Some(due) = at {
             if clock.now() < due {
-                return Ok(Wait(State::Due(at), Need::Time(due)));
+                return Ok(Wait(ClientState::Due(at), Need::Time(due)));
             }
             if self.is_over(common, clock) {
-                return Ok(On(State::Over));
+                return Ok(On(ClientState::Over));
             }
         }
         if self.session.is_none() {
@@ -297,7 +297,7 @@ impl Client {
         if let Some(due) = at {
             common.tally().began(transaction.script, now.saturating_duration_since(due));
         }
-        Ok(On(State::Busy(At::Command(0))))
+        Ok(On(ClientState::Busy(At::Command(0))))
     }
 
     /// Makes random numbers and variables as they were when the transaction began.
@@ -318,6 +318,6 @@ impl Client {
             self.disconnect(common);
             common.run.connecting_took(began.elapsed());
         }
-        On(State::Free)
+        On(ClientState::Free)
     }
 }

@@ -124,7 +124,7 @@ impl<'r> Common<'r> {
 
 /// The clients, and what each waits for.
 struct Queue {
-    places: Vec<Place>,
+    places: Vec<ScheduledClient>,
     /// Number of the first.
     first: usize,
     /// Those whose turn it is, each once.
@@ -135,7 +135,7 @@ struct Queue {
     left: usize,
 }
 
-struct Place {
+struct ScheduledClient {
     client: Client,
     need: Need,
     has_turn: bool,
@@ -160,7 +160,7 @@ pub(super) fn work(run: &Run, timetable: Timetable, start: Start) -> io::Result<
     Ok(Instant::now())
 }
 
-impl Place {
+impl ScheduledClient {
     fn give_turn(&mut self, index: usize, turns: &mut VecDeque<usize>) {
         if !self.has_turn && self.need != Need::Nothing {
             self.has_turn = true;
@@ -178,7 +178,7 @@ impl Queue {
                 common.enlist(number, session)?;
             }
             let client = Client::new(number, memory, session, common);
-            made.push(Place { client, need: Need::Turn, has_turn: true, is_readable: false });
+            made.push(ScheduledClient { client, need: Need::Turn, has_turn: true, is_readable: false });
         }
         let left = made.len();
         let turns = (0..left).collect();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pgserver::Home;
 use server::interruption::GRACE;
-use server::settings::{Found, Journal};
+use server::settings::{Journal, JournalState};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -255,5 +255,5 @@ fn has_changed_settings() -> bool {
     found
         .into_iter()
         .flatten()
-        .any(|found| matches!(found, Found::Live(record) if record.pid == std::process::id()))
+        .any(|found| matches!(found, JournalState::Live(record) if record.pid == std::process::id()))
 }

@@ -5,9 +5,9 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use connect::{ConnectError, ConnectOptions, SqlState, Target, resolve};
-use pgserver::{Home, Instance, Lifetime, Spec, State, TELL_AFTER};
+use pgserver::{Home, Instance, Lifetime, Spec, InstanceState, TELL_AFTER};
 use server::settings::{
-    Found, Journal, Place, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
+    JournalState, Journal, ServerRef, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
     identify, put_back,
 };
 use tokio::runtime::{Builder, Runtime};
@@ -49,19 +49,19 @@ pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
     });
     for found in all {
         match found {
-            Found::Live(_) | Found::InHand { .. } => {}
+            JournalState::Live(_) | JournalState::InHand { .. } => {}
             // When pgrig's own server is started, that is known.
-            Found::Elsewhere(journal) if matches!(journal.record.place, Place::Own(_)) => {}
-            Found::Elsewhere(journal) => printer.danger(elsewhere(&journal.record, &journal.path)),
-            Found::Unreadable(error) => printer.danger(error),
-            Found::Dead(journal) => {
+            JournalState::Elsewhere(journal) if matches!(journal.record.place, ServerRef::Own(_)) => {}
+            JournalState::Elsewhere(journal) => printer.danger(elsewhere(&journal.record, &journal.path)),
+            JournalState::Unreadable(error) => printer.danger(error),
+            JournalState::Dead(journal) => {
                 let restored = match &journal.record.place {
-                    Place::Own(name) => match shared(&home, name) {
+                    ServerRef::Own(name) => match shared(&home, name) {
                         Some(target) => restore(&target, &journal, Duration::MAX, printer),
                         // When it is started.
                         None => continue,
                     },
-                    Place::Named(recipe) => restore_named(recipe, &journal, choice, printer),
+                    ServerRef::Named(recipe) => restore_named(recipe, &journal, choice, printer),
                 };
                 match restored {
                     Ok(done) => tell(&journal.record, &done, printer),
@@ -84,18 +84,18 @@ pub(crate) fn put_back_own(
     is_exclusive: bool,
     printer: &Printer,
 ) -> Result<(), Failure> {
-    let own = Place::Own(instance.to_owned());
+    let own = ServerRef::Own(instance.to_owned());
     each_of(
         home,
         |record| record.place == own,
         printer,
         |found| match found {
-            Found::Elsewhere(journal) if is_exclusive => match journal.claim()? {
-                Some(Found::Dead(journal)) => restore_own(target, &journal, printer),
+            JournalState::Elsewhere(journal) if is_exclusive => match journal.claim()? {
+                Some(JournalState::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            Found::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
-            Found::Dead(journal) => restore_own(target, &journal, printer),
+            JournalState::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+            JournalState::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },
     )
@@ -125,8 +125,8 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
     each_of(home, is_same, printer, |found| match found {
-        Found::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
-        Found::Dead(journal) => return Err(Broken(format!(
+        JournalState::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+        JournalState::Dead(journal) => return Err(Broken(format!(
             "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
             journal.path().display()
         ))
@@ -140,7 +140,7 @@ fn each_of(
     home: &Home,
     concerns: impl Fn(&Record) -> bool,
     printer: &Printer,
-    act: impl Fn(Found) -> Result<(), Failure>,
+    act: impl Fn(JournalState) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let begin = Instant::now();
     let (mut told, mut is_first) = (false, true);
@@ -149,12 +149,12 @@ fn each_of(
         for found in Journal::all(&journals(home))? {
             match &found {
                 found if !record_of(found).is_some_and(&concerns) => {}
-                Found::Live(record) if is_first => printer.warn(format!(
+                JournalState::Live(record) if is_first => printer.warn(format!(
                     "pgrig process {} is changing settings of this server: what is measured meanwhile tells nothing",
                     record.pid
                 )),
-                Found::Live(_) => {}
-                Found::InHand { pid, .. } => {
+                JournalState::Live(_) => {}
+                JournalState::InHand { pid, .. } => {
                     is_in_hand = true;
                     if begin.elapsed() > TELL_AFTER && !told {
                         told = true;
@@ -173,12 +173,12 @@ fn each_of(
     }
 }
 
-fn record_of(found: &Found) -> Option<&Record> {
+fn record_of(found: &JournalState) -> Option<&Record> {
     match found {
-        Found::Live(record) | Found::InHand { record, .. } => Some(record),
-        Found::Elsewhere(journal) => Some(&journal.record),
-        Found::Dead(journal) => Some(&journal.record),
-        Found::Unreadable(_) => None,
+        JournalState::Live(record) | JournalState::InHand { record, .. } => Some(record),
+        JournalState::Elsewhere(journal) => Some(&journal.record),
+        JournalState::Dead(journal) => Some(&journal.record),
+        JournalState::Unreadable(_) => None,
     }
 }
 
@@ -187,10 +187,10 @@ fn record_of(found: &Found) -> Option<&Record> {
 fn is_server_of(record: &Record, target: &Target, identifier: Option<&str>) -> bool {
     match (identifier, record.system_identifier.as_deref(), &record.place) {
         (Some(found), Some(wanted), _) => found == wanted,
-        (_, _, Place::Named(recipe)) => resolved(recipe).is_ok_and(|other| {
+        (_, _, ServerRef::Named(recipe)) => resolved(recipe).is_ok_and(|other| {
             (other.host_list(), other.port_list()) == (target.host_list(), target.port_list())
         }),
-        (_, _, Place::Own(_)) => false,
+        (_, _, ServerRef::Own(_)) => false,
     }
 }
 
@@ -220,7 +220,7 @@ fn shared(home: &Home, name: &str) -> Option<Target> {
     let spec = Spec { name: name.to_owned(), ..Spec::default() };
     let instance = Instance::open(home, spec).ok()?;
     match instance.status().ok()?.state {
-        State::Running(server) if server.lifetime == Lifetime::Detached && server.ready => {
+        InstanceState::Running(server) if server.lifetime == Lifetime::Detached && server.ready => {
             let at = instance.connection().ok()?;
             Some(Target::embedded(&at.socket_dir, at.port, at.user, at.database))
         }
@@ -362,7 +362,7 @@ fn by_hand(record: &Record, path: &Path) -> String {
 
 fn place(record: &Record) -> String {
     match &record.place {
-        Place::Own(instance) => format!("pgrig's own server (instance {instance})"),
-        Place::Named(recipe) => format!("the server {recipe}"),
+        ServerRef::Own(instance) => format!("pgrig's own server (instance {instance})"),
+        ServerRef::Named(recipe) => format!("the server {recipe}"),
     }
 }

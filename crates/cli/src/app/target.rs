@@ -7,8 +7,8 @@ use connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
 use server::DataDirectory;
 use server::differing_settings;
-use server::settings::{Place, Restart};
-use tps::matrix::{Ground, Restarter};
+use server::settings::{Restart, ServerRef};
+use tps::matrix::{Restarter, ServerFacts};
 
 use crate::app::args::{EmbeddedArgs, ServerChoice};
 use crate::app::failure::{Broken, Failure, Usage};
@@ -208,26 +208,27 @@ impl Chosen {
     }
 
     /// The server, for a journal of what is changed there.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> ServerRef {
         match &self.kind {
-            Kind::Embedded(embedded) => Place::Own(embedded.instance.name().to_owned()),
-            Kind::Named { recipe } => Place::Named(recipe.clone()),
+            Kind::Embedded(embedded) => ServerRef::Own(embedded.instance.name().to_owned()),
+            Kind::Named { recipe } => ServerRef::Named(recipe.clone()),
         }
     }
 
     /// Whose server it is, and whether it may be restarted.
-    pub(crate) fn ground(&self) -> Ground {
+    pub(crate) fn server_facts(&self) -> ServerFacts {
         match &self.kind {
-            Kind::Named { .. } => {
-                Ground { is_own: false, restart: Restart::Impossible("pgrig restarts only its own server") }
-            }
-            Kind::Embedded(embedded) if embedded.running().leaves_running() => Ground {
+            Kind::Named { .. } => ServerFacts {
+                is_own: false,
+                restart: Restart::Impossible("pgrig restarts only its own server"),
+            },
+            Kind::Embedded(embedded) if embedded.running().leaves_running() => ServerFacts {
                 is_own: true,
                 restart: Restart::Impossible(
                     "this one runs for others too: stop it (pgrig server stop), and it is started for this alone",
                 ),
             },
-            Kind::Embedded(_) => Ground { is_own: true, restart: Restart::Possible },
+            Kind::Embedded(_) => ServerFacts { is_own: true, restart: Restart::Possible },
         }
     }
 

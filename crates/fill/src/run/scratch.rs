@@ -6,7 +6,7 @@ use crate::plan::tables::TableNames;
 use crate::request::Subject;
 use connect::{ConnectError, Target};
 use server::Session;
-use server::marked::{self, Found};
+use server::marked::{self, DropOutcome};
 use server::quote::identifier;
 
 /// Its name.
@@ -31,7 +31,7 @@ pub async fn clear_scratch(target: &Target) -> Result<(), FillError> {
         }
         for (name, mark) in marks {
             session.run("BEGIN").await?;
-            if marked::drop_table(&session, SCRATCH_SCHEMA, &name, &mark).await? == Found::Foreign {
+            if marked::drop_table(&session, SCRATCH_SCHEMA, &name, &mark).await? == DropOutcome::Foreign {
                 foreign.push(name);
             }
             session.run("COMMIT").await?;

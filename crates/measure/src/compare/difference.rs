@@ -69,7 +69,7 @@ const EQUAL_SIZE: f64 = 0.01;
 
 /// All that differs, the most important first.
 pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
-    let mut found = Found::default();
+    let mut found = Differences::default();
     found.look("verb", &baseline.verb, &candidate.verb, true);
     if baseline.verb == candidate.verb {
         let requests = requests(baseline, candidate);
@@ -127,7 +127,7 @@ pub fn differing_settings(then: &[Setting], now: &[Setting]) -> Vec<Difference> 
     let by_name = |settings: &[Setting]| -> BTreeMap<String, String> {
         settings.iter().map(|setting| (setting.name.clone(), setting.value.clone())).collect()
     };
-    let mut found = Found::default();
+    let mut found = Differences::default();
     found.each([by_name(then), by_name(now)], "default", |name, values| {
         (format!("setting {name}"), !PLACES.contains(&name) && !are_like_sizes(values, SAME_SIZE))
     });
@@ -148,9 +148,9 @@ fn size(value: &str) -> Option<f64> {
 }
 
 #[derive(Default)]
-struct Found(Vec<Difference>);
+struct Differences(Vec<Difference>);
 
-impl Found {
+impl Differences {
     fn look(&mut self, what: &str, then: &str, now: &str, hinders: bool) {
         if then != now {
             let (baseline, candidate) = (then.to_owned(), now.to_owned());

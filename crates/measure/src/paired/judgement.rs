@@ -86,7 +86,7 @@ pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u6
     if rounds.count() < FEWEST_ROUNDS {
         return None;
     }
-    let ground = Ground::of(rounds, threshold, seed);
+    let ground = Evidence::of(rounds, threshold, seed);
     let mut judgements: Vec<Judgement> =
         pairs.iter().map(|&(baseline, candidate)| ground.compare(baseline, candidate)).collect();
     // Whether one pair differs depends on how many others there are.
@@ -96,7 +96,7 @@ pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u6
         judgement.rounds_needed = judgement.rounds_needed(rounds.count(), pairs.len());
     }
     let empty = rounds.has_empty().then(|| estimate(&rounds.times(Arm::Empty).collect::<Vec<_>>(), seed));
-    let Ground { own, repeat, .. } = ground;
+    let Evidence { own, repeat, .. } = ground;
     Some(Judged { own, empty, repeat, drift: drift(rounds, threshold), pairs: judgements })
 }
 
@@ -109,7 +109,7 @@ fn estimate(values: &[f64], seed: u64) -> Estimate {
 }
 
 /// What all pairs are judged by.
-struct Ground<'a> {
+struct Evidence<'a> {
     rounds: &'a Rounds,
     threshold: f64,
     seed: u64,
@@ -121,7 +121,7 @@ struct Ground<'a> {
     repeat: Estimate,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> Evidence<'a> {
     fn of(rounds: &'a Rounds, threshold: f64, seed: u64) -> Self {
         let candidates = || (0..rounds.candidates()).map(Arm::Candidate);
         let whole = |arm| Column::new(&rounds.times(arm).collect::<Vec<_>>()).location();

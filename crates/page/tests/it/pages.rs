@@ -2,7 +2,9 @@
 
 use std::num::NonZeroU32;
 
-use page::{Geometry, HeapPage, Place, Segments, TUPLE_HEADER, TupleFlags, checksum, visibility_map_page};
+use page::{
+    BlockLocation, Geometry, HeapPage, Segments, TUPLE_HEADER, TupleFlags, checksum, visibility_map_page,
+};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -139,7 +141,7 @@ proptest! {
     #[test]
     fn segments_are_full_but_for_the_last(blocks: u32, block: u32, per_segment in 1_u32..1_000_000) {
         let segments = Segments::new(Geometry::new(8192), NonZeroU32::new(per_segment).unwrap());
-        let Place { segment, offset } = segments.place(block);
+        let BlockLocation { segment, offset } = segments.place(block);
         let full = u64::from(per_segment) * 8192;
         prop_assert!(offset < full);
         prop_assert_eq!(u64::from(segment) * full + offset, u64::from(block) * 8192);
@@ -156,8 +158,8 @@ proptest! {
 fn segments_have_the_names_that_postgresql_gives_them() {
     assert_eq!([0, 1, 10].map(Segments::suffix), ["", ".1", ".10"]);
     let gigabyte = Segments::new(Geometry::new(8192), NonZeroU32::new(131_072).unwrap());
-    assert_eq!(gigabyte.place(131_071), Place { segment: 0, offset: (1 << 30) - 8192 });
-    assert_eq!(gigabyte.place(131_072), Place { segment: 1, offset: 0 });
+    assert_eq!(gigabyte.place(131_071), BlockLocation { segment: 0, offset: (1 << 30) - 8192 });
+    assert_eq!(gigabyte.place(131_072), BlockLocation { segment: 1, offset: 0 });
     assert_eq!([0, 1, 131_072, 131_073].map(|blocks| gigabyte.count(blocks)), [1, 1, 1, 2]);
 }
 

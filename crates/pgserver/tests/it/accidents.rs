@@ -2,7 +2,7 @@
 
 use crate::support::{Rig, exists, kill, named, sql, stock, versioned};
 use nix::unistd::{Pid, getpgid, getsid};
-use pgserver::{Error, Event, Spec, State};
+use pgserver::{Error, Event, InstanceState, Spec};
 use std::cell::RefCell;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -156,7 +156,7 @@ fn a_server_started_by_hand_is_left_alone() {
     as_owner_of(&data, &mut by_hand);
     let mut by_hand = by_hand.spawn().unwrap();
     let instance = rig.instance(Spec::default());
-    let ready = || matches!(instance.status().unwrap().state, State::Running(s) if s.ready);
+    let ready = || matches!(instance.status().unwrap().state, InstanceState::Running(s) if s.ready);
     until("it is up", ready);
     let running = instance.attach_or_start(&|_| ()).unwrap();
     assert!(running.leaves_running());

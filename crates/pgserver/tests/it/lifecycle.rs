@@ -2,7 +2,7 @@
 
 use crate::support::{Rig, named, small, sql, stock, try_sql, versioned};
 use failure::Classified;
-use pgserver::{Binaries, Error, Instance, Lifetime, Profile, Spec, State};
+use pgserver::{Binaries, Error, Instance, Lifetime, Profile, Spec, InstanceState};
 use testkit::{Need, require};
 
 fn data_persists(major: u16) {
@@ -24,7 +24,7 @@ fn data_persists(major: u16) {
     assert_eq!(running.version().major(), major);
     assert_eq!(sql(running.connection(), "SELECT answer FROM t"), "42");
     drop(running);
-    assert!(matches!(rig.instance(Spec::default()).status().unwrap().state, State::Stopped { .. }));
+    assert!(matches!(rig.instance(Spec::default()).status().unwrap().state, InstanceState::Stopped { .. }));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_detached_server_survives_its_starter_and_is_shared() {
     first.stop().unwrap();
     drop(second);
     assert!(crate::support::exists(pid));
-    let State::Running(server) = instance.status().unwrap().state else {
+    let InstanceState::Running(server) = instance.status().unwrap().state else {
         panic!("it is not running");
     };
     assert_eq!((server.pid, server.lifetime), (pid, Lifetime::Detached));
@@ -234,7 +234,7 @@ fn instances_are_listed_and_destroyed() {
     }
     assert!(names().is_empty());
     let instance = rig.instance(one);
-    assert_eq!(instance.status().unwrap().state, State::NotCreated);
+    assert_eq!(instance.status().unwrap().state, InstanceState::NotCreated);
     assert!(matches!(instance.destroy(&|_| ()), Err(Error::NotCreated { .. })));
     for name in ["", "A", "a/b", "..", &"x".repeat(33)] {
         assert!(matches!(Instance::open(&rig.home, named(name)), Err(Error::InvalidName(_))));

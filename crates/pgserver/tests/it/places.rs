@@ -1,7 +1,7 @@
 //! Where things are, and where they cannot be: no network, closed directories, full disks.
 
 use crate::support::{Rig, small, sql, stock};
-use pgserver::{Binaries, Home, Instance, Spec, State};
+use pgserver::{Binaries, Home, Instance, Spec, InstanceState};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -99,7 +99,7 @@ fn a_full_disk_explains_itself() {
     let filler = disk.path().join("filler");
     fs::write(&filler, vec![0; 80 << 20]).unwrap();
     explained(&start().unwrap_err().to_string());
-    assert_eq!(instance.status().unwrap().state, State::NotCreated);
+    assert_eq!(instance.status().unwrap().state, InstanceState::NotCreated);
     fs::remove_file(&filler).unwrap();
     start().unwrap().stop().unwrap();
     // To the brim, then with ever more room: whatever fails first is explained.

@@ -3,7 +3,7 @@
 use crate::support::{Other, Rig, exists, kill, named, sql, stock, versioned};
 use nix::sys::signal::{Signal, kill as send};
 use nix::unistd::Pid;
-use pgserver::{Error, Instance, Lifetime, Spec, State};
+use pgserver::{Error, Instance, InstanceState, Lifetime, Spec};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ fn held(rig: &Rig, spec: &Spec, does: &str) -> Held {
     let data = data(rig, spec);
     let mut found = None;
     until("redo is under way", || {
-        let State::Running(server) = instance.status().unwrap().state else {
+        let InstanceState::Running(server) = instance.status().unwrap().state else {
             return false;
         };
         found = child(server.pid, "startup recovering").map(|startup| (server.pid, startup));
@@ -211,7 +211,7 @@ fn a_detached_server_restarts_after_a_crash() {
 
 fn lifetime(instance: &Instance) -> Lifetime {
     match instance.status().unwrap().state {
-        State::Running(server) => server.lifetime,
+        InstanceState::Running(server) => server.lifetime,
         other => panic!("{other:?}"),
     }
 }

@@ -42,13 +42,13 @@ pub enum Constants {
 #[derive(Clone, Debug)]
 pub struct Encoder {
     columns: Vec<Column>,
-    rows: Rows,
+    rows: FormatRows,
 }
 
 #[derive(Clone, Debug)]
-enum Rows {
-    Text(text::Rows),
-    Binary(binary::Rows),
+enum FormatRows {
+    Text(text::TextRows),
+    Binary(binary::BinaryRows),
 }
 
 impl Encoder {
@@ -63,8 +63,8 @@ impl Encoder {
         };
         let columns: Vec<Column> = table.columns.iter().filter(sent).cloned().collect();
         let rows = match format {
-            Format::Text => Rows::Text(text::Rows::new(table, &columns)),
-            Format::Binary => Rows::Binary(binary::Rows::new(table, &columns)),
+            Format::Text => FormatRows::Text(text::TextRows::new(table, &columns)),
+            Format::Binary => FormatRows::Binary(binary::BinaryRows::new(table, &columns)),
         };
         Self { columns, rows }
     }
@@ -82,24 +82,24 @@ impl Encoder {
     /// Bytes that open the COPY data, before the first row.
     pub fn header(&self) -> &'static [u8] {
         match self.rows {
-            Rows::Text(_) => b"",
-            Rows::Binary(_) => binary::HEADER,
+            FormatRows::Text(_) => b"",
+            FormatRows::Binary(_) => binary::HEADER,
         }
     }
 
     /// Bytes that close the COPY data, after the last row.
     pub fn trailer(&self) -> &'static [u8] {
         match self.rows {
-            Rows::Text(_) => b"",
-            Rows::Binary(_) => binary::TRAILER,
+            FormatRows::Text(_) => b"",
+            FormatRows::Binary(_) => binary::TRAILER,
         }
     }
 
     /// Appends the rows numbered `range` (from 0) to `out`.
     pub fn encode(&self, range: Range<u64>, out: &mut Vec<u8>) {
         match &self.rows {
-            Rows::Text(rows) => rows.encode(range, out),
-            Rows::Binary(rows) => rows.encode(range, out),
+            FormatRows::Text(rows) => rows.encode(range, out),
+            FormatRows::Binary(rows) => rows.encode(range, out),
         }
     }
 
@@ -107,8 +107,8 @@ impl Encoder {
     pub fn encode_rows(&self, rows: &[u64], out: &mut Vec<u8>) {
         let numbers = rows.iter().copied();
         match &self.rows {
-            Rows::Text(rows) => rows.encode(numbers, out),
-            Rows::Binary(rows) => rows.encode(numbers, out),
+            FormatRows::Text(rows) => rows.encode(numbers, out),
+            FormatRows::Binary(rows) => rows.encode(numbers, out),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::{Column, Kind, Table, Values, render};
 
 /// A row is constant stretches of bytes with changing fields between them.
 #[derive(Clone, Debug)]
-pub(super) struct Rows {
+pub(super) struct TextRows {
     fields: Vec<Field>,
     /// What follows the last changing field, up to and with the line feed.
     tail: Vec<u8>,
@@ -18,7 +18,7 @@ struct Field {
     generator: Generator,
 }
 
-impl Rows {
+impl TextRows {
     pub(super) fn new(table: &Table, columns: &[Column]) -> Self {
         let mut fields = Vec::new();
         let mut constant = Vec::new();

@@ -131,19 +131,19 @@ impl Layout {
 
     /// The offset after an attribute with so many bytes of payload, and its payload's. The offset before
     /// counts from where the attributes begin.
-    pub(super) fn place(self, offset: u32, payload: u32) -> Place {
+    pub(super) fn place(self, offset: u32, payload: u32) -> Extent {
         let begin = match self {
             Self::Fixed { align, .. } => offset.next_multiple_of(align),
             Self::Varlena { .. } if payload as usize <= SHORT => offset + 1,
             Self::Varlena { align } => offset.next_multiple_of(align) + 4,
         };
-        Place { payload: begin, end: begin + payload }
+        Extent { payload: begin, end: begin + payload }
     }
 }
 
 /// Offsets from where the attributes begin, bytes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct Extent {
     /// Of the payload.
     pub(super) payload: u32,
     /// After the attribute.

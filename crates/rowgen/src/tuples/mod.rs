@@ -68,12 +68,12 @@ pub struct TupleEncoder {
     longest: u32,
     /// Rows that have values in all columns.
     limit: u64,
-    rows: Rows,
+    rows: RowTemplate,
 }
 
 /// Rows as they can be written fastest.
 #[derive(Clone, Debug)]
-enum Rows {
+enum RowTemplate {
     /// Every row has the same length.
     Even(Template),
     Uneven(Varying),
@@ -94,7 +94,7 @@ impl TupleEncoder {
         let longest = longest::body(&attributes);
         let count = u16::try_from(attributes.len()).expect("PostgreSQL has at most 1600 columns");
         let varying = Varying::new(attributes);
-        let rows = Template::new(&varying).map_or_else(|| Rows::Uneven(varying), Rows::Even);
+        let rows = Template::new(&varying).map_or_else(|| RowTemplate::Uneven(varying), RowTemplate::Even);
         let limit = table.columns.iter().map(limit).min().unwrap_or(u64::MAX);
         Ok(Self { attributes: count, longest, limit, rows })
     }
@@ -115,8 +115,8 @@ impl TupleEncoder {
     /// Length of every body, if all have the same, bytes.
     pub fn fixed_length(&self) -> Option<u32> {
         match &self.rows {
-            Rows::Even(template) => Some(template.length()),
-            Rows::Uneven(_) => None,
+            RowTemplate::Even(template) => Some(template.length()),
+            RowTemplate::Uneven(_) => None,
         }
     }
 
@@ -134,8 +134,8 @@ impl TupleEncoder {
     pub fn encode(&self, range: Range<u64>, out: &mut Tuples) {
         self.check(range.clone().next_back());
         match &self.rows {
-            Rows::Even(template) => template.encode(range, out),
-            Rows::Uneven(varying) => varying.encode(range, out),
+            RowTemplate::Even(template) => template.encode(range, out),
+            RowTemplate::Uneven(varying) => varying.encode(range, out),
         }
     }
 
@@ -147,8 +147,8 @@ impl TupleEncoder {
         self.check(rows.iter().copied().max());
         let numbers = rows.iter().copied();
         match &self.rows {
-            Rows::Even(template) => template.encode(numbers, out),
-            Rows::Uneven(varying) => varying.encode(numbers, out),
+            RowTemplate::Even(template) => template.encode(numbers, out),
+            RowTemplate::Uneven(varying) => varying.encode(numbers, out),
         }
     }
 

@@ -7,12 +7,12 @@ use crate::source::Source;
 #[derive(Debug)]
 pub(super) struct Fault {
     problem: Problem,
-    place: Place,
+    place: Origin,
     command: Option<Box<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Origin {
     /// This very character.
     Character(usize),
     /// Something in the line that this character is in.
@@ -22,7 +22,7 @@ pub(super) enum Place {
 }
 
 impl Fault {
-    pub(super) fn new(problem: Problem, place: Place) -> Self {
+    pub(super) fn new(problem: Problem, place: Origin) -> Self {
         Self { problem, place, command: None }
     }
 
@@ -34,9 +34,9 @@ impl Fault {
     pub(super) fn of(self, source: &Source) -> ScriptError {
         let text = source.text.as_str();
         let (line, column, shown) = match self.place {
-            Place::Script => (0, None, ""),
-            Place::Line(at) => (line(text, at), None, line_around(text, at).1),
-            Place::Character(at) => {
+            Origin::Script => (0, None, ""),
+            Origin::Line(at) => (line(text, at), None, line_around(text, at).1),
+            Origin::Character(at) => {
                 let (start, shown) = line_around(text, text.floor_char_boundary(at));
                 let before = shown.floor_char_boundary(at - start);
                 (line(text, start), Some(shown[..before].chars().count() + 1), shown)

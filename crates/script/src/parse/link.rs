@@ -1,6 +1,6 @@
 //! Finds the way through `\if`, `\elif`, `\else` and `\endif` (`CheckConditional` in `pgbench.c`).
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Origin};
 use super::pipeline;
 use crate::command::{Action, Command};
 use crate::error::Problem;
@@ -41,7 +41,7 @@ pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fau
         linker.part(number, part)?;
     }
     if let Some(open) = linker.open.last() {
-        return Err(Fault::new(Problem::IfOpen, Place::Character(open.at)));
+        return Err(Fault::new(Problem::IfOpen, Origin::Character(open.at)));
     }
     pipeline::check(&linker.commands, &linker.places)?;
     Ok(linker.commands)
@@ -103,7 +103,7 @@ impl Linker<'_> {
     fn branch(&mut self, name: &'static str, at: usize, end: usize) -> Result<usize, Fault> {
         let open = self.open.last_mut().ok_or_else(|| no_if(name, at))?;
         open.jumps.push(end);
-        let after_else = || Fault::new(Problem::AfterElse(name), Place::Character(at));
+        let after_else = || Fault::new(Problem::AfterElse(name), Origin::Character(at));
         open.test.take().ok_or_else(after_else)
     }
 
@@ -117,5 +117,5 @@ impl Linker<'_> {
 }
 
 fn no_if(name: &'static str, at: usize) -> Fault {
-    Fault::new(Problem::NoIf(name), Place::Character(at))
+    Fault::new(Problem::NoIf(name), Origin::Character(at))
 }

@@ -1,7 +1,7 @@
 //! Meta commands (`process_backslash_command` in `pgbench.c`).
 
 use super::expression;
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Origin};
 use super::link::What;
 use super::words::{Word, Words};
 use crate::command::{self, Action, Amount, Receive, Shell, Sleep, Unit};
@@ -59,14 +59,14 @@ impl<'a> Command<'a, '_> {
         if let ("else" | "endif" | "startpipeline" | "syncpipeline" | "endpipeline", [first, ..]) =
             (name, arguments.as_slice())
         {
-            return Err(Fault::new(Problem::UnexpectedArgument, Place::Character(first.at)));
+            return Err(Fault::new(Problem::UnexpectedArgument, Origin::Character(first.at)));
         }
         Ok((meta, self.words.place()))
     }
 
     /// Of the command as a whole.
     fn fault(&self, problem: Problem) -> Fault {
-        Fault::new(problem, Place::Line(self.at))
+        Fault::new(problem, Origin::Line(self.at))
     }
 
     fn expression(&mut self, name: &str) -> Result<(What, usize), Fault> {
@@ -94,7 +94,7 @@ impl<'a> Command<'a, '_> {
             [time] => (*time, None),
             [time, unit] => (*time, Some(*unit)),
             [_, _, third, ..] => {
-                return Err(Fault::new(Problem::TooManyArguments, Place::Character(third.at)));
+                return Err(Fault::new(Problem::TooManyArguments, Origin::Character(third.at)));
             }
         };
         if let Some(name) = time.text.strip_prefix(':') {
@@ -153,11 +153,11 @@ fn check_name(word: Word<'_>) -> Result<(), Fault> {
     if is_valid(word.text) {
         return Ok(());
     }
-    Err(Fault::new(Problem::VariableName(word.text.to_owned()), Place::Character(word.at)))
+    Err(Fault::new(Problem::VariableName(word.text.to_owned()), Origin::Character(word.at)))
 }
 
 fn sleep_time(word: Word<'_>) -> Fault {
-    Fault::new(Problem::SleepTime(word.text.to_owned()), Place::Character(word.at))
+    Fault::new(Problem::SleepTime(word.text.to_owned()), Origin::Character(word.at))
 }
 
 fn sleep_unit(word: Word<'_>) -> Result<Unit, Fault> {
@@ -165,6 +165,6 @@ fn sleep_unit(word: Word<'_>) -> Result<Unit, Fault> {
         "us" => Ok(Unit::Microseconds),
         "ms" => Ok(Unit::Milliseconds),
         "s" => Ok(Unit::Seconds),
-        _ => Err(Fault::new(Problem::SleepUnit(word.text.to_owned()), Place::Character(word.at))),
+        _ => Err(Fault::new(Problem::SleepUnit(word.text.to_owned()), Origin::Character(word.at))),
     }
 }

@@ -10,7 +10,7 @@ mod statement;
 mod token;
 mod words;
 
-use fault::{Fault, Place};
+use fault::{Fault, Origin};
 use link::{Part, What};
 use meta::Meta;
 use statement::{Ended, Statements};
@@ -43,7 +43,7 @@ fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
         }
         match ended {
             Ended::Semicolon => {}
-            Ended::Script if parts.is_empty() => return Err(Fault::new(Problem::Empty, Place::Script)),
+            Ended::Script if parts.is_empty() => return Err(Fault::new(Problem::Empty, Origin::Script)),
             Ended::Script => return Ok(parts),
             Ended::Backslash => {
                 let at = statements.place();
@@ -59,7 +59,7 @@ fn read(text: &str, names: &mut Names) -> Result<Vec<Part>, Fault> {
                             _ => {
                                 return Err(Fault::new(
                                     Problem::NothingToReceive(name),
-                                    Place::Character(at),
+                                    Origin::Character(at),
                                 ));
                             }
                         };
@@ -91,7 +91,7 @@ fn sql(text: String, at: usize, names: &mut Names) -> Result<Sql, Fault> {
         }
     }
     if references.len() > MOST_PARAMETERS {
-        return Err(Fault::new(Problem::TooManyParameters(MOST_PARAMETERS), Place::Line(at)));
+        return Err(Fault::new(Problem::TooManyParameters(MOST_PARAMETERS), Origin::Line(at)));
     }
     Ok(Sql::new(text, references))
 }

@@ -1,7 +1,7 @@
 //! Refuses scripts whose pipelines cannot work, whichever way conditions go. pgbench finds out when it gets
 //! there.
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Origin};
 use crate::command::{Action, Command};
 use crate::error::Problem;
 
@@ -55,13 +55,13 @@ pub(super) fn check(commands: &[Command], places: &[usize]) -> Result<(), Fault>
         };
         let alive = |reached: Reached| reached.outside || reached.within;
         if alive(before) && !alive(after) {
-            return Err(Fault::new(problem, Place::Character(places[index])));
+            return Err(Fault::new(problem, Origin::Character(places[index])));
         }
         reached[index + 1].or(after);
     }
     let end = reached[commands.len()];
     if end.within && !end.outside {
-        return Err(Fault::new(Problem::PipelineOpen, Place::Character(places[started])));
+        return Err(Fault::new(Problem::PipelineOpen, Origin::Character(places[started])));
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Splits SQL into statements, as psql's lexer does (`src/fe_utils/psqlscan.l`): at semicolons that are
 //! in no quotes, comments, parentheses or function bodies.
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Origin};
 use crate::error::Problem;
 use crate::variables::{begins_name, is_in_name};
 
@@ -81,7 +81,7 @@ impl<'a> Statements<'a> {
         // A meta command cannot be within parentheses either: the statement is sent before it.
         match self.parentheses.first() {
             Some(open) if ended != Ended::Semicolon => {
-                Err(Fault::new(Problem::Unterminated("parenthesis"), Place::Character(*open)))
+                Err(Fault::new(Problem::Unterminated("parenthesis"), Origin::Character(*open)))
             }
             _ if text.is_empty() => Ok((None, ended)),
             _ => Ok((Some(Statement { text, at: start, end: self.at }), ended)),
@@ -223,7 +223,7 @@ fn dollar_end(text: &str, start: usize) -> Result<usize, Fault> {
 }
 
 fn unterminated(what: &'static str, at: usize) -> Fault {
-    Fault::new(Problem::Unterminated(what), Place::Character(at))
+    Fault::new(Problem::Unterminated(what), Origin::Character(at))
 }
 
 /// Whether a statement is within the `BEGIN … END` of a function's SQL body, by psql's rule of thumb: it

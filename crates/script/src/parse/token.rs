@@ -1,6 +1,6 @@
 //! The tokens of expressions (`exprscan.l`, state EXPR).
 
-use super::fault::{Fault, Place};
+use super::fault::{Fault, Origin};
 use super::words::skip;
 use crate::error::Problem;
 use crate::number;
@@ -64,7 +64,7 @@ pub(super) struct Lexed<'a> {
 impl Lexed<'_> {
     /// What is wrong with it: the caret is below its last character, as pgbench's is.
     pub(super) fn fault(&self, problem: Problem) -> Fault {
-        Fault::new(problem, Place::Character(self.start.max(self.end.saturating_sub(1))))
+        Fault::new(problem, Origin::Character(self.start.max(self.end.saturating_sub(1))))
     }
 }
 
@@ -129,11 +129,11 @@ pub(super) fn token(text: &str, at: usize) -> Result<Lexed<'_>, Fault> {
     } else if let Some((length, is_double)) = number_length(rest) {
         let digits = &rest[..length];
         let token = if is_double { double(digits) } else { integer(digits) };
-        let last = Place::Character(start + length - 1);
+        let last = Origin::Character(start + length - 1);
         (token.map_err(|problem| Fault::new(problem, last))?, length)
     } else {
         let character = rest.chars().next().expect("the command has not ended");
-        return Err(Fault::new(Problem::Character(character), Place::Character(start)));
+        return Err(Fault::new(Problem::Character(character), Origin::Character(start)));
     };
     Ok(Lexed { token, start, end: start + length })
 }

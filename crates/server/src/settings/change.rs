@@ -10,7 +10,7 @@ use super::durable::force_out;
 use super::error::SettingsError;
 use super::journal::Journal;
 use super::look::{Effect, ToChange, stronger};
-use super::record::{Before, Place, Record};
+use super::record::{Before, Record, ServerRef};
 use super::restore::{self, PutBack};
 use super::{alter, tables};
 use crate::session::{Session, Sessions};
@@ -51,7 +51,7 @@ impl Changer {
     /// written.
     pub async fn begin(
         target: &Target,
-        place: Place,
+        place: ServerRef,
         directory: &Path,
         to_change: &ToChange,
     ) -> Result<Self, SettingsError> {
@@ -66,7 +66,7 @@ impl Changer {
     pub async fn begin_waiting_in(
         database: &str,
         target: &Target,
-        place: Place,
+        place: ServerRef,
         directory: &Path,
         to_change: &ToChange,
     ) -> Result<Self, SettingsError> {

@@ -54,7 +54,7 @@ impl Journal {
     ///
     /// # Errors
     /// If the directory cannot be read.
-    pub fn all(directory: &Path) -> Result<Vec<Found>, SettingsError> {
+    pub fn all(directory: &Path) -> Result<Vec<JournalState>, SettingsError> {
         let failed = |error| SettingsError::Journal { path: directory.to_owned(), error };
         let list = || {
             private::close_directory(directory)?;
@@ -74,9 +74,9 @@ impl Journal {
                 Some("lock") if !path.with_extension("json").exists() => discard(&path).map(|()| None),
                 _ => Ok(None),
             };
-            all.extend(
-                found.unwrap_or_else(|error| Some(Found::Unreadable(SettingsError::Journal { path, error }))),
-            );
+            all.extend(found.unwrap_or_else(|error| {
+                Some(JournalState::Unreadable(SettingsError::Journal { path, error }))
+            }));
         }
         Ok(all)
     }
@@ -109,7 +109,7 @@ impl Journal {
 
 /// A journal that is there.
 #[derive(Debug)]
-pub enum Found {
+pub enum JournalState {
     /// Its process is at work.
     Live(Record),
     /// Its process may be at work in another container or on another machine: that cannot be seen from here.
@@ -141,7 +141,7 @@ impl Unclaimed {
     ///
     /// # Errors
     /// If it cannot be read or locked.
-    pub fn claim(self) -> io::Result<Option<Found>> {
+    pub fn claim(self) -> io::Result<Option<JournalState>> {
         claim(&self.path, self.record, None)
     }
 }
@@ -188,7 +188,7 @@ fn locked(path: &Path) -> io::Result<File> {
     Err(io::Error::other(format!("another process holds the lock of {}", path.display())))
 }
 
-fn find(path: &Path) -> io::Result<Option<Found>> {
+fn find(path: &Path) -> io::Result<Option<JournalState>> {
     let Some((file, record)) = read(path)? else { return Ok(None) };
     let is_locked = match file.try_lock() {
         Ok(()) => false,
@@ -206,8 +206,8 @@ fn find(path: &Path) -> io::Result<Option<Found>> {
         None => Fate::Gone,
     };
     match fate {
-        Fate::Runs => Ok(Some(Found::Live(record))),
-        Fate::Unknown => Ok(Some(Found::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
+        Fate::Runs => Ok(Some(JournalState::Live(record))),
+        Fate::Unknown => Ok(Some(JournalState::Elsewhere(Unclaimed { path: path.to_owned(), record }))),
         Fate::Gone => claim(path, record, Some(file)),
     }
 }
@@ -224,7 +224,7 @@ fn read(path: &Path) -> io::Result<Option<(File, Record)>> {
     Ok(Some((file, Record::parse(&text)?)))
 }
 
-fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<Found>> {
+fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<JournalState>> {
     let place = path.with_extension("lock");
     let mut file = loop {
         let mut file = private::make(&place)?;
@@ -235,7 +235,7 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<F
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
                 file.read_to_string(&mut pid)?;
-                return Ok(Some(Found::InHand { record, pid: pid.parse().ok() }));
+                return Ok(Some(JournalState::InHand { record, pid: pid.parse().ok() }));
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
@@ -245,7 +245,7 @@ fn claim(path: &Path, record: Record, lock: Option<File>) -> io::Result<Option<F
     let claim = Claim { path: place, _lock: file };
     // Its content now: the process that held it before may have restored everything.
     let Some((_, record)) = read(path)? else { return Ok(None) };
-    Ok(Some(Found::Dead(Journal { path: path.to_owned(), record, _claim: Some(claim), _lock: lock })))
+    Ok(Some(JournalState::Dead(Journal { path: path.to_owned(), record, _claim: Some(claim), _lock: lock })))
 }
 
 /// Deletes what its writer left when it died: nothing was changed yet.
@@ -272,7 +272,7 @@ mod tests {
     use super::super::record::tests::record;
     use super::*;
 
-    fn only(directory: &Path) -> Found {
+    fn only(directory: &Path) -> JournalState {
         let mut all = Journal::all(directory).unwrap();
         assert_eq!(all.len(), 1, "{all:?}");
         all.pop().unwrap()
@@ -293,18 +293,18 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         assert!(Journal::all(&home.path().join("none")).unwrap().is_empty());
         let journal = begin(home.path(), |_| ());
-        assert!(matches!(only(home.path()), Found::Live(live) if live == journal.record));
+        assert!(matches!(only(home.path()), JournalState::Live(live) if live == journal.record));
         journal.close().unwrap();
         let journal = begin(home.path(), gone);
-        let Found::Dead(dead) = only(home.path()) else {
+        let JournalState::Dead(dead) = only(home.path()) else {
             panic!("its lock is held, and its process is gone")
         };
         assert_eq!(dead.record, journal.record);
         // Whoever puts it back is known.
         let own = std::process::id();
-        assert!(matches!(only(home.path()), Found::InHand { pid, .. } if pid == Some(own)));
+        assert!(matches!(only(home.path()), JournalState::InHand { pid, .. } if pid == Some(own)));
         drop(dead);
-        let Found::Dead(dead) = only(home.path()) else { panic!("nobody puts it back any more") };
+        let JournalState::Dead(dead) = only(home.path()) else { panic!("nobody puts it back any more") };
         dead.close().unwrap();
         drop(dead);
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
@@ -318,10 +318,10 @@ mod tests {
             process.machine = format!("{boot} pid:[1]");
         };
         let journal = begin(home.path(), in_a_container);
-        assert!(matches!(only(home.path()), Found::Live(_)), "its lock is held");
+        assert!(matches!(only(home.path()), JournalState::Live(_)), "its lock is held");
         drop(journal);
-        let Found::Elsewhere(unclaimed) = only(home.path()) else { panic!("it may run") };
-        assert!(matches!(unclaimed.claim(), Ok(Some(Found::Dead(_)))));
+        let JournalState::Elsewhere(unclaimed) = only(home.path()) else { panic!("it may run") };
+        assert!(matches!(unclaimed.claim(), Ok(Some(JournalState::Dead(_)))));
     }
 
     #[test]
@@ -330,13 +330,13 @@ mod tests {
         let mut old = record();
         old.process = None;
         let journal = Journal::begin(home.path(), old.clone()).unwrap();
-        assert!(matches!(only(home.path()), Found::Live(_)));
+        assert!(matches!(only(home.path()), JournalState::Live(_)));
         let text = fs::read_to_string(journal.path()).unwrap();
         let gone = text.replace(&format!("\"pid\": {}", old.pid), "\"pid\": 4194305");
         fs::write(journal.path(), gone).unwrap();
-        assert!(matches!(only(home.path()), Found::Elsewhere(_)), "somebody else holds its lock");
+        assert!(matches!(only(home.path()), JournalState::Elsewhere(_)), "somebody else holds its lock");
         drop(journal);
-        assert!(matches!(only(home.path()), Found::Dead(_)));
+        assert!(matches!(only(home.path()), JournalState::Dead(_)));
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         set(&directory, 0o755);
         set(journal.path(), 0o644);
         let found = only(&directory);
-        assert!(matches!(&found, Found::Dead(_)));
+        assert!(matches!(&found, JournalState::Dead(_)));
         assert_eq!((mode(&directory), mode(journal.path())), (0o700, 0o600));
         assert_eq!(mode(&journal.path().with_extension("lock")), 0o600);
     }
@@ -361,7 +361,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let journal = begin(home.path(), gone);
         journal.give_up("the server is gone".to_owned()).unwrap();
-        let Found::Dead(dead) = only(home.path()) else { panic!("its process is gone") };
+        let JournalState::Dead(dead) = only(home.path()) else { panic!("its process is gone") };
         assert_eq!(dead.record.gave_up.as_deref(), Some("the server is gone"));
     }
 
@@ -378,7 +378,7 @@ mod tests {
         }
         let all = Journal::all(home.path()).unwrap();
         let unreadable = all.iter().filter_map(|found| match found {
-            Found::Unreadable(error) => Some(error.to_string()),
+            JournalState::Unreadable(error) => Some(error.to_string()),
             _ => None,
         });
         let unreadable: Vec<String> = unreadable.collect();

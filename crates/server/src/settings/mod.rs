@@ -25,9 +25,9 @@ mod tables;
 pub use change::Changer;
 pub use durable::{SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS};
 pub use error::SettingsError;
-pub use journal::{Found, Journal, Unclaimed};
+pub use journal::{Journal, JournalState, Unclaimed};
 pub use look::{Changeable, Effect, Looked, Restart, ToChange};
-pub use record::{Before, Place, Record, Table};
+pub use record::{Before, Record, ServerRef, Table};
 pub use restore::{PutBack, identify, put_back};
 pub use tables::Loggable;
 

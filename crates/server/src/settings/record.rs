@@ -14,7 +14,7 @@ const FORMAT_VERSION: u32 = 1;
 /// Which server it is, and how to get there. Never holds a password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Place {
+pub enum ServerRef {
     /// pgrig's own instance of this name.
     Own(String),
     /// What [`connect::recipe`] says.
@@ -66,7 +66,7 @@ pub struct Record {
     #[serde(default)]
     pub gave_up: Option<String>,
     /// The server.
-    pub place: Place,
+    pub place: ServerRef,
     /// `system_identifier`, where the role may ask for it.
     pub system_identifier: Option<String>,
     /// Settings that are changed by ALTER SYSTEM.
@@ -83,7 +83,7 @@ pub struct Record {
 
 impl Record {
     /// Of this process, without any change yet.
-    pub fn new(place: Place, system_identifier: Option<String>) -> Self {
+    pub fn new(place: ServerRef, system_identifier: Option<String>) -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let pid = std::process::id();
         Self {
@@ -145,7 +145,7 @@ pub(super) mod tests {
             shown: "on".to_owned(),
         };
         let table = |name: &str| Table { schema: "s".to_owned(), name: name.to_owned() };
-        let mut record = Record::new(Place::Own("default".to_owned()), Some("1".to_owned()));
+        let mut record = Record::new(ServerRef::Own("default".to_owned()), Some("1".to_owned()));
         record.settings = vec![before("fsync", None), before("x.y", Some("it's"))];
         record.tables = vec![table("child"), table("parent")];
         record

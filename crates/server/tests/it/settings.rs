@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use connect::{Connection, Target};
 use pgserver::Spec;
 use serde_json::Value;
-use server::settings::{Changer, Effect, Found, Journal, Place, Restart, SettingsError, ToChange, put_back};
+use server::settings::{Changer, Effect, JournalState, Journal, ServerRef, Restart, SettingsError, ToChange, put_back};
 use testkit::RELEASES;
 
 const NO_RESTART: Restart = Restart::Impossible("it is not pgrig's");
@@ -63,7 +63,7 @@ impl Server {
     }
 
     async fn begin(&self, to_change: &ToChange) -> Result<Changer, SettingsError> {
-        Changer::begin(&self.target, Place::Own("default".to_owned()), &self.journals(), to_change).await
+        Changer::begin(&self.target, ServerRef::Own("default".to_owned()), &self.journals(), to_change).await
     }
 }
 
@@ -104,7 +104,7 @@ fn killed(changer: Changer) {
 fn dead(directory: &Path) -> Vec<Journal> {
     let all = Journal::all(directory).unwrap().into_iter();
     all.map(|found| match found {
-        Found::Dead(journal) => journal,
+        JournalState::Dead(journal) => journal,
         found => panic!("{found:?} is not dead"),
     })
     .collect()
@@ -122,7 +122,7 @@ fn settings_and_tables_are_changed_and_put_back() {
         server.sql("ALTER SYSTEM SET log_line_prefix = 'it''s %m '; SELECT pg_reload_conf()").await;
         let names = ["fsync", "full_page_writes", "log_line_prefix"];
         let changer = server.begin(&to_change(&names, &["parent", "child"])).await.unwrap();
-        let Found::Live(record) = Journal::all(&server.journals()).unwrap().pop().unwrap() else {
+        let JournalState::Live(record) = Journal::all(&server.journals()).unwrap().pop().unwrap() else {
             panic!("our own journal is live")
         };
         assert_eq!(record.settings[0].altered, None);
@@ -341,7 +341,7 @@ fn a_role_with_the_privileges_needs_not_be_superuser() {
         server.sql("GRANT EXECUTE ON FUNCTION pg_reload_conf() TO tuner").await;
         assert!(refused().await.contains("pg_read_all_settings"));
         server.sql("GRANT pg_read_all_settings TO tuner").await;
-        let place = Place::Named(String::new());
+        let place = ServerRef::Named(String::new());
         let changer =
             Changer::begin(&tuner, place, &server.journals(), &to_change(&["fsync"], &[])).await.unwrap();
         changer.set(&pairs(&[("fsync", "off")])).await.unwrap();
@@ -360,7 +360,7 @@ fn who_is_to_run_sync_where_the_server_is_not_known_to_be_here_is_told() {
         let at = server.running.running().connection().tcp.as_ref().unwrap();
         let tcp = |user: &str| Target::tcp(at.host, at.port, user, "postgres").with_password(&at.password);
         let wants_sync = async |target: Target, settings: &[&str]| {
-            let place = Place::Named(String::new());
+            let place = ServerRef::Named(String::new());
             let changer =
                 Changer::begin(&target, place, &server.journals(), &to_change(settings, &[])).await.unwrap();
             let off: Vec<_> = settings.iter().map(|name| (*name, "off")).collect();

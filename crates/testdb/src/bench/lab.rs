@@ -16,7 +16,7 @@ use crate::unlog::{self, Direction, UnlogRequest};
 use connect::Target;
 use server::Session;
 use server::quote::identifier;
-use server::settings::{Changer, Place, Record, Restart, ToChange};
+use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
 
 /// Of each strategy to copy a template.
 const CLONE_ROUNDS: usize = 3;
@@ -106,7 +106,7 @@ impl<'a> Lab<'a> {
     }
 
     /// Makes dangerous variants possible.
-    pub(super) async fn allow_danger(&mut self, place: Place, journals: &Path) -> Result<(), BenchError> {
+    pub(super) async fn allow_danger(&mut self, place: ServerRef, journals: &Path) -> Result<(), BenchError> {
         let Databases { outside, anchor, .. } = &self.databases;
         let changer = Changer::begin_waiting_in(anchor, outside, place, journals, &dangerous()).await?;
         self.changer = Some(changer);

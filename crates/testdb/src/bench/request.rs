@@ -7,7 +7,7 @@ use super::lab::Content;
 use super::tmpfs::Tmpfs;
 use super::variant::Variant;
 use connect::Target;
-use server::settings::Place;
+use server::settings::ServerRef;
 use tps::Request;
 
 /// What is measured on each database.
@@ -41,7 +41,7 @@ pub struct Site<'a> {
     /// The server, and a database that nothing is done to.
     pub target: &'a Target,
     /// The same for the journal.
-    pub place: Place,
+    pub place: ServerRef,
     /// Where journals are.
     pub journals: &'a Path,
     /// Whether the server is pgrig's own; if not, how to have that instead.

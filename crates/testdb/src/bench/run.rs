@@ -19,7 +19,7 @@ use crate::clone::Measured;
 use connect::Target;
 use server::fault::caught;
 use server::interruption::{self, until_stopped};
-use server::settings::Place;
+use server::settings::ServerRef;
 use tps::matrix::rounds;
 use tps::{self, End, Outcome, Plan, Request, Second, TpsError};
 
@@ -349,7 +349,7 @@ impl<'a> Bench<'a> {
         };
         let mut lab = Lab::begin(&target, &self.request.content, &self.stopped).await?;
         lab.make_template().await?;
-        lab.allow_danger(Place::Own("testdb-bench".to_owned()), &journals).await?;
+        lab.allow_danger(ServerRef::Own("testdb-bench".to_owned()), &journals).await?;
         self.volatile = Some(lab);
         Ok(Ok(()))
     }

@@ -15,5 +15,5 @@ pub use axis::{Axis, Durability};
 pub use cell::Cell;
 pub use error::MatrixError;
 pub use order::rounds;
-pub use plan::{Ground, Matrix, MatrixPlan};
+pub use plan::{Matrix, MatrixPlan, ServerFacts};
 pub use run::{MatrixObserver, ReadyTrial, Restarter, Site, run};

@@ -87,7 +87,7 @@ impl Matrix {
 
 /// What there is to know of the server before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ground {
+pub struct ServerFacts {
     /// Whether it is pgrig's own.
     pub is_own: bool,
     /// Whether it can be restarted.
@@ -123,7 +123,7 @@ impl MatrixPlan {
         connection: &Connection,
         base: Request,
         matrix: &Matrix,
-        ground: Ground,
+        ground: ServerFacts,
     ) -> Result<Self, MatrixError> {
         matrix.check()?;
         refuse_danger(matrix, ground)?;
@@ -217,7 +217,7 @@ impl MatrixPlan {
 /// What a crash of the server may cost has to be accepted by whoever runs it, unless it is pgrig's own.
 ///
 /// synchronous_commit is off in the clients' own sessions only, so that costs nobody else anything.
-fn refuse_danger(matrix: &Matrix, ground: Ground) -> Result<(), MatrixError> {
+fn refuse_danger(matrix: &Matrix, ground: ServerFacts) -> Result<(), MatrixError> {
     if ground.is_own || matrix.allow_dangerous {
         return Ok(());
     }

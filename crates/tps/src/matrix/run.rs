@@ -14,7 +14,7 @@ use crate::{End, Outcome, Plan, TpsError};
 use connect::{ConnectError, Connection, Target};
 use server::differing_settings;
 use server::fault::caught;
-use server::settings::{Changer, Effect, Place, SYNC_BY_HAND, SettingsError};
+use server::settings::{Changer, Effect, SYNC_BY_HAND, ServerRef, SettingsError};
 use server::{Session, Sessions};
 
 /// Restarts a server that is pgrig's own.
@@ -32,7 +32,7 @@ pub struct Site<'a> {
     /// The server.
     pub target: &'a Target,
     /// The same for the journal.
-    pub place: Place,
+    pub place: ServerRef,
     /// Where journals are.
     pub journals: &'a Path,
     /// If the server can be restarted.

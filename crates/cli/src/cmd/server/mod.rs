@@ -7,7 +7,7 @@ use comfy_table::{Table, presets};
 use connect::Target;
 use jiff::Timestamp;
 use measure::human::bytes;
-use pgserver::{Home, Instance, Lifetime, Running, ServerStatus, Spec, State, Status};
+use pgserver::{Home, Instance, InstanceState, Lifetime, Running, ServerStatus, Spec, Status};
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::failure::{Context, Failure};
@@ -96,12 +96,12 @@ fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> Res
 fn row(status: &Status) -> [String; 6] {
     let unknown = || "?".to_owned();
     let (state, version, profile, data) = match &status.state {
-        State::NotCreated => ("not created".to_owned(), String::new(), String::new(), String::new()),
-        State::Stopped { version, profile, set, data_bytes } => {
+        InstanceState::NotCreated => ("not created".to_owned(), String::new(), String::new(), String::new()),
+        InstanceState::Stopped { version, profile, set, data_bytes } => {
             let version = version.as_ref().map_or_else(unknown, ToString::to_string);
             ("stopped".to_owned(), version, format!("{profile}{}", settings(set)), bytes(*data_bytes))
         }
-        State::Running(server) => {
+        InstanceState::Running(server) => {
             let version = server.version.as_ref().map_or_else(unknown, ToString::to_string);
             let profile = server.profile.map_or_else(unknown, |profile| profile.to_string());
             let profile = format!("{profile}{}", settings(&server.set));

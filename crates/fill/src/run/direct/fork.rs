@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use page::{Geometry, Place, Segments};
+use page::{BlockLocation, Geometry, Segments};
 
 use super::Failure;
 
@@ -104,7 +104,7 @@ impl Fork {
 
     /// Writes blocks that are all of one segment.
     fn write_within(&self, block: u32, bytes: &[u8]) -> io::Result<()> {
-        let Place { segment, offset } = self.segments.place(block);
+        let BlockLocation { segment, offset } = self.segments.place(block);
         let was_unbuffered = self.is_unbuffered();
         match self.segment(segment)?.write_all_at(bytes, offset) {
             Err(error) if error.kind() == ErrorKind::InvalidInput && was_unbuffered => {

@@ -120,19 +120,19 @@ fn all_written(mut server: Server, version: u16) -> Database {
     });
     server.stop();
     let directory = forks[0].path.parent().unwrap().to_owned();
-    let tables = forks.into_iter().map(Place::read).collect();
+    let tables = forks.into_iter().map(BlockLocation::read).collect();
     Database { version, checksums, tables, directory, _server: server }
 }
 
 /// Where a table is.
-struct Place {
+struct BlockLocation {
     name: String,
     fillfactor: u8,
     way: Way,
     path: PathBuf,
 }
 
-impl Place {
+impl BlockLocation {
     fn read(self) -> Table {
         let Self { name, fillfactor, way, path } = self;
         let mut heap = fs::read(&path).unwrap();
@@ -146,7 +146,7 @@ impl Place {
 }
 
 /// Writes the sample's rows in both ways.
-async fn tables(connection: &Connection, sample: &Sample, fillfactor: u8, data: &Path) -> [Place; 2] {
+async fn tables(connection: &Connection, sample: &Sample, fillfactor: u8, data: &Path) -> [BlockLocation; 2] {
     let Sample { name, columns, rows } = sample;
     // The longest that is possible, so that nothing is compressed or goes elsewhere.
     let options = format!("(fillfactor = {fillfactor}, toast_tuple_target = 8160)");
@@ -173,7 +173,7 @@ async fn tables(connection: &Connection, sample: &Sample, fillfactor: u8, data: 
     for (way, table) in [(Way::Inserted, inserted), (Way::Copied, copied)] {
         let query = format!("SELECT pg_relation_filepath('{table}')");
         let path = data.join(value(connection, &query).await);
-        places.push(Place { name: (*name).to_owned(), fillfactor, way, path });
+        places.push(BlockLocation { name: (*name).to_owned(), fillfactor, way, path });
     }
     places.try_into().ok().unwrap()
 }

@@ -25,13 +25,13 @@ pub(super) fn supports(column: &Column) -> bool {
 
 /// Rows as they can be written fastest.
 #[derive(Clone, Debug)]
-pub(super) enum Rows {
+pub(super) enum BinaryRows {
     /// Every row has the same length.
     Fixed(Fixed),
     Varying(Varying),
 }
 
-impl Rows {
+impl BinaryRows {
     pub(super) fn new(table: &Table, columns: &[Column]) -> Self {
         let count = i16::try_from(columns.len()).expect("PostgreSQL has at most 1600 columns");
         let mut constant = count.to_be_bytes().to_vec();

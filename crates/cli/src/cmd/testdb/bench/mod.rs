@@ -80,7 +80,7 @@ async fn measure(
     let request = request(arguments, source, chosen, &log)?;
     recording.run.request = document(arguments, &request)?;
     let memory = Memory::new(home, memory_spec(arguments, &environment), printer);
-    let own = if chosen.ground().is_own { Ok(()) } else { Err(arguments.how_to_have_own()) };
+    let own = if chosen.server_facts().is_own { Ok(()) } else { Err(arguments.how_to_have_own()) };
     let journals = journals(home);
     let site = Site {
         target: &chosen.target,
@@ -140,7 +140,7 @@ fn request(
     let content = match source {
         Some(source) if !source.can_be_read_again() => return Err(BenchError::ReadOnce.into()),
         Some(source) => Content::Script(source),
-        None if chosen.ground().is_own => Content::Empty,
+        None if chosen.server_facts().is_own => Content::Empty,
         None => Content::Database(chosen.target.dbname().to_owned()),
     };
     let work = match (arguments.test_command()?, arguments.transactions()?) {

@@ -7,7 +7,7 @@ use comfy_table::Table;
 use measure::human::{bytes, latency};
 use measure::{Environment, IntervalKind};
 use serde_json::{Value, json};
-use server::settings::Place;
+use server::settings::ServerRef;
 use testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
 
 use crate::app::args::BenchArgs;
@@ -218,10 +218,10 @@ pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
 fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let embedded = &arguments.server.embedded;
     let server = match chosen.place() {
-        Place::Named(recipe) => format!(" -d {}", quoted(&recipe)),
+        ServerRef::Named(recipe) => format!(" -d {}", quoted(&recipe)),
         // The environment may name another one.
-        Place::Own(_) if embedded.any() => instance(embedded.instance.as_deref().unwrap_or("default")),
-        Place::Own(_) => String::new(),
+        ServerRef::Own(_) if embedded.any() => instance(embedded.instance.as_deref().unwrap_or("default")),
+        ServerRef::Own(_) => String::new(),
     };
     let release = match (&embedded.pg_version, &embedded.pg_bin) {
         (Some(major), _) => format!(" --pg-version {major}"),
@@ -229,7 +229,7 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
         (None, None) => String::new(),
     };
     let script = arguments.script().map(|script| quoted(&script.display().to_string()));
-    let from = match (&script, chosen.ground().is_own) {
+    let from = match (&script, chosen.server_facts().is_own) {
         (Some(script), _) => From::Script(script),
         (None, true) => From::Nothing,
         (None, false) => From::Database(chosen.target.dbname()),

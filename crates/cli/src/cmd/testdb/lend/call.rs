@@ -14,7 +14,7 @@ use crate::app::args::{KeeperArgs, ServerChoice};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
-use crate::cmd::testdb::lend::place::Place;
+use crate::cmd::testdb::lend::place::KeeperPlace;
 
 /// Between two looks whether the keeper is there.
 const EVERY: Duration = Duration::from_millis(3);
@@ -27,7 +27,7 @@ pub(crate) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 
 /// Calls the keeper of one server.
 pub(crate) struct Caller<'a> {
-    place: Place,
+    place: KeeperPlace,
     keeper: Option<&'a KeeperArgs>,
     idle: Duration,
     printer: &'a Printer,
@@ -42,7 +42,7 @@ impl<'a> Caller<'a> {
         idle: Duration,
         printer: &'a Printer,
     ) -> Result<Self, Failure> {
-        let place = Place::of(server)?;
+        let place = KeeperPlace::of(server)?;
         // A keeper that runs already has its server.
         if server.embedded.asks_for_more_than_a_name() {
             Instance::open(&place.home, spec(&server.embedded))?.check_running()?;

@@ -14,7 +14,7 @@ use crate::app::failure::{Context, Failure};
 use crate::app::target::{Meant, meant, options};
 
 /// `PGRIG_HOME/testdb/<keeper>/`: the keeper's own socket, its log, and the lock that it holds as long as it runs.
-pub(crate) struct Place {
+pub(crate) struct KeeperPlace {
     pub(crate) keeper: KeeperId,
     pub(crate) home: Home,
     /// The server; pgrig's own by its name, in whatever way it was named.
@@ -22,7 +22,7 @@ pub(crate) struct Place {
     directory: PathBuf,
 }
 
-impl Place {
+impl KeeperPlace {
     /// Of the keeper of this server. A server that is named in another way has another keeper; they do not touch what
     /// the other one has.
     pub(crate) fn of(choice: &ServerChoice) -> Result<Self, Failure> {

@@ -20,7 +20,7 @@ use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::printer::Printer;
 use crate::app::target::{self, Chosen};
 use crate::cmd::testdb::lend::call::DBNAME_VARIABLE;
-use crate::cmd::testdb::lend::place::Place;
+use crate::cmd::testdb::lend::place::KeeperPlace;
 use crate::cmd::testdb::lend::{EMPTIED, absolute, list_text};
 
 /// Between two looks whether another keeper has ended.
@@ -41,7 +41,7 @@ fn background(arguments: &ServeArgs, idle: Duration, printer: &Printer) -> Resul
     interrupt::listen(printer);
     let dbname = std::env::var(DBNAME_VARIABLE).ok();
     let server = ServerChoice { dbname, ..arguments.server.clone() };
-    let place = Place::of(&server)?;
+    let place = KeeperPlace::of(&server)?;
     place.prepare()?;
     let lock = place.lock()?;
     if !lock.try_lock().context(NO_LOCK)? {
@@ -59,7 +59,7 @@ fn foreground(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
     for path in &arguments.from {
         Source::file(path)?.hash()?;
     }
-    let place = Place::of(&arguments.server)?;
+    let place = KeeperPlace::of(&arguments.server)?;
     place.prepare()?;
     let _lock = take_over(&place, printer)?;
     let files = arguments.from.iter().map(|path| Ok(Offer::File(absolute(path)?, arguments.unlogged)));
@@ -91,7 +91,7 @@ fn leave_the_caller() {
 }
 
 /// The lock; a keeper in the background makes room.
-fn take_over(place: &Place, printer: &Printer) -> Result<LockFile, Failure> {
+fn take_over(place: &KeeperPlace, printer: &Printer) -> Result<LockFile, Failure> {
     let lock = place.lock()?;
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let tell = Instant::now() + TELL_AFTER;
@@ -198,7 +198,7 @@ fn fresh_socket(path: &Path) -> Result<UnixListener, Failure> {
 
 /// A keeper's process from its server's start to its end, with the lock held.
 struct Work {
-    place: Place,
+    place: KeeperPlace,
     rules: Rules,
     offers: Vec<Offer>,
     public: Option<Public>,

@@ -52,7 +52,7 @@ async fn measure(
 ) -> Result<(), Failure> {
     let connection = chosen.connect(printer).await?;
     let environment = Survey::of(&connection, &chosen.data_directory(None)?, VERSION).await?.environment;
-    let plan = MatrixPlan::new(&chosen.target, &connection, request, matrix, chosen.ground()).await?;
+    let plan = MatrixPlan::new(&chosen.target, &connection, request, matrix, chosen.server_facts()).await?;
     // Trials have sessions of their own.
     connection.close().await;
     let planned = text::plan(&plan, &environment);
@@ -66,7 +66,7 @@ async fn measure(
     for warning in &plan.warnings {
         printer.warn(warning);
     }
-    if let Some(danger) = plan.danger().filter(|_| !chosen.ground().is_own) {
+    if let Some(danger) = plan.danger().filter(|_| !chosen.server_facts().is_own) {
         printer.danger(format!("DANGEROUS, until this has ended: {danger}"));
     }
 
