@@ -18,7 +18,7 @@ pub struct Baseline {
 /// One step beside its baseline.
 #[derive(Debug)]
 pub struct Compared {
-    /// Which.
+    /// The step that both runs timed.
     pub step: &'static Step,
     /// Seconds that the baseline's bytes took.
     pub baseline: Sample,

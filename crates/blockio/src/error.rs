@@ -96,7 +96,7 @@ pub enum BlockioError {
     Step {
         /// Its title.
         step: &'static str,
-        /// Why.
+        /// The server's error.
         source: ConnectError,
     },
     /// What a query's plan says cannot be understood.
@@ -104,7 +104,7 @@ pub enum BlockioError {
     Explain {
         /// The step's title.
         step: &'static str,
-        /// What.
+        /// What is unusual about the plan.
         what: String,
     },
     /// A fault of pgrig's.
@@ -159,7 +159,7 @@ pub struct Needed {
 }
 
 impl Needed {
-    /// All of them.
+    /// The sum.
     pub fn total(&self) -> u64 {
         self.tables + self.sorting + self.wal
     }

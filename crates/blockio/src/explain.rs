@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a query touched.
+/// Blocks and rows that a query touched, from EXPLAIN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Touched {
     /// Blocks found in shared_buffers.

@@ -48,7 +48,7 @@ use server::interruption::{Ended, until_stopped};
 pub trait Observer: Sync {
     /// A step of this trial begins.
     fn step_started(&self, trial: u16, step: &Step);
-    /// It is over.
+    /// The step has ended.
     fn step_finished(&self);
     /// What pgrig made could not be dropped.
     fn left_behind(&self, why: &str);

@@ -24,11 +24,11 @@ pub fn client_config(client: usize) -> String {
 pub struct Outcome {
     /// The steps, in order.
     pub steps: Vec<Done>,
-    /// All clients' rows.
+    /// Rows of all clients' tables.
     pub rows: u64,
     /// All clients' relations as they were made.
     pub sizes: Sizes,
-    /// The same after CLUSTER.
+    /// Sizes after CLUSTER.
     pub sizes_after: Sizes,
     /// What disturbed or limited it.
     pub notes: Vec<String>,
@@ -46,24 +46,24 @@ pub struct Sizes {
 /// One step that was done, or left out.
 #[derive(Debug)]
 pub struct Done {
-    /// Which.
+    /// The step.
     pub step: &'static Step,
     /// When it ended, since the trial began.
     pub at: Duration,
-    /// How it went.
+    /// Its measurement, or the reason why there is none.
     pub end: End,
     /// Buffers evicted before it; none if it was not tried.
     pub evicted: Option<u64>,
 }
 
-/// How a step ended.
+/// End of a step.
 #[derive(Debug)]
 pub enum End {
-    /// It was done.
+    /// The step was timed.
     Timed(Timed),
     /// The role has no right to it.
     LeftOut {
-        /// Why, with the remedy.
+        /// The reason, with the remedy.
         because: String,
     },
 }

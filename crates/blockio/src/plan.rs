@@ -31,9 +31,9 @@ const OTHER_SESSIONS: u32 = 5;
 /// What will be done, as data: printed by `--explain`, stored in the run document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// What was asked for.
+    /// The request.
     pub request: Request,
-    /// Where tables go.
+    /// Schema of the tables.
     pub schema: String,
     /// Whether the schema is new.
     pub create_schema: bool,

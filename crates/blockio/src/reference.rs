@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub struct Reference {
     /// In a word.
     pub name: String,
-    /// What is known of it.
+    /// Processor, memory and disk, as far as published.
     pub machine: String,
     /// The article's size, for people; none where it was not told.
     pub size: Option<String>,

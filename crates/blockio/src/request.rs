@@ -1,4 +1,4 @@
-//! What was asked for.
+//! The request: sizes, clients, statements.
 
 use measure::human::bytes;
 use serde::Serialize;
@@ -33,7 +33,7 @@ impl Mode {
 /// What was asked for, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
-    /// Which statements.
+    /// The statements: pgrig's or the published ones.
     pub mode: Mode,
     /// What each client's table shall take, bytes; in [`Mode::Compat`] 10⁹ for each "GB" of the article,
     /// which makes about 9 % more.

@@ -25,7 +25,7 @@ pub struct Step {
     pub(super) evicts: bool,
 }
 
-/// What is done.
+/// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Create,
@@ -41,7 +41,7 @@ pub(super) enum Action {
 pub(super) enum Query {
     /// One setting of every copy, in the way that the server chooses.
     ByName,
-    /// The same by the index.
+    /// All rows by the index.
     ByIndex,
     /// Some copies in the middle; the published one is half of all.
     Range,

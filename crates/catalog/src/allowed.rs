@@ -5,7 +5,7 @@ use rowgen::{Distribution, Kind, Payload, Units, Values, Weighted};
 /// Values of one column that fulfil the conditions known of it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Allowed {
-    /// Which values.
+    /// The values.
     pub(super) set: Set,
     /// Least number of characters.
     pub(super) shortest: u32,
@@ -18,7 +18,7 @@ pub(super) struct Allowed {
 /// A set of values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Set {
-    /// All that the type has.
+    /// Every value of the type.
     All,
     /// Of a type whose values are counted: these stretches, ascending, apart from each other.
     Units(Vec<Units>),
@@ -51,12 +51,12 @@ impl Allowed {
         Self { set: Set::All, shortest: 0, longest: None, null: true }
     }
 
-    /// These values.
+    /// The values of this set, of any length, and NULL.
     pub(super) fn only(set: Set) -> Self {
         Self { set, ..Self::anything() }
     }
 
-    /// What fulfils both.
+    /// Values that fulfil both.
     pub(super) fn and(&self, other: &Self) -> Self {
         Self {
             set: self.set.and(&other.set),

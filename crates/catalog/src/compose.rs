@@ -21,7 +21,7 @@ const NULLS: f64 = 0.05;
 /// A second, microseconds.
 const SECOND: i64 = 1_000_000;
 
-/// All that was decided.
+/// Decisions from which a table's description is composed.
 pub(super) struct Choice<'a> {
     pub(super) slots: &'a [Slot<'a>],
     pub(super) way: &'a Way,

@@ -37,7 +37,7 @@ pub(super) enum Condition {
     Other,
 }
 
-/// What is compared.
+/// Left side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Subject {
     /// The column's value, perhaps cast.

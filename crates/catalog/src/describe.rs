@@ -17,7 +17,7 @@ use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 use super::transaction::{Access, Scope, rolled_back};
 
-/// What rows are wanted.
+/// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// What the user says of columns (`--column NAME=SPEC`).
@@ -43,7 +43,7 @@ pub struct Described {
     pub table: Table,
     /// The first row's number: the wish's, or more where present rows have to be passed over.
     pub first_row: u64,
-    /// What the table had.
+    /// Rows and values that the table had before.
     pub present: Present,
     /// The most rows that keys leave room for.
     pub most_rows: Option<MostRows>,

@@ -19,7 +19,7 @@ pub enum CatalogError {
     Name {
         /// As given.
         name: String,
-        /// What the server says.
+        /// The server's message.
         why: String,
     },
     /// There is no such table.
@@ -37,12 +37,12 @@ pub enum CatalogError {
         /// Tables of that name elsewhere, or of a similar one.
         alike: Vec<String>,
     },
-    /// It is something else.
+    /// The name is of another kind of relation.
     #[error("{table} is {what}, and only tables can be filled: name the table that its rows come from")]
     NotATable {
         /// Schema and name.
         table: String,
-        /// What it is.
+        /// Kind of the relation.
         what: &'static str,
     },
     /// A table without columns.
@@ -108,7 +108,7 @@ pub enum CatalogError {
         table: String,
         /// As given.
         column: String,
-        /// Those there are.
+        /// Names of the table's columns.
         columns: String,
     },
     /// `--column` was given twice for a column.
@@ -122,7 +122,7 @@ pub enum CatalogError {
     Spec {
         /// The column.
         column: String,
-        /// What is wrong with it.
+        /// What is wrong with the value.
         why: String,
     },
     /// Nobody can give a generated column a value.
@@ -192,9 +192,9 @@ pub enum CatalogError {
         table: String,
         /// Asked for.
         rows: u64,
-        /// What fits.
+        /// Number of rows that fit.
         most: u64,
-        /// What limits them.
+        /// The constraint that limits them.
         why: String,
     },
     /// Rows are there whose keys nobody knows.

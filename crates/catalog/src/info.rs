@@ -86,11 +86,11 @@ pub struct DataType {
     pub sql: String,
     /// The numbers in parentheses: 10 and 2.
     pub modifiers: Vec<i32>,
-    /// What it is.
+    /// Its kind, with the types that it is made of.
     pub shape: TypeShape,
 }
 
-/// What a type is.
+/// Kind of a type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TypeShape {
@@ -108,24 +108,24 @@ pub enum TypeShape {
     },
     /// A domain; its NOT NULL is the column's.
     Domain {
-        /// What it is made of.
+        /// The type under the domain.
         base: Box<DataType>,
         /// Its own constraints, in which the value is called VALUE.
         checks: Vec<CheckInfo>,
     },
     /// An array of any number of dimensions.
     Array {
-        /// What is in it.
+        /// Type of the elements.
         element: Box<DataType>,
     },
     /// A range.
     Range {
-        /// What it goes over.
+        /// Type of the bounds.
         subtype: Box<DataType>,
     },
     /// A multirange.
     Multirange {
-        /// What it goes over.
+        /// Type of the bounds.
         subtype: Box<DataType>,
     },
     /// A row type.
@@ -179,7 +179,7 @@ pub struct ForeignKeyInfo {
     pub name: String,
     /// Columns of this table.
     pub columns: Vec<String>,
-    /// What it references.
+    /// The referenced columns.
     pub referenced: Referenced,
     /// Whether that is its own table.
     pub to_itself: bool,

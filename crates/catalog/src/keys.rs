@@ -40,7 +40,7 @@ pub(super) enum Uniqueness {
 /// How many rows a table can have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MostRows {
-    /// So many.
+    /// Number of rows.
     pub rows: u64,
     /// What limits them, as a sentence without its full stop.
     pub why: String,

@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) columns: Vec<String>,
     /// The referenced tables, for people.
     pub(super) tables: String,
-    /// What they can be.
+    /// Keys that the columns can reference.
     pub(super) keys: Arc<Keys>,
     /// Whether a unique key lets each be used once only: then those used already are not among them.
     pub(super) one_to_one: bool,

@@ -25,7 +25,7 @@ const MAX_NOTICES: usize = 1000;
 pub struct Connection {
     /// The client, for queries.
     pub client: Client,
-    /// How the bytes travel.
+    /// Socket or TCP, with TLS or without.
     pub transport: Transport,
     notices: Notices,
     overheard: Arc<Overheard>,
@@ -51,7 +51,7 @@ impl std::fmt::Debug for Connection {
 
 type Notices = Arc<Mutex<VecDeque<DbError>>>;
 
-/// How the driver ended.
+/// End of the driver, once it is known.
 #[derive(Debug, Clone)]
 struct Ending {
     error: Option<Box<ServerError>>,

@@ -23,7 +23,7 @@ pub enum ConnectError {
     UnknownKeyword {
         /// The keyword.
         keyword: String,
-        /// Where it stood.
+        /// Option, file or variable that has it.
         origin: String,
     },
     /// A value that the parameter cannot have.
@@ -35,7 +35,7 @@ pub enum ConnectError {
         origin: String,
         /// The value.
         value: String,
-        /// What would be right.
+        /// Values that are possible.
         expected: String,
     },
     /// Something that libpq can do and pgrig cannot, and that is not safe to ignore.
@@ -43,9 +43,9 @@ pub enum ConnectError {
     Unsupported {
         /// The parameter, with its value where that matters.
         keyword: String,
-        /// Where it came from.
+        /// Option, file or variable that has it.
         origin: String,
-        /// What to do instead.
+        /// Alternative.
         remedy: String,
     },
     /// Lists of hosts, addresses and ports that do not go together.
@@ -68,7 +68,7 @@ pub enum ConnectError {
         file: PathBuf,
         /// Line number from 1, where there is one.
         line: Option<usize>,
-        /// What is wrong with it.
+        /// The problem.
         what: String,
     },
     /// A certificate or key file that cannot be used.
@@ -222,7 +222,7 @@ pub enum ConnectError {
         at: String,
         /// The value asked for.
         wanted: &'static str,
-        /// What the server is.
+        /// Property of the server that does not fit.
         found: &'static str,
     },
     /// Several places were tried.

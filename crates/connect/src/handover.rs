@@ -28,7 +28,7 @@ pub struct RawConnection {
     pub stream: Stream,
     /// Cancels what runs.
     pub canceller: Canceller,
-    /// How the bytes travel.
+    /// Socket or TCP, with TLS or without.
     pub transport: Transport,
     /// The server's place, for errors.
     pub at: String,

@@ -18,7 +18,7 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 /// Between two looks whether what was cancelled has ended.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// What is open.
+/// Sessions that are open in this process.
 static OPEN: Mutex<Vec<Arc<Open>>> = Mutex::new(Vec::new());
 /// The way that the last session has taken.
 static LAST_ROUTE: Mutex<Option<Arc<Route>>> = Mutex::new(None);
@@ -40,7 +40,7 @@ pub(super) struct Registered(Arc<Open>);
 /// A server that has been silent for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// How long.
+    /// Time since the last byte.
     pub lasts: Duration,
     /// The beginning of the statement that it has not answered.
     pub statement: String,

@@ -10,7 +10,7 @@ use super::error::ConnectError;
 
 /// What pgrig does with a parameter.
 enum Support {
-    /// It is obeyed.
+    /// pgrig obeys it.
     Used,
     /// It concerns only what pgrig never does (GSSAPI, compression): nothing is lost by ignoring it.
     Ignored,

@@ -56,7 +56,7 @@ impl Target {
 /// What a failed attempt says about the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Readiness {
-    /// It fails as well.
+    /// Another attempt fails as well.
     Never,
     /// Nobody listens there.
     Absent,

@@ -27,7 +27,7 @@ pub(super) enum Check {
     ChainAndName,
 }
 
-/// Whom to trust.
+/// Certificates of the trusted authorities.
 #[derive(Debug)]
 pub(super) struct Roots {
     /// The certificates as authorities.

@@ -196,7 +196,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// By what a statement opens.
+/// First words of a statement, as far as they decide where it ends.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Opening {
     #[default]

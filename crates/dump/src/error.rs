@@ -18,7 +18,7 @@ pub enum DumpError {
     /// It is cut off, or was never SQL.
     #[error("the dump ends within {within} that begins in or after line {line}: is it whole?")]
     EndsWithin {
-        /// What is not closed.
+        /// The construct that is not closed.
         within: Within,
         /// Where the piece begins that it ends in.
         line: u64,
@@ -26,7 +26,7 @@ pub enum DumpError {
     /// What looks like a statement does not end within a gigabyte.
     #[error("line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: is this SQL?")]
     TooLong {
-        /// Where it begins.
+        /// First line of the statement.
         line: u64,
     },
     /// psql would run a command there.
@@ -34,7 +34,7 @@ pub enum DumpError {
         "line {line}: a backslash within a statement: pg_dump writes none, and psql would take it for a command"
     )]
     MetaWithinStatement {
-        /// Where.
+        /// Line of the backslash.
         line: u64,
     },
     /// psql would read data there.
@@ -42,13 +42,13 @@ pub enum DumpError {
         "line {line}: \\copy … from stdin: pg_dump writes none, and only psql reads its data: use COPY … FROM stdin"
     )]
     DataOfCommand {
-        /// Where.
+        /// Line of the command.
         line: u64,
     },
     /// COPY's data would begin in the middle of a line.
     #[error("line {line}: more text after COPY … FROM stdin; on its line: pg_dump writes none there")]
     AfterCopy {
-        /// Where.
+        /// Line of the COPY.
         line: u64,
     },
     /// A second pass found something else than the first.
@@ -68,7 +68,7 @@ pub enum DumpError {
     TooLate {
         /// Which had to stay as it was.
         table: String,
-        /// Why.
+        /// The reason for which it had to stay logged.
         why: String,
     },
 }

@@ -15,7 +15,7 @@ pub(crate) struct Remarks {
     pub(crate) server_major: Option<u32>,
     /// Whether the dump of a database has begun here and not ended.
     pub(crate) database_is_open: Option<bool>,
-    /// And that of a cluster.
+    /// Whether the dump of a cluster has begun here and not ended.
     pub(crate) cluster_is_open: Option<bool>,
 }
 

@@ -24,9 +24,9 @@ pub struct Summary {
 /// A table that stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
-    /// Which.
+    /// The table.
     pub table: String,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
@@ -35,11 +35,11 @@ pub struct Left {
 pub enum Why {
     /// It is partitioned: its partitions hold the rows.
     Partitioned,
-    /// It was asked for.
+    /// The user asked to keep it.
     Asked,
     /// A permanent table references it.
     Referenced {
-        /// Which.
+        /// The referencing table.
         by: String,
     },
     /// It is published, which unlogged tables cannot be.
@@ -49,7 +49,7 @@ pub enum Why {
     },
     /// It is a partition of a table that was asked for, or is published.
     PartitionOf {
-        /// Of which.
+        /// The partitioned table.
         kept: String,
     },
     /// A rule makes it a view.

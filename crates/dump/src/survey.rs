@@ -40,7 +40,7 @@ pub(crate) struct Notes {
 /// Something in a dump that matters to an [`Unlogger`](crate::Unlogger).
 #[derive(Debug)]
 pub(crate) enum Note {
-    /// What a comment says.
+    /// A comment of pg_dump's that matters.
     Remarks(Remarks),
     /// Where a piece is that is no comment, in bytes from the dump's first.
     Piece(Range<u64>),

@@ -8,7 +8,7 @@ use crate::latencies::{Latencies, Percentile};
 /// Transactions that were skipped, because they would have begun too late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// How many.
+    /// Number of skipped transactions.
     pub number: u64,
     /// Each of them would have taken longer than this.
     pub limit: Duration,

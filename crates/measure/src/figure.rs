@@ -10,14 +10,14 @@ use crate::paired::trimmed_mean;
 use crate::run::{Observation, Run, Trial, Unit};
 use crate::sample::Sample;
 
-/// What a value is of.
+/// Name and unit of a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Figure {
     /// The configuration of the trials.
     pub config: String,
     /// The observation's name, or that of a derived figure: `tps`, `total`, `times`.
     pub name: String,
-    /// What it is counted in.
+    /// Unit.
     pub unit: FigureUnit,
 }
 

@@ -54,7 +54,7 @@ pub struct Percentiles([Duration; Percentile::ALL.len()]);
 /// A text that holds no latencies.
 #[derive(Debug, Error)]
 pub enum LatenciesError {
-    /// It is no base64.
+    /// The text is not base64.
     #[error("latencies are written in base64, and this is none: {0}")]
     Base64(#[from] base64::DecodeError),
     /// It is base64 of something else.
@@ -95,7 +95,7 @@ impl Latencies {
         self.0.reset();
     }
 
-    /// How many there are.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.0.len()
     }

@@ -21,11 +21,11 @@ pub struct Median {
 /// An interval: one of the observations to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
-    /// Where it begins.
+    /// Lower bound.
     pub low: f64,
-    /// Where it ends.
+    /// Upper bound.
     pub high: f64,
-    /// What it stands for.
+    /// Confidence interval or range.
     pub kind: IntervalKind,
 }
 

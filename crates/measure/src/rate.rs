@@ -104,9 +104,9 @@ fn rate(per_second: f64, unit: Unit) -> String {
 
 /// The points as intervals.
 struct Seconds {
-    /// When each ended.
+    /// End of each second.
     ends: Vec<f64>,
-    /// How long it was.
+    /// Length of each second, in seconds.
     lengths: Vec<f64>,
     /// Amount per second in it.
     rates: Vec<f64>,

@@ -31,13 +31,13 @@ pub struct Run {
     pub label: Option<String>,
     /// When it began, RFC 3339, UTC.
     pub started_at: String,
-    /// How far it came.
+    /// Whether the run is complete.
     pub status: Status,
     /// The request after defaults were filled in; its fields are the verb's.
     pub request: serde_json::Value,
     /// The plan that followed from request and server; its fields are the verb's.
     pub plan: serde_json::Value,
-    /// Where it ran.
+    /// Machine and server of the run.
     pub environment: Environment,
     /// Repetitions, in the order in which they ran.
     pub trials: Vec<Trial>,
@@ -45,10 +45,10 @@ pub struct Run {
     pub notes: Vec<Note>,
 }
 
-/// Why a text is no run.
+/// Error of reading a run document.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableRun {
-    /// It is something else.
+    /// The text is not a run document.
     #[error("it is no run document of pgrig: {0}")]
     Foreign(#[from] serde_json::Error),
     /// Another release wrote it.
@@ -104,7 +104,7 @@ impl Run {
     }
 }
 
-/// How far a run came.
+/// Whether a run is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
@@ -123,7 +123,7 @@ pub enum Status {
 pub struct Trial {
     /// Which configuration of the run this repeats.
     pub config: String,
-    /// What was observed.
+    /// Observations.
     pub observations: Vec<Observation>,
     /// What was observed more than once; none in documents from before there were series.
     #[serde(default)]
@@ -202,7 +202,7 @@ pub struct Note {
     pub text: String,
 }
 
-/// Where a run took place.
+/// Machine and server of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// pgrig's own version, with the commit that it was built from: `0.1.0 (commit 1f0e5a3b9c2d, dirty)`.

@@ -14,7 +14,7 @@ impl Sample {
         sound.then_some(Self(values))
     }
 
-    /// How many.
+    /// Number of values.
     pub fn count(&self) -> usize {
         self.0.len()
     }

@@ -28,7 +28,7 @@ pub struct Metrics<'a> {
     pub tps: f64,
     /// All transactions that were due: succeeded, failed or skipped.
     pub due: u64,
-    /// Those that succeeded.
+    /// Transactions that succeeded.
     pub succeeded: u64,
     /// Those given up after an error.
     pub failed: u64,
@@ -78,7 +78,7 @@ pub enum ThresholdError {
     Unit {
         /// The limit.
         text: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
         /// A right one.
         example: &'static str,
@@ -124,7 +124,7 @@ enum Comparison {
     AtLeast,
 }
 
-/// What was found.
+/// Measured value of a threshold's metric.
 enum Value {
     Is(f64),
     /// More than this, because so many transactions were skipped.

@@ -24,7 +24,7 @@ pub const ROWS: [u64; 12] = [
 
 /// Rows up to which a round has more than one sample: they take next to no time.
 const FEW: u64 = 100_000;
-/// And how many then.
+/// Samples of a round up to `FEW` rows.
 const SAMPLES_OF_FEW: usize = 10;
 
 /// Samples of a number of rows that remain after the cut, at least, before its standard deviation is compared with
@@ -43,10 +43,10 @@ const SPARE: f64 = 1.3;
 /// Nobody is asked to wait for less, seconds: budgets are suggested in multiples of it.
 const BUDGET_STEP: f64 = 5.0;
 
-/// What was found.
+/// Result of a calibration.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Calibration {
-    /// What was timed.
+    /// The plan that was timed.
     pub plan: Plan,
     /// By number of rows, ascending.
     pub points: Vec<Point>,
@@ -57,7 +57,7 @@ pub struct Calibration {
 /// One number of rows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Point {
-    /// How many.
+    /// Rows of a sample.
     pub rows: u64,
     /// Seconds of each sample, the first one left out.
     pub seconds: Vec<f64>,

@@ -15,15 +15,15 @@ const BEFORE: &str = "SELECT count((\n";
 /// One competitor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
-    /// What people know it by.
+    /// Name for people.
     pub name: String,
-    /// What is timed.
+    /// SQL that is timed.
     pub body: Body,
     /// Whether the others run without it if the server does not have it.
     pub optional: bool,
 }
 
-/// What is timed.
+/// SQL of a candidate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Body {
@@ -33,9 +33,9 @@ pub enum Body {
     Statement(String),
     /// A statement on a table that is made anew for each round.
     Table {
-        /// What makes it.
+        /// SQL that creates the table.
         ddl: String,
-        /// What is timed.
+        /// SQL that is timed.
         statement: String,
     },
 }
@@ -84,7 +84,7 @@ impl Body {
         }
     }
 
-    /// What makes its table.
+    /// SQL that creates its table, if it has one.
     pub(super) fn ddl(&self, table: &str) -> Option<String> {
         match self {
             Self::Table { ddl, .. } => Some(ddl.replace(TABLE, table)),

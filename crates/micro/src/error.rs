@@ -25,7 +25,7 @@ pub enum MicroError {
     Suite {
         /// Its name or file.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         why: String,
     },
     /// The server does not take a candidate.
@@ -61,7 +61,7 @@ pub enum MicroError {
     Script {
         /// The option.
         what: &'static str,
-        /// Why.
+        /// The server's error.
         source: ConnectError,
     },
     /// A candidate failed while it was measured.
@@ -69,7 +69,7 @@ pub enum MicroError {
     Sample {
         /// Its name.
         name: String,
-        /// Why.
+        /// The server's error.
         source: ConnectError,
     },
     /// What a plan says cannot be understood.
@@ -77,7 +77,7 @@ pub enum MicroError {
     Explain {
         /// The candidate's name.
         name: String,
-        /// What.
+        /// The problem.
         what: String,
     },
     /// Another pgrig is at it.

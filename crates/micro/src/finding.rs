@@ -9,7 +9,7 @@ use serde::Serialize;
 pub struct Finding {
     /// The candidate's name.
     pub candidate: String,
-    /// What it is.
+    /// Kind of the finding.
     #[serde(flatten)]
     pub kind: Kind,
 }
@@ -30,7 +30,7 @@ pub enum Kind {
     },
     /// It is computed once for all rows.
     Once {
-        /// What is.
+        /// The expression that is evaluated once.
         what: String,
     },
     /// Parallel workers take part.

@@ -18,7 +18,7 @@ pub const VERDICTS: &str = "verdicts";
 /// Plan and rounds, from which all else follows.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was timed.
+    /// The plan that was timed.
     pub plan: Plan,
     /// In the order in which they ran, the cold one first.
     pub rounds: Vec<Round>,

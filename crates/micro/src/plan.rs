@@ -18,7 +18,7 @@ pub struct Plan {
     pub rows: u64,
     /// Seconds of a statement that are not its rows'; none until it was measured.
     pub fixed: Option<f64>,
-    /// Where tables go.
+    /// Schema of the tables.
     pub schema: Option<String>,
     /// What the plans have that makes results mean less.
     pub findings: Vec<Finding>,
@@ -33,7 +33,7 @@ pub struct ArmPlan {
     pub name: String,
     /// Its part.
     pub role: Role,
-    /// What makes its table.
+    /// SQL that creates its table, if it has one.
     pub ddl: Option<String>,
     /// The statement as it is sent.
     pub sql: String,
@@ -45,13 +45,13 @@ pub struct ArmPlan {
     pub sample: Option<f64>,
 }
 
-/// What an arm is for.
+/// Purpose of an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// One of those compared.
     Candidate,
-    /// What is subtracted.
+    /// The empty loop, whose time is subtracted.
     Empty,
     /// The first candidate again.
     Repeat,
@@ -62,7 +62,7 @@ pub enum Role {
 pub struct LeftOut {
     /// Its name.
     pub name: String,
-    /// What the server says.
+    /// The server's error.
     pub because: String,
 }
 

@@ -48,7 +48,7 @@ impl PlanTree {
         found
     }
 
-    /// All expressions in it.
+    /// All expressions of the plan.
     pub(super) fn expressions(&self) -> Vec<&str> {
         let mut found = Vec::new();
         texts(self.top(), &mut found);

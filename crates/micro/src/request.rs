@@ -1,4 +1,4 @@
-//! What was asked for.
+//! The request: candidates, rows, rounds.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub struct Request {
     pub extensions: Vec<String>,
     /// Rows of a sample; none for pgrig's choice.
     pub rows: Option<u64>,
-    /// How long rounds go on.
+    /// Time for the rounds.
     #[serde(serialize_with = "seconds")]
     pub budget: Duration,
     /// The least difference that matters, as a share of the first candidate's own time.

@@ -20,7 +20,7 @@ const NARROW: f64 = 0.5;
 /// A budget is exceeded by so many times at most, for as few rounds as tell anything.
 const EXCEEDED: u32 = 3;
 
-/// What one round came to.
+/// Result of one round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Round {
     /// Whether it is the first one, which warms up and is not judged.
@@ -124,7 +124,7 @@ async fn round(
     Ok(Round { cold, order, seconds, wal })
 }
 
-/// Which part an arm has.
+/// Purpose of an arm.
 pub(super) fn role(arm: Arm) -> Role {
     match arm {
         Arm::Candidate(_) => Role::Candidate,

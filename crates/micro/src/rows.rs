@@ -15,16 +15,16 @@ const FIXED_SHARE: f64 = 0.004;
 const SHORTEST: f64 = 2e-3;
 /// The same where tables are made anew for each round, which takes longer than that.
 const SHORTEST_OF_TABLES: f64 = 50e-3;
-/// Rounds that the budget shall have room for.
+/// Rounds that the budget must have room for.
 const ROUNDS: f64 = 40.0;
 /// A statement is tried with more rows until it takes so long.
 const TELLING: f64 = 1e-3;
-/// What is tried at most, for one statement's fixed cost.
+/// Most trials of one statement to find its fixed cost.
 const TRIES: u32 = 30;
-/// And how long.
+/// Most time for these trials.
 const TRYING: Duration = Duration::from_millis(300);
 
-/// What was found out.
+/// Number of rows of a sample, with the trials that chose it.
 #[derive(Debug)]
 pub(super) struct Choice {
     pub(super) rows: u64,

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use super::candidate::{Body, Candidate, FILL};
 use super::error::MicroError;
 
-/// What a suite asks for.
+/// Content of a suite file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suite {
-    /// What it is about.
+    /// Title of the suite.
     pub title: String,
     /// As in the request.
     pub candidates: Vec<Candidate>,

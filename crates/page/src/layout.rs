@@ -14,7 +14,7 @@ pub(crate) struct PageHeader {
     pub(crate) flags: u16,
     /// Where the line pointers end, bytes from the page's begin.
     pub(crate) lower: u32,
-    /// Where the items begin.
+    /// Offset of the first item's data.
     pub(crate) upper: u32,
     /// Where the special space begins.
     pub(crate) special: u32,

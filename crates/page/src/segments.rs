@@ -12,7 +12,7 @@ pub struct Segments {
     blocks: NonZeroU32,
 }
 
-/// Where a block is.
+/// Location of a block in its relation's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockLocation {
     /// The segment, from 0.

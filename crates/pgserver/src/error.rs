@@ -23,7 +23,7 @@ pub enum Error {
     InvalidSetting {
         /// The name as given.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A setting that pgrig itself must control.
@@ -54,7 +54,7 @@ pub enum Error {
         access: &'static str,
         /// The object.
         path: PathBuf,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// The binaries could not be fetched.
@@ -74,7 +74,7 @@ pub enum Error {
     NotAnInstallation {
         /// The directory.
         path: PathBuf,
-        /// What is missing.
+        /// File or directory that is missing.
         problem: String,
     },
     /// Asked for one version, given binaries of another.
@@ -86,7 +86,7 @@ pub enum Error {
         asked: u16,
         /// The version found.
         found: String,
-        /// Where.
+        /// Directory of the installation.
         path: PathBuf,
     },
     /// The instance's data was made by another major version.
@@ -126,9 +126,9 @@ pub enum Error {
     RunsDifferently {
         /// The instance.
         instance: String,
-        /// What it has.
+        /// Value that the server has.
         runs: String,
-        /// What was wanted.
+        /// Value that was asked for.
         asked: String,
     },
     /// Something needs a running server.
@@ -150,7 +150,7 @@ pub enum Error {
         instance: String,
         /// Its own words.
         cause: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// The server did not come up.
@@ -160,7 +160,7 @@ pub enum Error {
         instance: String,
         /// What the log says, in one line.
         cause: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
         /// The whole log.
         log: PathBuf,
@@ -174,7 +174,7 @@ pub enum Error {
         instance: String,
         /// Exit status or signal.
         how: String,
-        /// What the log says.
+        /// Last lines of the log.
         cause: String,
         /// The whole log.
         log: PathBuf,
@@ -196,7 +196,7 @@ pub enum Error {
     SocketDirectory {
         /// The directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// A file of pgrig's own is damaged.
@@ -204,7 +204,7 @@ pub enum Error {
     Record {
         /// The file.
         path: PathBuf,
-        /// What the parser says.
+        /// The parser's message.
         problem: String,
     },
     /// A program lies on a file system that runs none.

@@ -84,7 +84,7 @@ impl LockFile {
         }
     }
 
-    /// What it says.
+    /// Content of the file.
     pub(crate) fn read(&self) -> io::Result<String> {
         let mut text = String::new();
         let mut file = &self.0;

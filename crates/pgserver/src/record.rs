@@ -28,7 +28,7 @@ pub(crate) struct Config {
 pub(crate) enum Source {
     /// The pinned ones of this major version.
     Fetched(u16),
-    /// Those in this directory.
+    /// Binaries that are installed in this directory.
     Installed(PathBuf),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct ServerRecord {
     /// None until it is spawned: then it belongs to any server there is.
     pub(crate) pid: Option<u32>,
     pub(crate) config: Config,
-    /// What pgrig.conf says.
+    /// Settings in pgrig.conf.
     pub(crate) settings: Vec<(String, String)>,
 }
 

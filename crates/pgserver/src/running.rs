@@ -7,7 +7,7 @@ use crate::{Error, Events, Profile, Result, Version, diagnose, process};
 use std::fmt;
 use std::path::PathBuf;
 
-/// How to reach a server.
+/// Parameters to connect to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// Directory of the Unix socket; libpq takes it as `host`.
@@ -27,7 +27,7 @@ pub struct Connection {
 pub struct Tcp {
     /// `127.0.0.1`.
     pub host: &'static str,
-    /// The same as the socket's.
+    /// Port, the same as the socket's.
     pub port: u16,
     /// Of the superuser. Left out of `Debug`.
     pub password: String,
@@ -79,7 +79,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// How to reach it.
+    /// Parameters to connect to it.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }

@@ -7,7 +7,7 @@ use crate::{Profile, Result, Version, lock, process};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// Who ends a server.
+/// What ends a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lifetime {
@@ -26,7 +26,7 @@ pub struct Status {
     pub directory: PathBuf,
     /// The server's log.
     pub log: PathBuf,
-    /// What it is doing.
+    /// Whether there is data, and whether a server runs.
     #[serde(flatten)]
     pub state: InstanceState,
 }
@@ -63,7 +63,7 @@ pub struct ServerStatus {
     pub ready: bool,
     /// None if it was started by other means than pgrig.
     pub version: Option<Version>,
-    /// Likewise.
+    /// Its profile; none if its record is lost.
     pub profile: Option<Profile>,
     /// The user's settings.
     pub set: Vec<(String, String)>,
@@ -75,7 +75,7 @@ pub struct ServerStatus {
     pub tcp: bool,
     /// Bytes that the data directory takes on disk.
     pub data_bytes: u64,
-    /// Who ends it.
+    /// What ends it.
     pub lifetime: Lifetime,
     /// The live pgrig process that owns it.
     pub owner_pid: Option<u32>,

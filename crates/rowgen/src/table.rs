@@ -26,7 +26,7 @@ pub struct Column {
     pub kind: Kind,
     /// Whether it is declared NOT NULL.
     pub not_null: bool,
-    /// What stands in it.
+    /// Values of its rows.
     pub values: Values,
 }
 

@@ -58,7 +58,7 @@ pub enum Values {
     Cycle(Vec<String>),
     /// Texts or bytes whose use is their length and how well they compress.
     Payload {
-        /// What they consist of.
+        /// Characters or bytes of the values.
         payload: Payload,
         /// Least length, characters (of `bytea`: bytes).
         low: u32,
@@ -199,7 +199,7 @@ impl Turn {
 }
 
 impl Keys {
-    /// How many there are.
+    /// Number of keys.
     pub fn count(&self) -> u64 {
         match self {
             Self::Interval { low, high } => high.abs_diff(*low).saturating_add(1),

@@ -35,13 +35,13 @@ pub enum Action {
     Set {
         /// The variable that gets the value.
         slot: Slot,
-        /// What is evaluated.
+        /// Value of the variable.
         expression: Expression,
     },
     /// `\if`, or `\elif` where the branches before were not taken: goes on with the next command if the
     /// condition is true.
     Test {
-        /// What is evaluated.
+        /// Condition.
         condition: Expression,
         /// Where to go on if it is not true.
         otherwise: usize,
@@ -92,7 +92,7 @@ impl Script {
 }
 
 impl Command {
-    /// What to do.
+    /// Action.
     pub fn action(&self) -> &Action {
         &self.action
     }
@@ -188,7 +188,7 @@ impl Sql {
     }
 }
 
-/// How long to sleep.
+/// Duration of a `\sleep`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sleep {
     pub(crate) amount: Amount,

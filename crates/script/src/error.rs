@@ -15,7 +15,7 @@ pub struct ScriptError {
     pub line: usize,
     /// Where in the line, in characters from 1, if that can be said.
     pub column: Option<usize>,
-    /// What is wrong.
+    /// The problem.
     pub problem: Problem,
     /// The meta command that it is in, as written.
     pub command: Option<Box<str>>,

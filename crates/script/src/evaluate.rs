@@ -55,7 +55,7 @@ pub enum EvaluationError {
     /// It must be from 1.001 to 1000.
     #[error("zipfian parameter must be in range [1.001, 1000] (not {})", number::fixed(*.0))]
     ZipfianParameter(f64),
-    /// It must be above 0.
+    /// The parameter of an exponential distribution is not above 0.
     #[error("exponential parameter must be greater than zero (not {})", number::fixed(*.0))]
     ExponentialParameter(f64),
     /// Nothing to permute.

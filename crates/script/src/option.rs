@@ -20,9 +20,9 @@ pub enum OptionError {
     /// Of -b.
     #[error("ambiguous builtin name: {count} builtin scripts found for prefix \"{prefix}\"")]
     SeveralScripts {
-        /// How many.
+        /// Number of scripts.
         count: usize,
-        /// What they begin with.
+        /// Their common prefix.
         prefix: String,
     },
     /// Of -D: not name, `=` and a value.

@@ -33,7 +33,7 @@ pub enum Step {
 pub struct Failure {
     /// Index of the command.
     pub command: usize,
-    /// Why.
+    /// The error.
     pub error: EvaluationError,
 }
 

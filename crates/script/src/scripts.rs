@@ -42,7 +42,7 @@ impl Scripts {
         self.list.iter()
     }
 
-    /// How many there are.
+    /// Number of scripts.
     pub fn len(&self) -> usize {
         self.list.len()
     }

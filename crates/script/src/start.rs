@@ -9,7 +9,7 @@ use crate::run::Client;
 use crate::scripts::Scripts;
 use crate::variables::Variables;
 
-/// What a run begins with.
+/// Initial state of a run's clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// `--random-seed`; also the variable `random_seed`.

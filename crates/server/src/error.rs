@@ -16,7 +16,7 @@ pub enum SurveyError {
     DataDirectory {
         /// As given.
         path: String,
-        /// What does not fit.
+        /// The problem.
         problem: String,
     },
     /// Older than PostgreSQL 13.

@@ -9,7 +9,7 @@ use connect::Target;
 /// pgrig ends.
 pub const GRACE: Duration = Duration::from_millis(1500);
 
-/// How work ended.
+/// End of work that could be interrupted.
 pub enum Ended<T> {
     /// By itself.
     Done(T),

@@ -8,7 +8,7 @@ use connect::{ConnectError, Connection, Target};
 /// Opens sessions.
 #[derive(Clone, Copy)]
 pub struct Sessions<'a> {
-    /// Where to.
+    /// Server and database to connect to.
     pub target: &'a Target,
 }
 

@@ -20,7 +20,7 @@ pub enum DataDirectory {
     Asked,
 }
 
-/// Where the server runs.
+/// Machine of a server, and the way there.
 #[derive(Clone, Copy, Debug)]
 pub struct Site {
     /// Processors of the server's machine, where it is this one.
@@ -45,7 +45,7 @@ impl Site {
 pub struct Survey {
     /// Its build and settings.
     pub server: ServerInfo,
-    /// Where it runs.
+    /// Its machine, and the way there.
     pub site: Site,
     /// The run document's part about all this.
     pub environment: Environment,

@@ -30,7 +30,7 @@ fn running() -> MutexGuard<'static, Vec<Pid>> {
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Where an archive is.
+/// Location of an archive.
 pub(crate) enum Archive {
     /// A file or directory.
     Named(PathBuf),
@@ -44,13 +44,13 @@ pub(crate) enum Archive {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// It is not there.
+    /// pg_restore is not installed.
     #[error(
         "reading it needs pg_restore ({0}): install PostgreSQL's client programs (Debian: postgresql-client), or make a \
          plain dump with pg_dump --format plain"
     )]
     Missing(#[source] io::Error),
-    /// It cannot be run.
+    /// pg_restore cannot be run.
     #[error("pg_restore cannot be run: {0}")]
     Run(#[source] io::Error),
     /// It failed, or was killed.
@@ -58,9 +58,9 @@ pub enum ArchiveError {
     Failed {
         /// Its name and version.
         program: String,
-        /// How it ended.
+        /// Exit status.
         status: ExitStatus,
-        /// What it said.
+        /// Its messages.
         told: String,
         /// What can be done, if that is known.
         remedy: &'static str,

@@ -257,7 +257,7 @@ pub struct Measured {
 /// One strategy's trials.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Timed {
-    /// Which.
+    /// The strategy.
     pub strategy: Strategy,
     /// Of the seconds.
     pub median: f64,

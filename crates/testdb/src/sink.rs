@@ -40,7 +40,7 @@ impl Compression {
         }
     }
 
-    /// That of what is read.
+    /// The compression of the form that is read.
     pub fn of_form(form: Form) -> Self {
         match form {
             Form::Plain | Form::Archive => Self::None,
@@ -57,9 +57,9 @@ pub enum SinkError {
     /// The file system says no.
     #[error("cannot write {path}: {error}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         #[source]
         error: io::Error,
     },

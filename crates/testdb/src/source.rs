@@ -42,16 +42,16 @@ enum Location {
 pub struct Opened {
     /// The SQL.
     pub sql: Box<dyn Read + Send>,
-    /// What it comes out of.
+    /// Format of the file.
     pub form: Form,
     /// Bytes of the file that have been read so far, where that is known.
     pub read: Arc<AtomicU64>,
 }
 
-/// What SQL comes out of.
+/// Format of a file with SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// It is SQL.
+    /// SQL without compression.
     Plain,
     /// gzip.
     Gzip,
@@ -68,16 +68,16 @@ pub enum SourceError {
     /// The file system says no.
     #[error("cannot read {what}: {error}")]
     Io {
-        /// Which file.
+        /// The file.
         what: String,
-        /// Why.
+        /// The operating system's error.
         #[source]
         error: io::Error,
     },
-    /// It is something else.
+    /// The file has another format.
     #[error("{what} is no dump: {why}")]
     NotSql {
-        /// Which file.
+        /// The file.
         what: String,
         /// What it is, and what can be done.
         why: String,
@@ -85,9 +85,9 @@ pub enum SourceError {
     /// pg_restore cannot be used.
     #[error("{what} is an archive of pg_dump's: {error}")]
     Archive {
-        /// Which file.
+        /// The file.
         what: String,
-        /// Why.
+        /// The error.
         #[source]
         error: ArchiveError,
     },

@@ -16,7 +16,7 @@ pub(super) struct Answer {
     results: Results,
 }
 
-/// Why a command failed.
+/// Failure of a command.
 #[derive(Debug)]
 pub(super) enum Problem {
     /// The server's first error.

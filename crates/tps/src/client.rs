@@ -41,7 +41,7 @@ pub(super) struct Client {
     counted: u64,
 }
 
-/// What a client is at.
+/// State of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ClientState {
     /// Between two transactions.
@@ -86,7 +86,7 @@ pub(super) struct Transaction {
     variables: Option<Variables>,
 }
 
-/// What follows a state.
+/// Result of one step of a client.
 pub(super) enum Next {
     On(ClientState),
     Wait(ClientState, Need),

@@ -164,7 +164,7 @@ impl Watched {
         all.into_iter().filter(|series| !series.points.is_empty())
     }
 
-    /// What began when.
+    /// Events, with their offsets from the beginning.
     fn events(&self, began: f64) -> Vec<Event> {
         let event = |spell: &Spell, text: String, mut what: Value| {
             what["from"] = json!(began + spell.from);

@@ -56,9 +56,9 @@ pub enum TpsError {
     /// The machine gives no thread, timer or the like.
     #[error("cannot {what}: {source}")]
     Machine {
-        /// What was to be done.
+        /// The operation.
         what: &'static str,
-        /// Why not.
+        /// The operating system's error.
         source: std::io::Error,
     },
     /// The user wanted it to stop before anything was measured.

@@ -36,7 +36,7 @@ pub(super) struct Common<'r> {
     job: usize,
 }
 
-/// What a job begins with.
+/// Input of a job.
 pub(super) struct Start {
     /// Its number.
     pub(super) job: usize,
@@ -131,7 +131,7 @@ struct Queue {
     turns: VecDeque<usize>,
     /// Those that wait for a time. They may have gone on before it came.
     times: BinaryHeap<Reverse<(Instant, usize)>>,
-    /// How many are not over.
+    /// Number of clients that are not over.
     left: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What was measured.
+//! Outcome of a run.
 
 use std::ops::AddAssign;
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub struct Failed {
 /// Of all transactions, or of one script's.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// What became of them.
+    /// Numbers of transactions by outcome.
     pub counts: Counts,
     /// Of those that succeeded, from the scheduled start (without a rate: the actual one) to the end.
     pub latency: Latencies,
@@ -117,11 +117,11 @@ pub struct LostClient {
     pub client: usize,
     /// Which script and command (from 0), if it was at one.
     pub at: Option<(usize, usize)>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// As asked.
@@ -135,7 +135,7 @@ pub enum End {
 /// What was measured, even where the run did not come to its end.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// End of the run.
     pub end: End,
     /// The measured part's length, connecting excluded: until the last transaction ended that had begun in
     /// time. A transaction counts in the part in which it ends.
@@ -144,7 +144,7 @@ pub struct Outcome {
     pub connecting: Duration,
     /// Connections made.
     pub connections: u64,
-    /// All scripts together.
+    /// Totals of all scripts.
     pub all: Measured,
     /// Each script, in the request's order.
     pub scripts: Vec<MeasuredScript>,
@@ -209,7 +209,7 @@ impl Measured {
 }
 
 impl Second {
-    /// What is kept of it.
+    /// The part of a second that is kept.
     pub(super) fn keep(&self) -> KeptSecond {
         KeptSecond {
             at: self.at,

@@ -39,7 +39,7 @@ impl Timetable {
         self.ramped
     }
 
-    /// When a client begins.
+    /// Time at which a client begins.
     pub(super) fn turn(&self, client: usize) -> Instant {
         self.start + self.step.saturating_mul(u32::try_from(client).unwrap_or(u32::MAX))
     }

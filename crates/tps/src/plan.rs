@@ -9,7 +9,7 @@ use connect::Connection;
 /// A run that nothing known stands against.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was asked for.
+    /// The request.
     pub request: Request,
     /// The scripts, parsed.
     pub scripts: Scripts,

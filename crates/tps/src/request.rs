@@ -1,4 +1,4 @@
-//! What was asked for.
+//! The request: scripts, clients, time.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What a run begins with.
+    /// First phase of a run.
     pub(super) fn first_phase(&self) -> Phase {
         match (self.ramp, self.warmup) {
             (Duration::ZERO, Duration::ZERO) => Phase::Measured,

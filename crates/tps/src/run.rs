@@ -53,7 +53,7 @@ struct Connected {
     connections: u64,
 }
 
-/// What jobs tell.
+/// Message of a job.
 pub(super) enum Told {
     Lost(LostClient),
     Debugged(Debugged),

@@ -116,7 +116,7 @@ pub(super) struct Collector {
     elapsed: Duration,
 }
 
-/// All that was measured.
+/// Measurements of all jobs.
 pub(super) struct Collected {
     pub(super) elapsed: Duration,
     pub(super) all: Measured,

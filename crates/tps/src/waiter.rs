@@ -15,7 +15,7 @@ use super::alarm::Alarm;
 
 /// Instead of a client's number.
 const ALARM: u64 = u64::MAX;
-/// The same for the timer.
+/// Token of the timer.
 const TIMER: u64 = u64::MAX - 1;
 /// Maximum number of events that one wait returns.
 const AT_ONCE: usize = 64;

@@ -14,7 +14,7 @@ pub struct Change {
     pub ratio: f64,
     /// Holds the true ratio in 95 of 100 cases; none with too few values.
     pub interval: Option<Estimate>,
-    /// What follows.
+    /// Verdict.
     pub verdict: Verdict,
 }
 

@@ -47,7 +47,7 @@ impl Looks {
         self.0.iter().copied().find(|look| look.round == round)
     }
 
-    /// All of them, in order.
+    /// All looks, in order.
     pub fn all(&self) -> &[Look] {
         &self.0
     }

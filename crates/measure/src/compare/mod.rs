@@ -26,7 +26,7 @@ use crate::verdict::Verdict;
 use change::verdict;
 use exact::Tested;
 
-/// How to compare.
+/// Parameters of a comparison.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Changes of less than this do not matter: 0.05 is 5 %.
@@ -59,7 +59,7 @@ pub struct Comparison {
 /// A figure of both sides.
 #[derive(Clone, Debug, Serialize)]
 pub struct Compared {
-    /// What it is.
+    /// The compared figure.
     #[serde(flatten)]
     pub figure: Figure,
     /// The value of each baseline.

@@ -18,7 +18,7 @@ const NARROW: f64 = 0.5;
 /// A verdict that would take more rounds than this is out of reach.
 const MOST_ROUNDS: f64 = 100_000.0;
 
-/// What rounds came to.
+/// Estimates and verdicts of all pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judged {
     /// Each candidate's own time, seconds per row: the empty loop's subtracted where there is one.
@@ -38,13 +38,13 @@ pub struct Judged {
 pub struct Judgement {
     /// Which candidate is compared with, from 0.
     pub baseline: usize,
-    /// Which is compared.
+    /// Index of the compared candidate.
     pub candidate: usize,
     /// What the candidate takes more (below 0: less), seconds per row.
     pub difference: Estimate,
     /// The same as a share of the baseline's own time; none where that cannot be told from nothing.
     pub relative: Option<Estimate>,
-    /// What that says.
+    /// Verdict.
     pub verdict: Verdict,
     /// The least difference that matters, seconds per row: the threshold's share of the baseline's own time; of its
     /// whole time, where the own one cannot be told from nothing.

@@ -44,7 +44,7 @@ use crate::{Kind, Reference, Unsuited, Values, Weighted};
 pub struct ColumnSpec {
     /// Unquoted name.
     pub column: String,
-    /// What shall stand in it.
+    /// Values of the column.
     pub spec: Spec,
 }
 
@@ -72,17 +72,17 @@ pub enum SpecError {
     /// Parentheses or quotes do not fit together.
     #[error("{spec:?}: {reason}")]
     Syntax {
-        /// What was written.
+        /// The text.
         spec: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// No specification has this name.
     #[error("there is no specification {name:?}; there are {known}")]
     Unknown {
-        /// What was written.
+        /// The name.
         name: String,
-        /// All names.
+        /// Names that exist.
         known: String,
     },
     /// Too few or too many arguments.
@@ -90,13 +90,13 @@ pub enum SpecError {
     Arguments {
         /// The specification's.
         name: &'static str,
-        /// Which it takes.
+        /// Arguments that it takes.
         arguments: &'static str,
     },
     /// An argument is no value of the kind that it should be.
     #[error("{argument:?} is not {expected}")]
     Argument {
-        /// What was written.
+        /// The argument.
         argument: String,
         /// What should stand there.
         expected: String,

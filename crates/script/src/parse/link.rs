@@ -9,9 +9,9 @@ use crate::expression::Expression;
 /// A command as read.
 pub(super) struct Part {
     pub(super) what: What,
-    /// Where it begins.
+    /// Offset of the first byte.
     pub(super) at: usize,
-    /// Where it ends.
+    /// Offset after the last byte.
     pub(super) end: usize,
 }
 

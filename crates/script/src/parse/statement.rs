@@ -9,13 +9,13 @@ use crate::variables::{begins_name, is_in_name};
 pub(super) struct Statement {
     /// Without blanks and `--` comments before it; `\;` is a semicolon in it.
     pub(super) text: String,
-    /// Where it begins.
+    /// Offset of the first byte.
     pub(super) at: usize,
-    /// Where it ends.
+    /// Offset after the last byte.
     pub(super) end: usize,
 }
 
-/// What ended a statement.
+/// End of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Semicolon,
@@ -38,7 +38,7 @@ impl<'a> Statements<'a> {
         Self { text, at: 0, parentheses: Vec::new(), body: FunctionBody::default() }
     }
 
-    /// How far it is read.
+    /// Offset of the next byte to read.
     pub(super) fn place(&self) -> usize {
         self.at
     }

@@ -23,9 +23,9 @@ pub struct Process {
 /// Whether a process still runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It runs.
+    /// The process runs.
     Runs,
-    /// It does not.
+    /// The process has ended.
     Gone,
     /// It belongs to another pid namespace or another machine, or cannot be seen.
     Unknown,

@@ -89,12 +89,12 @@ impl Changer {
         Ok(Self { server, session, journal, has_changed, was_without_fsync })
     }
 
-    /// What was written down.
+    /// Content of the journal.
     pub fn record(&self) -> &Record {
         &self.journal.record
     }
 
-    /// Where that is.
+    /// Path of the journal.
     pub fn journal_path(&self) -> &Path {
         self.journal.path()
     }

@@ -41,9 +41,9 @@ pub enum SettingsError {
     Overridden {
         /// The setting.
         name: String,
-        /// Where it is set.
+        /// What sets it.
         by: &'static str,
-        /// How to end that.
+        /// Remedy.
         remedy: String,
     },
     /// The role may not.
@@ -51,9 +51,9 @@ pub enum SettingsError {
     NotAllowed {
         /// The role connected as.
         role: String,
-        /// What is missing.
+        /// The missing privilege.
         what: String,
-        /// Who can give it.
+        /// Who can grant it, and how.
         remedy: String,
     },
     /// Another pgrig is at it.
@@ -87,7 +87,7 @@ pub enum SettingsError {
     NotInForce {
         /// The setting.
         name: String,
-        /// What was set.
+        /// Value that was set.
         wanted: String,
         /// What a new session sees.
         shown: String,
@@ -97,7 +97,7 @@ pub enum SettingsError {
     /// The server has not read its configuration again.
     #[error("the server did not load its changed configuration within {seconds} s{why}; its log says more")]
     NotReloaded {
-        /// How long was waited.
+        /// Seconds waited.
         seconds: u64,
         /// What is wrong with its files, or nothing.
         why: String,
@@ -107,7 +107,7 @@ pub enum SettingsError {
     Table {
         /// As given.
         table: String,
-        /// Why, and what to do.
+        /// The reason and the remedy.
         why: String,
     },
     /// Another server answers than the one whose settings were changed.
@@ -116,7 +116,7 @@ pub enum SettingsError {
     /// Sessions of a pgrig that is gone do not end.
     #[error("{sessions} sessions of the pgrig that changed them do not end")]
     Sessions {
-        /// How many.
+        /// Number of sessions.
         sessions: i64,
     },
     /// The journal cannot be written or read.

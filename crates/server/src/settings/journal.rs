@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// What it says.
+    /// Content.
     pub record: Record,
     _claim: Option<Claim>,
     /// Of the journal itself: older pgrigs go by that alone.
@@ -81,7 +81,7 @@ impl Journal {
         Ok(all)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -116,23 +116,23 @@ pub enum JournalState {
     Elsewhere(Unclaimed),
     /// Its process is gone, and another one puts things back at this moment.
     InHand {
-        /// What it says.
+        /// Content of the journal.
         record: Record,
         /// The process that does so, where it could say so.
         pid: Option<u32>,
     },
     /// Its process is gone. Nobody else puts things back as long as this is held.
     Dead(Journal),
-    /// It cannot be read.
+    /// The journal cannot be read.
     Unreadable(SettingsError),
 }
 
 /// A journal that is not known to be without its process.
 #[derive(Debug)]
 pub struct Unclaimed {
-    /// Where it is.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What it says.
+    /// Content.
     pub record: Record,
 }
 

@@ -47,7 +47,7 @@ impl Effect {
 /// A setting that may be changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changeable {
-    /// What it is before.
+    /// Values before the change.
     pub before: Before,
     /// How far a change reaches.
     pub effect: Effect,
@@ -62,7 +62,7 @@ pub enum Restart {
     Impossible(&'static str),
 }
 
-/// What is to be changed.
+/// Settings and tables to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToChange {
     /// Names of settings.

@@ -28,7 +28,7 @@ pub struct Before {
     pub name: String,
     /// What postgresql.auto.conf said; none: nothing.
     pub altered: Option<String>,
-    /// What SHOW said.
+    /// Value that SHOW gave.
     pub shown: String,
 }
 
@@ -48,7 +48,7 @@ impl Table {
     }
 }
 
-/// What a journal says.
+/// Content of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     format_version: u32,

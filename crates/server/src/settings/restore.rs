@@ -13,7 +13,7 @@ use super::tables;
 use crate::session::{Session, Sessions};
 use connect::{ConnectError, Target};
 
-/// What was put back.
+/// Changes that were undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PutBack {
     /// Settings that were not as before, and what SHOW says of them now.

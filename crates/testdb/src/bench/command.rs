@@ -114,7 +114,7 @@ pub(super) struct Run {
     begins: u64,
 }
 
-/// How a command ended.
+/// End of a command.
 pub(super) enum Ended {
     /// With exit status 0, after so many seconds.
     Well(f64),

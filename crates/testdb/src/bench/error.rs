@@ -20,15 +20,15 @@ pub enum BenchError {
     /// A variant that was asked for cannot be tried.
     #[error("{variant} cannot be tried here: {}", .missing.why)]
     Missing {
-        /// Which.
+        /// The variant.
         variant: Variant,
-        /// What of it, and why.
+        /// The means that cannot be used, with the reason.
         missing: Missing,
     },
     /// Nothing can be compared with.
     #[error("the command fails on a database as it normally is ({how}), so there is nothing to compare with")]
     NormalFailed {
-        /// How it ended.
+        /// Exit status or signal.
         how: String,
     },
     /// What SHOW says is not what was set.
@@ -40,9 +40,9 @@ pub enum BenchError {
         variant: Variant,
         /// The setting.
         name: &'static str,
-        /// What SHOW says.
+        /// Value that SHOW gives.
         shown: String,
-        /// What it should be.
+        /// Value that was asked for.
         wanted: String,
     },
     /// The unlogged copy has none.
@@ -66,9 +66,9 @@ pub enum BenchError {
     /// The command's log.
     #[error("cannot write the commands' output to {path}: {error}")]
     Log {
-        /// Where.
+        /// Path of the log.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The command cannot be started or waited for.
@@ -80,12 +80,12 @@ pub enum BenchError {
     /// The schema or dump cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// It cannot be loaded.
+    /// The script cannot be loaded.
     #[error("{script}: {error}")]
     Load {
         /// Its file.
         script: String,
-        /// Why not.
+        /// The error.
         error: LoadError,
     },
     /// A copy's tables cannot be made unlogged.
@@ -106,9 +106,9 @@ pub enum BenchError {
     /// Something is left changed, or left behind.
     #[error("not everything was put back ({error}); the next pgrig does that{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
-        /// Why not.
+        /// The error.
         error: Box<BenchError>,
-        /// What was changed.
+        /// Settings that are still changed.
         record: Option<Box<Record>>,
         /// Why it had ended, if not as asked.
         ended: Option<Box<BenchError>>,

@@ -26,15 +26,15 @@ impl Figures {
 /// A variant's trials, round by round from the first on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Which.
+    /// The variant.
     pub variant: Variant,
-    /// What they took.
+    /// Figures of each trial.
     pub trials: Vec<Figures>,
     /// Whether a trial failed: then the others are not judged.
     pub has_failed: bool,
 }
 
-/// What is judged.
+/// Figure that is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// A suite waits for its database too.
@@ -55,7 +55,7 @@ impl Judged {
 /// What became of a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// Which.
+    /// The variant.
     pub variant: Variant,
     /// Of what is judged, seconds.
     pub total: Median,
@@ -96,7 +96,7 @@ pub fn judge(measured: &[Measured], judged: Judged, threshold: f64) -> Vec<Findi
     measured.iter().filter_map(finding).collect()
 }
 
-/// What to use.
+/// Recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// This: it is faster than normal, none is provably faster than it, and of such it costs least.

@@ -31,7 +31,7 @@ const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, then --d
 pub enum Content {
     /// Nothing: the suite makes its own schema.
     Empty,
-    /// What a script makes.
+    /// Database that a script makes.
     Script(Source),
     /// What this database holds. It is copied, never changed.
     Database(String),

@@ -18,11 +18,11 @@ pub enum Work {
     Tps(Box<Request>, Vec<usize>),
 }
 
-/// What was asked for.
+/// The request: variants, content, work.
 pub struct BenchRequest {
     /// What the databases hold.
     pub content: Content,
-    /// What is done with them.
+    /// The test command, or transactions.
     pub work: Work,
     /// Which variants; none: the defaults, as far as they are possible.
     pub variants: Option<Vec<Variant>>,
@@ -36,13 +36,13 @@ pub struct BenchRequest {
     pub allow_dangerous: bool,
 }
 
-/// Where a bench runs.
+/// Server, journals and log of a bench.
 pub struct Site<'a> {
     /// The server, and a database that nothing is done to.
     pub target: &'a Target,
-    /// The same for the journal.
+    /// The server's name in the journal.
     pub place: ServerRef,
-    /// Where journals are.
+    /// Directory of the journals.
     pub journals: &'a Path,
     /// Whether the server is pgrig's own; if not, how to have that instead.
     pub own: Result<(), String>,

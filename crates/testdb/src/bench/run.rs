@@ -68,15 +68,15 @@ impl BenchPlan {
 /// A trial that came to its end.
 #[derive(Debug)]
 pub struct Done {
-    /// What it was.
+    /// Combination that was measured.
     pub cell: Cell,
     /// From 1 on, warm-up included.
     pub number: usize,
     /// Whether it counts.
     pub is_judged: bool,
-    /// What it took.
+    /// Measured times.
     pub figures: Figures,
-    /// What was in force.
+    /// Settings that were in force.
     pub active: Active,
     /// Of a script of transactions.
     pub outcome: Option<Box<Outcome>>,
@@ -107,7 +107,7 @@ impl Done {
 /// A variant that is out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Which.
+    /// The variant.
     pub variant: Variant,
     /// How it ended: `exit status: 1`, or an error.
     pub how: String,
@@ -119,7 +119,7 @@ pub struct Failure {
 pub trait BenchObserver {
     /// What is done before the trials.
     fn stage(&mut self, text: &str);
-    /// What will be measured.
+    /// The plan is made.
     fn planned(&mut self, plan: &BenchPlan);
     /// A trial begins: its number from 1, of so many.
     fn begins(&mut self, number: usize, trials: usize, cell: Cell);
@@ -228,7 +228,7 @@ struct Bench<'a> {
     has_judged: bool,
 }
 
-/// What came of a trial.
+/// Result of a trial.
 enum Came {
     Done(Figures, Active, Option<Box<Outcome>>),
     Failed { how: String, output: String },

@@ -46,7 +46,7 @@ impl Variant {
     /// None of them: what people have.
     pub const NORMAL: Self = Self(0);
 
-    /// These.
+    /// The variant of these means.
     pub fn of(means: &[Means]) -> Self {
         Self(means.iter().fold(0, |bits, means| bits | means.bit()))
     }
@@ -70,7 +70,7 @@ impl Variant {
         self.0 & means.bit() != 0
     }
 
-    /// The same without it.
+    /// The variant without one of its means.
     #[must_use]
     pub fn without(self, means: Means) -> Self {
         Self(self.0 & !means.bit())
@@ -121,13 +121,13 @@ impl FromStr for Variant {
 /// Something that cannot be tried here, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What.
+    /// The means.
     pub means: Means,
-    /// Why not, as a clause.
+    /// The reason, as a clause.
     pub why: String,
 }
 
-/// What is tried.
+/// Variants to try.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
     /// Normal first; all different.

@@ -62,13 +62,13 @@ pub struct Lease {
     pub expires: Option<u64>,
 }
 
-/// How a lease is told.
+/// Text form of a lease.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// `export DATABASE_URL=…`, for a shell's eval.
     Shell,
-    /// All of it.
+    /// All fields, as JSON.
     #[default]
     Json,
     /// The connection URI alone.
@@ -133,7 +133,7 @@ fn quoted(text: &str) -> String {
 pub struct Listed {
     /// The database.
     pub name: String,
-    /// What it is.
+    /// State of the database.
     pub state: ListedState,
     /// What is in it: the template's source.
     pub source: String,
@@ -152,7 +152,7 @@ pub struct Listed {
     pub expires: Option<u64>,
 }
 
-/// What a database is for.
+/// State of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListedState {
@@ -215,9 +215,9 @@ pub struct Status {
     pub settings: Vec<(String, String)>,
     /// How many are lent, to be dropped in the end.
     pub lent: usize,
-    /// How many are kept.
+    /// Number of kept databases.
     pub kept: usize,
-    /// How many are ready.
+    /// Number of spare databases.
     pub spare: usize,
     /// Of how many templates.
     pub templates: usize,
@@ -239,7 +239,7 @@ pub enum Which {
     Orphans,
 }
 
-/// What was dropped.
+/// Result of dropping databases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
     /// Databases.
@@ -255,9 +255,9 @@ pub struct Refusal {
     /// The HTTP status; not in the body.
     #[serde(skip)]
     pub status: u16,
-    /// What happened.
+    /// The error.
     pub error: String,
-    /// What to do.
+    /// The remedy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remedy: Option<String>,
 }

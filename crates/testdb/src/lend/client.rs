@@ -24,7 +24,7 @@ pub struct Client {
 /// Why a keeper did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// It says why.
+    /// The keeper refused the request, with the reason.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It went away, or is about to: another one will answer.
@@ -82,7 +82,7 @@ impl Client {
         self.call(Method::GET, "/databases", Vec::new()).await
     }
 
-    /// How the keeper is.
+    /// State of the keeper and its server.
     ///
     /// # Errors
     /// [`CallError`].

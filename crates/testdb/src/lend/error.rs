@@ -16,10 +16,10 @@ pub enum LendError {
     /// It cannot tell how it copies databases.
     #[error(transparent)]
     Clone(#[from] CloneError),
-    /// It is a standby.
+    /// The server is a standby.
     #[error("this server is a standby, or recovering: no database can be made here; name its primary")]
     Standby,
-    /// It is too old.
+    /// The server is too old.
     #[error(
         "this server is PostgreSQL {0}: databases are lent from 13 on, where DROP DATABASE can end sessions"
     )]
@@ -45,9 +45,9 @@ pub enum LendError {
          pg_stat_activity WHERE application_name = '{named}', and try again when they are gone"
     )]
     Lingering {
-        /// How many.
+        /// Number of sessions.
         sessions: i64,
-        /// What they are called.
+        /// Their application name.
         named: String,
     },
     /// The connection ended while databases were lent.

@@ -27,7 +27,7 @@ pub struct KeeperConfig {
     pub target: Target,
     /// Which keeper this is. No other process may be the same one: its databases would be taken from it.
     pub keeper: KeeperId,
-    /// How it works.
+    /// How it manages its databases.
     pub rules: Rules,
     /// Whether the server ends with the keeper.
     pub owns_server: bool,
@@ -48,7 +48,7 @@ pub enum Offer {
     Database(String),
 }
 
-/// How a keeper ended.
+/// End of a keeper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// Its work was done, or it was told to end: nothing is lent any more.
@@ -57,7 +57,7 @@ pub enum Ended {
     Retired,
 }
 
-/// What the loop is told.
+/// Message to the keeper's loop.
 pub(super) enum Event {
     Fact(Fact),
     /// A request, to be answered.

@@ -45,7 +45,7 @@ impl fmt::Display for KeeperId {
     }
 }
 
-/// What a name says.
+/// Meaning of a database's name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A template.

@@ -24,7 +24,7 @@ pub(super) struct Tag {
     pub(super) state: Purpose,
 }
 
-/// What a database is for.
+/// Purpose of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub(super) enum Purpose {
@@ -36,7 +36,7 @@ pub(super) enum Purpose {
     Lent(Terms),
 }
 
-/// What is in a template.
+/// Content of a template.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Content {
     /// For people.

@@ -16,7 +16,7 @@ impl Time {
         Self::default().after(since)
     }
 
-    /// So much later.
+    /// The time after this length.
     #[must_use]
     pub(super) fn after(self, length: Duration) -> Self {
         Self(self.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))

@@ -19,7 +19,7 @@ pub enum LoadError {
     /// The script cannot be read, or not be made unlogged.
     #[error(transparent)]
     Dump(#[from] DumpError),
-    /// What only psql can do.
+    /// A command that only psql can run.
     #[error("line {line}: {command} is a command of psql's, which is not run here: {remedy}", remedy = remedy_for_command(.command))]
     Command {
         /// With its backslash.

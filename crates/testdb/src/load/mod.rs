@@ -27,7 +27,7 @@ use server::{Session, Sessions};
 /// From this release on sequences can be unlogged.
 const UNLOGGED_SEQUENCES: i32 = 150_000;
 
-/// What a script did.
+/// Result of running a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Statements that were run, each COPY counted as one.
@@ -38,7 +38,7 @@ pub struct Loaded {
     pub copied_bytes: u64,
     /// What the server remarked: NOTICE, INFO and the like.
     pub notices: u64,
-    /// What it warned of.
+    /// Warnings of the server.
     pub warnings: u64,
     /// Settings of the script that this server does not know: its pg_dump is of a later release.
     pub unknown_settings: Vec<String>,

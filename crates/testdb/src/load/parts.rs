@@ -23,7 +23,7 @@ pub(super) enum Part {
     Copy(Text),
     /// Some of its data.
     Data(Bytes),
-    /// All data were there.
+    /// End of the data.
     End,
     /// The last part of a script that was made unlogged: what became of it.
     Unlogged(Summary),

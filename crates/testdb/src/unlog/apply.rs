@@ -19,7 +19,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub trait Observer: Sync {
     /// This statement runs now.
     fn begun(&self, _step: &Step) {}
-    /// It has run.
+    /// The statement has run.
     fn done(&self, _step: &Step) {}
     /// It waits for a lock that this process, as a phrase, holds.
     fn waiting_for_lock(&self, _holder: &str) {}
@@ -32,7 +32,7 @@ impl Observer for () {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Durability(pub Vec<(String, String)>);
 
-/// What was done.
+/// Result of carrying out a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unlogged {
     /// Tables that were changed.

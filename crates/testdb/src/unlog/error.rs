@@ -57,7 +57,7 @@ pub enum UnlogError {
     Published {
         /// The tables, qualified.
         tables: Vec<String>,
-        /// Those that they are in.
+        /// Publications of the tables.
         publications: Vec<Publication>,
     },
     /// A logged table would reference an unlogged one.
@@ -103,7 +103,7 @@ pub enum UnlogError {
     /// A statement failed.
     #[error("{error}; nothing was changed: all of it is one transaction. The statement: {statement}")]
     Statement {
-        /// What failed.
+        /// The statement.
         statement: String,
         /// The server's words.
         error: ConnectError,
@@ -122,7 +122,7 @@ pub enum UnlogError {
         "{error}; whether the transaction was committed is not known: give the same command again, which does the rest or says that nothing is left to do"
     )]
     InDoubt {
-        /// How it was lost.
+        /// The error by which the connection was lost.
         error: ConnectError,
     },
     /// A query failed, or there is no connection.
@@ -182,7 +182,7 @@ fn published(tables: &[String], publications: &[Publication]) -> String {
     )
 }
 
-/// What else helps.
+/// A further remedy.
 fn unpublished(tables: &[String], publications: &[Publication]) -> String {
     if publications.iter().any(|publication| publication.is_of_all) {
         return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --keep does not help, for \

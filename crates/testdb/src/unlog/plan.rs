@@ -18,11 +18,11 @@ use server::{Session, Sessions};
 pub struct Object {
     /// Its name and schema.
     pub table: Table,
-    /// Which of the two.
+    /// Table or sequence.
     pub kind: ObjectKind,
 }
 
-/// What can be unlogged.
+/// Kind of an object that can be unlogged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
     /// A table that is not partitioned; it may be a partition.
@@ -72,7 +72,7 @@ pub enum Step {
     DropForeignKey(ForeignKey),
     /// The change itself.
     Set {
-        /// Of which table or sequence.
+        /// The table or sequence.
         object: Object,
         /// To what.
         to: Direction,
@@ -128,12 +128,12 @@ impl Step {
     }
 }
 
-/// What is left as it is.
+/// A table that stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
     /// The table, sequence or view.
     pub object: Object,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
@@ -144,7 +144,7 @@ pub enum Why {
     Kept,
     /// A table that stays logged references it.
     ReferencedBy {
-        /// That table.
+        /// The referencing table.
         table: Object,
         /// Why it stays logged if nothing else says it: partitioned tables are never unlogged.
         is_partitioned: bool,
@@ -194,7 +194,7 @@ pub struct UnlogPlan {
     pub direction: Direction,
     /// In this order.
     pub steps: Vec<Step>,
-    /// What stays as it is.
+    /// Tables that stay as they are.
     pub left: Vec<Left>,
     /// Tables and sequences of the selection that are as they should be already.
     pub already: usize,

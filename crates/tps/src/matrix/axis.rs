@@ -1,4 +1,4 @@
-//! What is varied.
+//! Axes of a matrix: the parameters that vary.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,7 +32,7 @@ impl Durability {
         }
     }
 
-    /// What it sets.
+    /// Settings of this level.
     pub fn settings(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Normal | Self::Unlogged => &[],

@@ -6,7 +6,7 @@ use crate::{Protocol, Request};
 /// One combination of the axes' values; none where there is no such axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// What a crash may cost.
+    /// Level of durability.
     pub durability: Option<Durability>,
     /// Connections.
     pub clients: Option<usize>,
@@ -74,7 +74,7 @@ impl Cell {
         Self { durability: Some(Durability::Normal), ..self.clone() }
     }
 
-    /// All that it sets.
+    /// All settings of the cell.
     pub(super) fn all_settings(&self) -> Vec<(String, String)> {
         let durability = self.durability.map_or(&[][..], Durability::settings);
         let durability = durability.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -85,7 +85,7 @@ impl Cell {
         self.durability == Some(Durability::Unlogged)
     }
 
-    /// What is run for it.
+    /// The request of a trial of the cell.
     pub(super) fn request(&self, base: &Request) -> Request {
         let clients = self.clients.unwrap_or(base.clients);
         Request {

@@ -20,7 +20,7 @@ pub enum MatrixError {
          or accept that with --allow-dangerous-settings"
     )]
     Dangerous {
-        /// What was asked for.
+        /// The refused level.
         what: &'static str,
         /// What a crash may cost, and whom.
         cost: &'static str,
@@ -30,7 +30,7 @@ pub enum MatrixError {
     NotNormal {
         /// The setting.
         name: String,
-        /// What SHOW says.
+        /// Value that SHOW gives.
         shown: String,
         /// How to turn it on.
         remedy: String,
@@ -55,9 +55,9 @@ pub enum MatrixError {
     NotInForce {
         /// The setting.
         name: String,
-        /// What it should be.
+        /// Value that was asked for.
         wanted: String,
-        /// What SHOW says.
+        /// Value that SHOW gives.
         shown: String,
     },
     /// The server does not start again.
@@ -65,7 +65,7 @@ pub enum MatrixError {
     Restart {
         /// ` with shared_buffers=1TB`, or nothing.
         with: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A trial failed.
@@ -92,17 +92,17 @@ pub enum MatrixError {
     Interrupted {
         /// The trial's number, from 1.
         trial: usize,
-        /// How many were planned.
+        /// Number of planned trials.
         trials: usize,
     },
     /// Something is not as it was before.
     #[error("{}the server is NOT as it was before: {error}. {}", before(ended.as_deref()), left(record, path))]
     NotPutBack {
-        /// Why not.
+        /// The error.
         error: Box<SettingsError>,
         /// What had ended the matrix already, if anything.
         ended: Option<Box<MatrixError>>,
-        /// What is changed.
+        /// Settings that are still changed.
         record: Box<Record>,
         /// Its journal.
         path: PathBuf,

@@ -99,13 +99,13 @@ pub struct ServerFacts {
 pub struct MatrixPlan {
     /// What each trial runs, but for what cells vary.
     pub base: Request,
-    /// All combinations.
+    /// All combinations of the axes.
     pub cells: Vec<Cell>,
     /// The cells' numbers in the order in which they run: rounds of one trial of each.
     pub rounds: Vec<Vec<usize>>,
     /// What is varied of the server.
     pub(super) to_change: ToChange,
-    /// The same, as found.
+    /// The settings that vary, as found on the server.
     pub looked: Looked,
     /// Tables that are vacuumed before each trial.
     pub(super) tables: Vec<Written>,

@@ -27,13 +27,13 @@ pub trait Restarter: Sync {
     fn restart(&self, settings: &[(String, String)]) -> Result<(), String>;
 }
 
-/// Where a matrix runs.
+/// Server and journals of a matrix.
 pub struct Site<'a> {
     /// The server.
     pub target: &'a Target,
-    /// The same for the journal.
+    /// The server's name in the journal.
     pub place: ServerRef,
-    /// Where journals are.
+    /// Directory of the journals.
     pub journals: &'a Path,
     /// If the server can be restarted.
     pub restarter: Option<&'a dyn Restarter>,

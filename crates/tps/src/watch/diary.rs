@@ -36,7 +36,7 @@ pub(super) struct Diary {
     seconds: Vec<WatchedSecond>,
 }
 
-/// All that one look saw.
+/// Findings of one look.
 #[derive(Clone, Debug)]
 struct Seen {
     at: f64,

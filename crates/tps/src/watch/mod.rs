@@ -23,7 +23,7 @@ use self::server::Server;
 pub use self::spell::{Maintained, Spell};
 use connect::Target;
 
-/// Who is watched.
+/// Sessions and server to watch.
 #[derive(Clone, Debug)]
 pub struct Watching {
     /// application_name of the run's own sessions: no other's may be the same.
@@ -39,12 +39,12 @@ pub struct Watch {
     task: JoinHandle<Watched>,
 }
 
-/// How far the run is.
+/// Part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     /// Ramp or warm-up.
     Before,
-    /// What counts.
+    /// The measured part.
     Measured,
     /// That has ended, if it ever began.
     Over,
@@ -68,7 +68,7 @@ pub struct Watched {
     pub wal: Option<u64>,
     /// What was used of this machine.
     pub used: Option<Used>,
-    /// The same second by second.
+    /// Findings second by second.
     pub seconds: Vec<WatchedSecond>,
 }
 

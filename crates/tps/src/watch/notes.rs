@@ -13,7 +13,7 @@ const STOLEN: f64 = 0.05;
 /// More times of the same thing than this are summed up.
 const MANY: usize = 3;
 
-/// What could not be seen.
+/// Things that could not be watched.
 #[derive(Debug, Default)]
 pub(super) struct Unseen {
     /// Others' sessions, and the server's own processes: the role may not see them.
@@ -63,7 +63,7 @@ fn happened(once: &str, often: &str, spells: &[Spell], length: f64) -> Vec<Strin
     }]
 }
 
-/// Who else was at work.
+/// Other sessions and processes that were at work.
 fn others(watched: &Watched) -> Option<String> {
     let counts: Vec<u64> = watched.seconds.iter().filter_map(|second| second.others).collect();
     let most = counts.iter().copied().max().filter(|most| *most > 0)?;

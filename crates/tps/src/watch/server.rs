@@ -26,7 +26,7 @@ pub(super) struct Server {
     waits: Statement,
 }
 
-/// What one look found.
+/// Findings of one look.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Look {
     /// Where the last finished checkpoint is in the WAL: another one, another place.
@@ -97,7 +97,7 @@ impl Server {
         machine::data_directory(&self.connection, &server).await
     }
 
-    /// What the server is at.
+    /// Looks at the server's activity.
     pub(super) async fn look(&self) -> Result<Look, Blind> {
         // Both are sent at once.
         let client = &self.connection.client;

@@ -23,7 +23,7 @@ pub struct Maintained {
     pub who: String,
     /// The table.
     pub relation: String,
-    /// When.
+    /// Times at which it ran.
     pub spells: Vec<Spell>,
 }
 

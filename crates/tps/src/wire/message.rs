@@ -34,9 +34,9 @@ pub enum Message<'w> {
 /// Whether the session is in a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
-    /// It is not.
+    /// Outside of a transaction.
     Idle,
-    /// It is.
+    /// In a transaction.
     InTransaction,
     /// It is, and only the transaction's end will be accepted.
     Failed,

@@ -230,7 +230,7 @@ impl Wire {
         self.canceller.clone()
     }
 
-    /// How the bytes travel.
+    /// Socket or TCP, with TLS or without.
     pub fn transport(&self) -> &Transport {
         &self.transport
     }

@@ -1,6 +1,6 @@
 //! Messages to the server, composed one behind the other ("54.7 Message Formats").
 
-/// What is to be sent.
+/// Messages to send.
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     bytes: Vec<u8>,
