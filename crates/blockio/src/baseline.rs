@@ -4,10 +4,10 @@ use measure::compare::{Difference, differing_settings};
 use measure::human::bytes;
 use measure::{Run, Sample, Setting, Status, Trial};
 
-use super::error::BlockioError;
-use super::outcome::TOTAL;
-use super::request::Request;
-use super::step::{Step, steps};
+use crate::error::BlockioError;
+use crate::outcome::TOTAL;
+use crate::request::Request;
+use crate::step::{Step, steps};
 
 /// A `blockio` that was saved, of the same mode, size and number of clients.
 #[derive(Debug)]

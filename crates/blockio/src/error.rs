@@ -5,7 +5,7 @@ use measure::human::bytes;
 use thiserror::Error;
 use tokio_postgres::error::SqlState;
 
-use super::request::{LARGEST, SMALLEST};
+use crate::request::{LARGEST, SMALLEST};
 use connect::ConnectError;
 use server::SurveyError;
 use server::fault::Panicked;

@@ -5,125 +5,24 @@
 //! explains (gregs1104/pgbench-tools, tests/cbc).
 
 mod baseline;
-mod bench;
-mod counters;
 mod error;
-mod evict;
-mod explain;
 mod outcome;
 mod plan;
 mod reference;
 mod request;
-mod scratch;
+mod run;
 mod state;
 mod step;
-mod trial;
-mod vacuum;
-mod worker;
-
-use std::pin::pin;
-use std::time::Duration;
-use tokio_postgres::error::SqlState;
 
 pub use baseline::{Baseline, Compared};
-pub use counters::Io;
 pub use error::{BlockioError, Needed};
-pub use evict::Eviction;
 pub use outcome::{Blocks, Done, End, Outcome, Sizes, TOTAL, Timed, client_config};
 pub use plan::{Names, Plan, Predicted, SCHEMA};
 pub use reference::{Reference, references};
 pub use request::{LARGEST, Mode, Request, SMALLEST};
+pub use run::counters::Io;
+pub use run::evict::Eviction;
+pub use run::vacuum::Rates;
+pub use run::{Observer, clear_leftovers, run};
 pub use state::CacheState;
 pub use step::{Step, steps};
-pub use vacuum::Rates;
-
-use self::bench::Bench;
-use connect::Target;
-use server::Sessions;
-use server::Survey;
-use server::fault::caught;
-use server::interruption::{Ended, until_stopped};
-
-/// Told of a run's progress.
-pub trait Observer: Sync {
-    /// A step of this trial begins.
-    fn step_started(&self, trial: u16, step: &Step);
-    /// The step has ended.
-    fn step_finished(&self);
-    /// What pgrig made could not be dropped.
-    fn left_behind(&self, why: &str);
-}
-
-/// How long dropping what was made may take after a failure.
-const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
-
-/// Drops what an earlier run has left in the request's schema: before a plan is made of what is there.
-///
-/// # Errors
-/// If another pgrig is at work there, or something cannot be dropped.
-pub async fn clear_leftovers(target: &Target, request: &Request) -> Result<(), BlockioError> {
-    let lead = Sessions::new(target).open().await?;
-    let schema = request.schema.as_deref().unwrap_or(SCHEMA);
-    scratch::take_in_hand(&lead, schema).await?;
-    scratch::clear(&lead, schema).await?;
-    // The run takes it in hand again.
-    lead.connection.close().await;
-    Ok(())
-}
-
-/// Carries the plan out, and hands each trial over when it is done. `interrupt` resolves when the user wants
-/// to stop. Everything made is dropped again, unless the run is complete and the request keeps it.
-///
-/// # Errors
-/// If a step fails or is interrupted.
-pub async fn run(
-    target: &Target,
-    survey: &Survey,
-    plan: &Plan,
-    observer: &dyn Observer,
-    interrupt: impl Future<Output = ()>,
-    mut finished: impl FnMut(Outcome),
-) -> Result<(), BlockioError> {
-    let bench = Bench::open(target, survey, plan, observer).await?;
-    let result = {
-        let work = pin!(caught(async {
-            bench.begin().await?;
-            for number in 1..=plan.request.trials {
-                finished(bench.trial(number).await?);
-            }
-            Ok(())
-        }));
-        match until_stopped(target, interrupt, work, || {}).await {
-            Ended::Done(result) => result,
-            Ended::Stopped(Some(Ok(()))) => Ok(()),
-            Ended::Stopped(Some(Err(_))) => Err(BlockioError::Interrupted { step: bench.step() }),
-            Ended::Stopped(None) => {
-                observer.left_behind("the server does not answer");
-                return Err(BlockioError::Interrupted { step: bench.step() });
-            }
-        }
-    };
-    if result.is_ok() {
-        if !plan.request.keep {
-            bench.clear().await?;
-        }
-        return Ok(());
-    }
-    // Other clients may still be at the step that failed.
-    target.cancel_running().await;
-    let clearing = async {
-        loop {
-            match bench.clear().await {
-                // A cancel request was still on its way.
-                Err(error) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
-                cleared => break cleared,
-            }
-        }
-    };
-    match tokio::time::timeout(CLEAR_DEADLINE, clearing).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => observer.left_behind(&error.to_string()),
-        Err(_) => observer.left_behind("the server does not drop it in time"),
-    }
-    result
-}

@@ -5,11 +5,11 @@ use std::time::Duration;
 use measure::{Event, Trial, Unit};
 use serde_json::json;
 
-use super::counters::Io;
-use super::plan::Plan;
-use super::state::CacheState;
-use super::step::Step;
-use super::vacuum::Rates;
+use crate::plan::Plan;
+use crate::run::counters::Io;
+use crate::run::vacuum::Rates;
+use crate::state::CacheState;
+use crate::step::Step;
 
 /// The trial's configuration in run documents: all clients together.
 pub const TOTAL: &str = "total";

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::error::{BlockioError, Needed};
-use super::evict::Eviction;
-use super::request::{Mode, Request};
-use super::step::{Step, steps};
+use crate::error::{BlockioError, Needed};
+use crate::request::{Mode, Request};
+use crate::run::evict::Eviction;
+use crate::step::{Step, steps};
 use connect::Connection;
 use server::Survey;
 use server::volume::Volumes;

@@ -3,7 +3,7 @@
 use measure::human::bytes;
 use serde::Serialize;
 
-use super::error::BlockioError;
+use crate::error::BlockioError;
 
 /// Below this a hundredth of the table is less than a copy of the settings.
 pub const SMALLEST: u64 = 10_000_000;

@@ -1,7 +1,7 @@
 //! The steps as data: what is run, and what a server cannot help reading and writing for it.
 
-use super::plan::{MARK, Names, Plan};
-use super::request::Mode;
+use crate::plan::{MARK, Names, Plan};
+use crate::request::Mode;
 use server::quote::{literal, qualified};
 
 /// The settings row that queries look for; in the article `shared_buffers`.
@@ -143,7 +143,7 @@ impl Step {
                 "CREATE TABLE {table} WITH (autovacuum_enabled = off) AS SELECT gs.x AS seq, s.* \
                  FROM generate_series(0, {}) gs(x) LEFT JOIN {} s ON (true)",
                 plan.copies - 1,
-                qualified(&plan.schema, super::plan::SETTINGS),
+                qualified(&plan.schema, crate::plan::SETTINGS),
             ),
             Action::Checkpoint => "CHECKPOINT".to_owned(),
             Action::Vacuum => format!("VACUUM (FREEZE, ANALYZE, VERBOSE) {table}"),

@@ -3,203 +3,26 @@
 //!
 //! After article 004 ("PostgreSQL: Accurately Benchmarking Features Which Take Very Little Time").
 
-mod arms;
-mod bench;
-mod calibrate;
-mod calls;
 mod candidate;
 mod error;
-mod finding;
-mod inspect;
-mod literal;
 mod outcome;
 mod plan;
-mod plan_tree;
 mod request;
-mod rounds;
-mod rows;
+mod run;
 mod save;
-mod scratch;
-mod session;
 mod suite;
 
-use std::pin::pin;
-use std::time::Duration;
-use tokio_postgres::error::SqlState;
-
-pub use arms::{EMPTY, REPEAT};
-pub use calibrate::{Calibration, Conclusion, Point, ROWS as CALIBRATED_ROWS};
 pub use candidate::{Body, Candidate, FILL, ROWS, TABLE};
 pub use error::MicroError;
-pub use finding::{Finding, Kind};
 pub use outcome::{COLD, Outcome, ROUND, VERDICTS, wal_name};
+pub use plan::arms::{EMPTY, REPEAT};
+pub use plan::finding::{Finding, Kind};
 pub use plan::{ArmPlan, LeftOut, Plan, Role};
 pub use request::{MOST_ROWS, Request};
-pub use rounds::Round;
+pub use run::calibrate::{Calibration, Conclusion, Point, ROWS as CALIBRATED_ROWS};
+pub use run::rounds::Round;
+pub use run::scratch::SCHEMA;
+pub use run::session::Given;
+pub use run::{Ended, Observer, Outlook, calibrate, explain, run};
 pub use save::{Saved, check as check_saving, save};
-pub use scratch::SCHEMA;
-pub use session::Given;
 pub use suite::{Suite, shipped};
-
-use self::bench::Bench;
-use connect::{Connection, Target};
-use server::Sessions;
-use server::fault::caught;
-use server::interruption::{self, until_stopped};
-
-/// Told of a run's progress.
-pub trait Observer {
-    /// Plans are read, the number of rows is found; rounds begin.
-    fn planned(&mut self, plan: &Plan);
-    /// A round is complete.
-    fn round(&mut self, round: &Round, outlook: Outlook);
-}
-
-/// How far rounds have come.
-#[derive(Clone, Copy, Debug)]
-pub struct Outlook {
-    /// Rounds that are judged so far.
-    pub rounds: usize,
-    /// Time that they took.
-    pub elapsed: Duration,
-    /// Time that they may take.
-    pub budget: Duration,
-}
-
-/// What a run leaves behind beside its rounds.
-#[derive(Debug)]
-pub struct Ended {
-    /// Whether it came to its end.
-    pub result: Result<(), MicroError>,
-    /// What disturbed or limits the results.
-    pub notes: Vec<String>,
-    /// Checkpoints that pgrig asked for.
-    pub own_checkpoints: u64,
-    /// Why something of pgrig's, or what --setup made, is still there.
-    pub left_behind: Option<String>,
-}
-
-/// How long --teardown may take after an interruption.
-const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
-/// How long clearing up may take after a failure.
-const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
-
-/// Looks at how the server would execute the candidates, and times nothing.
-///
-/// # Errors
-/// If the server does not take a candidate, or cannot be asked.
-pub async fn explain(
-    target: &Target,
-    connection: &Connection,
-    request: &Request,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Plan, MicroError> {
-    let bench = Bench::open(Sessions::new(target), request).await?;
-    let work = async {
-        let settings = bench.begin(connection, request.rows.unwrap_or(0)).await?;
-        let (_, mut plan) = bench.look(settings).await?;
-        plan.notes = bench.notes();
-        Ok(plan)
-    };
-    let (result, left_behind) = guarded(&bench, interrupt, work).await;
-    let plan = result?;
-    left_behind.map_or(Ok(plan), |why| Err(MicroError::Request(why)))
-}
-
-/// Measures. `interrupt` resolves when the user wants to stop. Everything made is dropped again.
-///
-/// # Errors
-/// If there is no session to measure with; what comes later is in [`Ended::result`].
-pub async fn run(
-    target: &Target,
-    connection: &Connection,
-    request: &Request,
-    observer: &mut dyn Observer,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Ended, MicroError> {
-    let bench = Bench::open(Sessions::new(target), request).await?;
-    let work = async {
-        let settings = bench.begin(connection, request.rows.unwrap_or(0)).await?;
-        let (arms, mut plan) = bench.look(settings).await?;
-        bench.refuse(&plan.findings)?;
-        bench.size_up(&arms, &mut plan).await?;
-        bench.refuse(&plan.findings)?;
-        observer.planned(&plan);
-        rounds::run(&bench, &arms, &plan, observer).await
-    };
-    let (result, left_behind) = guarded(&bench, interrupt, work).await;
-    Ok(Ended { result, notes: bench.notes(), own_checkpoints: bench.checkpoints.get(), left_behind })
-}
-
-/// Times the first candidate at many numbers of rows.
-///
-/// # Errors
-/// If it fails or is interrupted.
-pub async fn calibrate(
-    target: &Target,
-    connection: &Connection,
-    request: &Request,
-    observer: &mut dyn FnMut(&Calibration, Outlook),
-    interrupt: impl Future<Output = ()>,
-) -> Result<Calibration, MicroError> {
-    let bench = Bench::open(Sessions::new(target), request).await?;
-    let work = async {
-        let settings = bench.begin(connection, calibrate::most_rows(request)).await?;
-        let (arms, plan) = bench.look(settings).await?;
-        bench.refuse(&plan.findings)?;
-        calibrate::run(&bench, &arms, plan, observer).await
-    };
-    let (result, left_behind) = guarded(&bench, interrupt, work).await;
-    let calibration = result?;
-    left_behind.map_or(Ok(calibration), |why| Err(MicroError::Request(why)))
-}
-
-/// Does the work until it ends or is interrupted, and clears up after it; why not, if that fails.
-async fn guarded<T>(
-    bench: &Bench<'_>,
-    interrupt: impl Future<Output = ()>,
-    work: impl Future<Output = Result<T, MicroError>>,
-) -> (Result<T, MicroError>, Option<String>) {
-    let mut interrupt = pin!(interrupt);
-    let stopped = || MicroError::Interrupted { rounds: bench.rounds.get() };
-    let ended = until_stopped(bench.sessions.target, &mut interrupt, pin!(caught(work)), || {}).await;
-    let (mut result, was_stopped) = match ended {
-        interruption::Ended::Done(result) => {
-            let panicked = matches!(result, Err(MicroError::Panicked(_)));
-            (result, panicked)
-        }
-        interruption::Ended::Stopped(Some(result)) => (result.map_err(|_| stopped()), true),
-        interruption::Ended::Stopped(None) => {
-            let left = "the server does not answer; the next run drops what this one made".to_owned();
-            return (Err(stopped()), Some(left));
-        }
-    };
-    // The user's own SQL has only so much time then.
-    let patience =
-        async { if was_stopped { tokio::time::sleep(TEARDOWN_GRACE).await } else { interrupt.await } };
-    let torn_down = until_stopped(bench.sessions.target, patience, pin!(bench.tear_down()), || {}).await;
-    let torn_down = match torn_down {
-        interruption::Ended::Done(torn_down) => torn_down,
-        interruption::Ended::Stopped(torn_down) => {
-            result = Err(stopped());
-            match torn_down {
-                Some(torn_down) => torn_down,
-                None => return (result, Some("the server does not answer".to_owned())),
-            }
-        }
-    };
-    let clearing = async {
-        loop {
-            match bench.clear().await {
-                // A cancel request was still on its way.
-                Err(MicroError::Connect(error)) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
-                cleared => break cleared,
-            }
-        }
-    };
-    let left_behind = match tokio::time::timeout(CLEAR_DEADLINE, clearing).await {
-        Ok(cleared) => torn_down.and(cleared).err().map(|error| error.to_string()),
-        Err(_) => Some("the server does not drop what was made in time".to_owned()),
-    };
-    (result, left_behind)
-}

@@ -4,9 +4,9 @@ use measure::paired::{Judged, Judgement};
 use measure::{Event, Sample, Trial, Unit};
 use serde_json::json;
 
-use super::plan::{Plan, Role};
-use super::request::Request;
-use super::rounds::{Round, add, empty_rounds, judged};
+use crate::plan::{Plan, Role};
+use crate::request::Request;
+use crate::run::rounds::{Round, add, empty_rounds, judged};
 
 /// The configuration of the first round, which warms up.
 pub const COLD: &str = "cold";

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::candidate::{Body, Candidate, ROWS, TABLE};
-use super::error::MicroError;
+use crate::candidate::{Body, Candidate, ROWS, TABLE};
+use crate::error::MicroError;
 
 /// The series' numbers are integers.
 pub const MOST_ROWS: u64 = 2_147_483_647;

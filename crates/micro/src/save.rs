@@ -3,8 +3,8 @@
 
 use tokio_postgres::Row;
 
-use super::error::MicroError;
-use super::outcome::Outcome;
+use crate::error::MicroError;
+use crate::outcome::Outcome;
 use connect::{ConnectError, Target};
 use server::{Session, Sessions};
 

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::candidate::{Body, Candidate, FILL};
-use super::error::MicroError;
+use crate::candidate::{Body, Candidate, FILL};
+use crate::error::MicroError;
 
 /// Content of a suite file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use measure::{Event, Histogram, Latencies, Percentile, Percentiles, Series, Tria
 use script::Scripts;
 use serde_json::{Value, json};
 
-use super::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase};
-use super::plan::Plan;
-use super::request::{Connecting, Length, Protocol, Request};
-use super::watch::{Maintained, Spell, Watched, WatchedSecond};
+use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Outcome, Phase};
+use crate::plan::Plan;
+use crate::request::{Connecting, Length, Protocol, Request};
+use crate::watch::{Maintained, Spell, Watched, WatchedSecond};
 use server::machine;
 
 /// The configuration of a run that has only one.

@@ -1,6 +1,6 @@
 //! Who is told of a run while it goes on.
 
-use super::outcome::Second;
+use crate::outcome::Second;
 
 /// Told of a run's progress, from one thread.
 pub trait Observer: Sync {

@@ -2,8 +2,8 @@
 
 use script::{Scripts, Source};
 
-use super::error::TpsError;
-use super::request::{Protocol, Request};
+use crate::error::TpsError;
+use crate::request::{Protocol, Request};
 use connect::Connection;
 
 /// A run that nothing known stands against.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use measure::Skipped;
 use script::{Definition, Source};
 
-use super::error::TpsError;
-use super::outcome::Phase;
+use crate::error::TpsError;
+use crate::outcome::Phase;
 
 /// How long clients go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use failure::{Class, Classified};
 use std::io;
 use std::path::PathBuf;
 
-use super::variant::{Missing, Variant};
+use crate::bench::variant::{Missing, Variant};
 use crate::clone::CloneError;
 use crate::load::LoadError;
 use crate::source::SourceError;

@@ -5,21 +5,19 @@
 //! of transactions) is timed. A `Lab` is a server with all that is made and changed there. [`judge`] tells what
 //! helped, and [`advise`] what to use.
 
-mod command;
-mod databases;
 mod error;
-mod judge;
-mod lab;
+mod outcome;
+mod plan;
 mod request;
 mod run;
-mod tmpfs;
 mod variant;
 
-pub use command::{Output, TestCommand};
 pub use error::BenchError;
-pub use judge::{Advice, Figures, Finding, Judged, Measured, advise, judge};
-pub use lab::{Active, Content};
+pub use outcome::{Advice, Figures, Finding, Judged, Measured, advise, judge};
+pub use plan::{BenchPlan, Cell, check};
 pub use request::{BenchRequest, Site, Work};
-pub use run::{BenchObserver, BenchPlan, Cell, Done, Failure, check, run};
-pub use tmpfs::{Tmpfs, Volatile, has_room, places};
+pub use run::command::{Output, TestCommand};
+pub use run::lab::{Active, Content};
+pub use run::tmpfs::{Tmpfs, Volatile, has_room, places};
+pub use run::{BenchObserver, Done, Failure, run};
 pub use variant::{Choice, Means, Missing, Variant};

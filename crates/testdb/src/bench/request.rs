@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::command::{Output, TestCommand};
-use super::lab::Content;
-use super::tmpfs::Tmpfs;
-use super::variant::Variant;
+use crate::bench::run::command::{Output, TestCommand};
+use crate::bench::run::lab::Content;
+use crate::bench::run::tmpfs::Tmpfs;
+use crate::bench::variant::Variant;
 use connect::Target;
 use server::settings::ServerRef;
 use tps::Request;

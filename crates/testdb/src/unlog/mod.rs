@@ -1,17 +1,15 @@
 //! Makes the tables of a live database unlogged, and logged again.
 //!
-//! `request` → `look` (what the catalogs say) → `choice` (what must stay, in which order the rest goes; arithmetic in
-//! `foreign_keys`) → `plan` (data: statements, and what is left and why) → `apply` (one transaction).
+//! `request` → `plan` → `run`. The plan is data: statements in their order, and the tables that stay as they are, with
+//! reasons. Its `look` reads the catalogs; its `choice` decides which tables must stay and in which order the others
+//! go, and `foreign_keys` has the arithmetic for that. `run` carries the statements out in one transaction.
 
-mod apply;
-mod choice;
 mod error;
-mod foreign_keys;
-mod look;
 mod plan;
 mod request;
+mod run;
 
-pub use apply::{Durability, Observer, Unlogged, apply};
 pub use error::{Publication, UnlogError};
 pub use plan::{ForeignKey, Left, Object, ObjectKind, Step, UnlogPlan, Why, plan};
 pub use request::{Direction, UnlogRequest};
+pub use run::{Durability, Observer, Unlogged, apply};

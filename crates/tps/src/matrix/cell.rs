@@ -1,6 +1,6 @@
 //! One combination of values.
 
-use super::axis::{Axis, Durability};
+use crate::matrix::axis::{Axis, Durability};
 use crate::{Protocol, Request};
 
 /// One combination of the axes' values; none where there is no such axis.

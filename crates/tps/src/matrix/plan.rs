@@ -6,10 +6,10 @@ use std::time::Duration;
 use script::Source;
 use serde_json::{Value, json};
 
-use super::axis::{Axis, Durability};
-use super::cell::Cell;
-use super::error::MatrixError;
-use super::order;
+use crate::matrix::axis::{Axis, Durability};
+use crate::matrix::cell::Cell;
+use crate::matrix::error::MatrixError;
+use crate::matrix::order;
 use crate::{Length, Parsed, Plan, Request};
 use connect::{Connection, Target};
 use server::settings::{Effect, Looked, Restart, ToChange};

@@ -7,9 +7,9 @@ use tokio_postgres::error::SqlState;
 
 use tokio::sync::watch;
 
-use super::cell::Cell;
-use super::error::MatrixError;
-use super::plan::MatrixPlan;
+use crate::matrix::cell::Cell;
+use crate::matrix::error::MatrixError;
+use crate::matrix::plan::MatrixPlan;
 use crate::{End, Outcome, Plan, TpsError};
 use connect::{ConnectError, Connection, Target};
 use server::differing_settings;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use super::host::{Counters, Host};
-use super::notes::{self, Unseen};
-use super::server::{Blind, Look, Server};
-use super::spell::{Checkpoints, Maintenances};
-use super::{Part, Watched, WatchedSecond};
+use crate::watch::host::{Counters, Host};
+use crate::watch::notes::{self, Unseen};
+use crate::watch::server::{Blind, Look, Server};
+use crate::watch::spell::{Checkpoints, Maintenances};
+use crate::watch::{Part, Watched, WatchedSecond};
 use connect::ConnectError;
 
 /// How far looks at server and machine are apart.

@@ -1,7 +1,7 @@
 //! What was seen, as sentences.
 
-use super::spell::Spell;
-use super::{Used, Watched};
+use crate::watch::spell::Spell;
+use crate::watch::{Used, Watched};
 use server::machine;
 
 /// Above this share a processor or disk counts as the limit.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::server::{Look, Maintenance};
+use crate::watch::server::{Look, Maintenance};
 
 /// What is nearer than this is the same, or one moment, seconds: twice as far as looks are apart.
 const NEAR: f64 = 2.0;

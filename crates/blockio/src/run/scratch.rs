@@ -1,0 +1,125 @@
+//! What `blockio` makes, and how all of it goes again: a journal beside the tables lists it, so that the next
+//! start knows what a killed one left.
+
+use std::time::{Duration, Instant};
+
+use crate::error::BlockioError;
+use crate::plan::{JOURNAL, MARK, Plan, SETTINGS};
+use crate::run::evict::{EXTENSION, Eviction};
+use connect::ConnectError;
+use server::Session;
+use server::marked;
+use server::quote::{identifier, literal, qualified};
+
+/// How long a session that is at the same schema is waited for: one that a killed pgrig left behind ends by
+/// itself.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
+/// Between attempts.
+const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
+/// The first key of pgrig's advisory locks: "pgri" in ASCII, as in `server`'s `try_lock.sql`.
+const LOCK: i32 = 1_885_827_689;
+
+/// Takes the schema in hand for the leading session, once nobody else leads or works there.
+pub(crate) async fn take_in_hand(lead: &Session, schema: &str) -> Result<(), BlockioError> {
+    let started = Instant::now();
+    for key in [leading(schema), working(schema)] {
+        while let Some(pid) = lead.try_lock(&key).await? {
+            if started.elapsed() > IN_HAND_DEADLINE {
+                return Err(BlockioError::InHand { schema: schema.to_owned(), pid });
+            }
+            tokio::time::sleep(IN_HAND_INTERVAL).await;
+        }
+    }
+    let release = format!("SELECT pg_advisory_unlock({LOCK}, hashtext({}))", literal(&working(schema)));
+    Ok(lead.run(&release).await?)
+}
+
+/// Shows the leading session of another pgrig that this one is still at work, even if its own is gone.
+pub(crate) async fn mark_working(worker: &Session, schema: &str) -> Result<(), ConnectError> {
+    let key = literal(&working(schema));
+    worker.run(&format!("SELECT pg_advisory_lock_shared({LOCK}, hashtext({key}))")).await
+}
+
+fn leading(schema: &str) -> String {
+    format!("blockio leads in {schema}")
+}
+
+fn working(schema: &str) -> String {
+    format!("blockio works in {schema}")
+}
+
+/// Schema, journal and settings; the journal first, in one transaction with the schema. All of it is marked.
+pub(crate) async fn prepare(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
+    let schema = identifier(&plan.schema);
+    let mark = literal(MARK);
+    let journal = qualified(&plan.schema, JOURNAL);
+    let mut statements = vec!["BEGIN".to_owned()];
+    let mut made = vec![("table", SETTINGS)];
+    made.extend(plan.tables.iter().map(|names| ("table", names.table.as_str())));
+    if plan.create_schema {
+        statements.push(format!("CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}"));
+        made.push(("schema", &plan.schema));
+    }
+    let creates_extension = plan.eviction == Eviction::CreateExtension;
+    if creates_extension {
+        made.push(("extension", EXTENSION));
+    }
+    let rows: Vec<String> =
+        made.iter().map(|(kind, name)| format!("({}, {})", literal(kind), literal(name))).collect();
+    statements.push(format!("CREATE TABLE {journal} (kind text, name text)"));
+    statements.push(format!("INSERT INTO {journal} VALUES {}", rows.join(", ")));
+    statements.push(format!("COMMENT ON TABLE {journal} IS {mark}"));
+    statements.push("COMMIT".to_owned());
+    if creates_extension {
+        statements.push(format!("CREATE EXTENSION {EXTENSION} SCHEMA {schema}"));
+        statements.push(format!("COMMENT ON EXTENSION {EXTENSION} IS {mark}"));
+    }
+    lead.run_all(&statements).await?;
+    let settings = qualified(&plan.schema, SETTINGS);
+    let create = include_str!("../sql/settings.sql").replace("{table}", &settings);
+    lead.run_all(&[create, format!("COMMENT ON TABLE {settings} IS {mark}")]).await?;
+    lead.run(&format!("ANALYZE {settings}")).await
+}
+
+/// Drops the clients' tables.
+pub(crate) async fn drop_tables(lead: &Session, plan: &Plan) -> Result<(), ConnectError> {
+    for names in &plan.tables {
+        lead.run("BEGIN").await?;
+        // If another table has the name, the next CREATE TABLE fails.
+        marked::drop_table(lead, &plan.schema, &names.table, MARK).await?;
+        lead.run("COMMIT").await?;
+    }
+    Ok(())
+}
+
+/// Drops all that the journal lists and that is marked, and the schema if pgrig made it and nobody else has put
+/// anything there. Only a marked journal of this role's own is believed.
+///
+/// # Errors
+/// If something cannot be dropped.
+pub(crate) async fn clear(lead: &Session, schema: &str) -> Result<(), ConnectError> {
+    // What failed may have left a transaction open.
+    lead.run("ROLLBACK").await?;
+    let journal = marked::look(lead, schema, JOURNAL, MARK).await?;
+    if !journal.is_some_and(|journal| journal.get("is_marked")) {
+        return Ok(());
+    }
+    let listed = include_str!("../sql/left.sql").replace("{journal}", &qualified(schema, JOURNAL));
+    let left = lead.row(&listed, &[&schema, &EXTENSION, &MARK]).await?;
+    lead.run("BEGIN").await?;
+    for name in left.get::<_, Vec<String>>("tables") {
+        marked::drop_table(lead, schema, &name, MARK).await?;
+    }
+    if left.get("extension") {
+        lead.run(&format!("DROP EXTENSION {EXTENSION}")).await?;
+    }
+    marked::drop_table(lead, schema, JOURNAL, MARK).await?;
+    if left.get("schema") {
+        let drop = format!("SAVEPOINT schema; DROP SCHEMA {}", identifier(schema));
+        if lead.run(&drop).await.is_err() {
+            // Somebody has put something there.
+            lead.run("ROLLBACK TO schema").await?;
+        }
+    }
+    lead.run("COMMIT").await
+}

@@ -1,0 +1,50 @@
+//! What is timed in each round: the candidates, what is subtracted from them, and the first one again.
+
+use measure::paired::Arm;
+
+use crate::candidate::Body;
+use crate::request::Request;
+
+/// One of them.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    pub(crate) arm: Arm,
+    /// In documents and tables.
+    pub(crate) name: String,
+    pub(crate) body: Body,
+}
+
+/// The name of the loop without a candidate.
+pub const EMPTY: &str = "empty";
+/// The name of the first candidate's repetition.
+pub const REPEAT: &str = "repeat";
+
+/// In the order of [`measure::paired::Rounds::arms`], of the candidates that are not left out.
+pub(crate) fn arms(request: &Request, left_out: &[usize]) -> Vec<Timed> {
+    let names = request.names();
+    let candidates: Vec<(String, &Body)> = names
+        .into_iter()
+        .zip(&request.candidates)
+        .enumerate()
+        .filter(|(number, _)| !left_out.contains(number))
+        .map(|(_, (name, candidate))| (name, &candidate.body))
+        .collect();
+    let first = candidates.first().map(|(_, body)| (*body).clone());
+    let empty = first.as_ref().and_then(|first| empty(request, first));
+    let candidates = candidates.into_iter().enumerate().map(|(number, (name, body))| Timed {
+        arm: Arm::Candidate(number),
+        name,
+        body: body.clone(),
+    });
+    let empty = empty.map(|body| Timed { arm: Arm::Empty, name: EMPTY.to_owned(), body });
+    let repeat = first.map(|body| Timed { arm: Arm::Repeat, name: REPEAT.to_owned(), body });
+    candidates.chain(empty).chain(repeat).collect()
+}
+
+fn empty(request: &Request, first: &Body) -> Option<Body> {
+    match first {
+        // What is counted is there already, so that nothing is evaluated.
+        Body::Expression(_) => Some(Body::Expression("i".to_owned())),
+        _ => request.empty.clone().map(Body::Statement),
+    }
+}

@@ -1,0 +1,115 @@
+//! Which functions an SQL text calls.
+
+use sql::{Kind, Text};
+
+/// Words before a parenthesis that is no call's: `INSERT INTO t (a)`, `AS g(i)`.
+const NO_CALLS_AFTER: [&str; 3] = ["into", "as", "table"];
+/// What the grammar makes something else of, by whatever name EXPLAIN then prints it (`func_expr_common_subexpr`,
+/// gram.y, and the keywords that may stand before a parenthesis).
+const SYNTAX: [&str; 24] = [
+    "extract",
+    "overlay",
+    "position",
+    "substring",
+    "trim",
+    "normalize",
+    "coalesce",
+    "nullif",
+    "greatest",
+    "least",
+    "cast",
+    "treat",
+    "row",
+    "array",
+    "exists",
+    "any",
+    "all",
+    "some",
+    "in",
+    "values",
+    "timezone",
+    "xmlexists",
+    "like",
+    "similar",
+];
+
+/// The functions called, as often as they are, without their schemas.
+pub(crate) fn calls(sql: &str) -> Vec<String> {
+    let mut calls = Vec::new();
+    let (mut last, mut before_last) = (Token::Other, Token::Other);
+    let mut rest = Text::whole(sql);
+    // A text that ends within a token calls nothing there.
+    while let Ok(Some((kind, length))) = rest.token() {
+        let bytes = &rest.bytes[..length];
+        rest = rest.from(length);
+        let token = match kind {
+            Kind::Blank | Kind::Comment => continue,
+            Kind::Open => Token::Open,
+            Kind::Close => Token::Close,
+            _ => sql::name(kind, bytes)
+                .and_then(|name| String::from_utf8(name).ok())
+                .map_or(Token::Other, Token::Name),
+        };
+        if token == Token::Open
+            && let Token::Name(name) = &last
+            && !is_excluded(name, &before_last)
+        {
+            calls.push(name.clone());
+        }
+        before_last = std::mem::replace(&mut last, token);
+    }
+    calls
+}
+
+fn is_excluded(name: &str, before: &Token) -> bool {
+    let follows = match before {
+        Token::Name(word) => NO_CALLS_AFTER.contains(&word.as_str()),
+        // An alias: `generate_series(1, 5) g(i)`.
+        Token::Close => true,
+        _ => false,
+    };
+    follows || SYNTAX.contains(&name)
+}
+
+/// How often the function is called in an expression or a plan as EXPLAIN prints it.
+pub(crate) fn count(printed: &str, name: &str) -> usize {
+    calls(printed).iter().filter(|call| call.as_str() == name).count()
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    /// An identifier or keyword; lower case unless it was quoted.
+    Name(String),
+    Open,
+    Close,
+    Other,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_comments_is_read() {
+        assert_eq!(calls(&format!("{} f(i)", "-- x\n/* y */".repeat(1_000_000))), ["f"]);
+    }
+
+    #[test]
+    fn calls_are_found_where_they_are() {
+        for (sql, expected) in [
+            ("md5(i::text)", vec!["md5"]),
+            ("MD5 (md5('f(x)'))", vec!["md5", "md5"]),
+            ("pg_catalog.\"left\"('x', 1)", vec!["left"]),
+            ("/* f( */ -- g(\n h(i)", vec!["h"]),
+            ("$a$ f(x) $a$ || E'it\\'s f(' || upper('x')", vec!["upper"]),
+            ("extract(year from now())", vec!["now"]),
+            ("coalesce(i, nullif(i, abs(i)))", vec!["abs"]),
+            ("INSERT INTO t (a) SELECT f(i) FROM generate_series(1, 5) g(i)", vec!["f", "generate_series"]),
+            ("SELECT count(*) FROM generate_series(1,2) AS g(i)", vec!["count", "generate_series"]),
+            ("i IN (1, 2)", vec![]),
+            ("i + 1", vec![]),
+        ] {
+            assert_eq!(calls(sql), expected, "{sql}");
+        }
+    }
+}

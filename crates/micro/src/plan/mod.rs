@@ -1,0 +1,93 @@
+//! What will be timed, and what the server makes of it: data, printed by `--explain`, stored in the document.
+
+pub(crate) mod arms;
+pub(crate) mod calls;
+pub(crate) mod finding;
+pub(crate) mod inspect;
+pub(crate) mod literal;
+pub(crate) mod plan_tree;
+
+use serde::Serialize;
+
+use crate::plan::finding::Finding;
+use crate::run::session::Given;
+
+/// How a `micro` is carried out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Plan {
+    /// What is timed in every round, the candidates first.
+    pub arms: Vec<ArmPlan>,
+    /// Candidates that the server does not have.
+    pub left_out: Vec<LeftOut>,
+    /// The session's settings.
+    pub settings: Vec<Given>,
+    /// Rows of a sample.
+    pub rows: u64,
+    /// Seconds of a statement that are not its rows'; none until it was measured.
+    pub fixed: Option<f64>,
+    /// Schema of the tables.
+    pub schema: Option<String>,
+    /// What the plans have that makes results mean less.
+    pub findings: Vec<Finding>,
+    /// What else limits the results.
+    pub notes: Vec<String>,
+}
+
+/// One statement that is timed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ArmPlan {
+    /// The candidate's name, `empty` or `repeat`.
+    pub name: String,
+    /// Its part.
+    pub role: Role,
+    /// SQL that creates its table, if it has one.
+    pub ddl: Option<String>,
+    /// The statement as it is sent.
+    pub sql: String,
+    /// What the server then executes, in its words.
+    pub executed: String,
+    /// The plan's kinds of nodes.
+    pub shape: Option<String>,
+    /// Seconds that a sample may take; none until it was tried.
+    pub sample: Option<f64>,
+}
+
+/// Purpose of an arm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// One of those compared.
+    Candidate,
+    /// The empty loop, whose time is subtracted.
+    Empty,
+    /// The first candidate again.
+    Repeat,
+}
+
+/// A candidate without which the others are measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// The server's error.
+    pub because: String,
+}
+
+impl Plan {
+    /// The candidates' names, in order.
+    pub fn candidates(&self) -> impl Iterator<Item = &str> {
+        self.arms.iter().filter(|arm| arm.role == Role::Candidate).map(|arm| arm.name.as_str())
+    }
+
+    /// Whether something is subtracted from each candidate's time.
+    pub fn has_empty(&self) -> bool {
+        self.arms.iter().any(|arm| arm.role == Role::Empty)
+    }
+
+    /// Which share of the shortest candidate's sample is not its rows'.
+    pub fn fixed_share(&self) -> Option<f64> {
+        let of_candidates = self.arms.iter().filter(|arm| arm.role == Role::Candidate);
+        let shortest = of_candidates.filter_map(|arm| arm.sample).reduce(f64::min)?;
+        Some(self.fixed? / shortest)
+    }
+}

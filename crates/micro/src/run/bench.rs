@@ -1,0 +1,370 @@
+//! The session at work: set up, inspected, timed, cleared.
+
+use std::cell::{Cell, RefCell};
+use std::pin::{Pin, pin};
+use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
+
+use futures_util::StreamExt;
+use tokio_postgres::Statement;
+use tokio_postgres::types::ToSql;
+
+use crate::candidate::{Body, Candidate};
+use crate::error::MicroError;
+use crate::plan::arms::{Timed, arms};
+use crate::plan::finding::Finding;
+use crate::plan::inspect::{compare_shapes, inspect, observe};
+use crate::plan::{ArmPlan, LeftOut, Plan, Role};
+use crate::request::Request;
+use crate::run::rounds::role;
+use crate::run::rows;
+use crate::run::scratch::Scratch;
+use crate::run::session::{Given, listeners, set};
+use connect::{ConnectError, Connection, ServerError};
+use measure::paired::Arm;
+use server::{Session, Sessions};
+
+/// Rows of a statement that is only looked at.
+const LOOK_ROWS: u64 = 100_000;
+
+pub(crate) struct Bench<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) sessions: Sessions<'a>,
+    pub(crate) session: Session,
+    scratch: Option<Scratch>,
+    /// Whether --setup may have done something.
+    is_set_up: Cell<bool>,
+    /// Whether this role may have the server write a checkpoint.
+    may_checkpoint: Cell<bool>,
+    /// Checkpoints of pgrig's own.
+    pub(crate) checkpoints: Cell<u64>,
+    /// Complete rounds.
+    pub(crate) rounds: Cell<usize>,
+    notes: RefCell<Vec<String>>,
+}
+
+impl<'a> Bench<'a> {
+    pub(crate) async fn open(sessions: Sessions<'a>, request: &'a Request) -> Result<Self, MicroError> {
+        let session = sessions.open().await?;
+        let has_tables =
+            request.candidates.iter().any(|candidate| matches!(candidate.body, Body::Table { .. }));
+        let scratch = (has_tables || !request.extensions.is_empty()).then(|| Scratch::of(request));
+        Ok(Self {
+            request,
+            sessions,
+            session,
+            scratch,
+            is_set_up: Cell::new(false),
+            may_checkpoint: Cell::new(true),
+            checkpoints: Cell::new(0),
+            rounds: Cell::new(0),
+            notes: RefCell::default(),
+        })
+    }
+
+    /// Settings for samples of so many rows, what candidates need, and the user's own setup.
+    pub(crate) async fn begin(&self, connection: &Connection, rows: u64) -> Result<Vec<Given>, MicroError> {
+        let settings = set(&self.session, self.request, rows).await?;
+        let listeners = listeners(&self.session).await?;
+        self.notes.borrow_mut().extend(listeners);
+        if let Some(scratch) = &self.scratch {
+            scratch.prepare(&self.session, connection).await?;
+            for name in &self.request.extensions {
+                let missing = scratch.extension(&self.session, name).await?;
+                self.notes.borrow_mut().extend(missing);
+            }
+        }
+        if let Some(setup) = &self.request.setup {
+            self.is_set_up.set(true);
+            let script = |source| MicroError::Script { what: "--setup", source };
+            self.session.run(setup).await.map_err(script)?;
+        }
+        Ok(settings)
+    }
+
+    /// The user's teardown.
+    pub(crate) async fn tear_down(&self) -> Result<(), MicroError> {
+        // What failed may have left a transaction open.
+        self.session.run("ROLLBACK").await?;
+        match &self.request.teardown {
+            Some(teardown) if self.is_set_up.get() || self.request.setup.is_none() => {
+                let script = |source| MicroError::Script { what: "--teardown", source };
+                self.session.run(teardown).await.map_err(script)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Drops all that pgrig made.
+    pub(crate) async fn clear(&self) -> Result<(), MicroError> {
+        if let Some(scratch) = &self.scratch {
+            scratch.clear(&self.session).await?;
+        }
+        Ok(())
+    }
+
+    /// Candidates that the server takes, their plans read. What is refused is refused here.
+    pub(crate) async fn look(&self, settings: Vec<Given>) -> Result<(Vec<Timed>, Plan), MicroError> {
+        let rows = if self.request.has_rows() { self.request.rows.unwrap_or(LOOK_ROWS) } else { 1 };
+        let (mut left_out, mut numbers) = (Vec::new(), Vec::new());
+        for (number, (name, candidate)) in
+            self.request.names().iter().zip(&self.request.candidates).enumerate()
+        {
+            if let Some(because) = self.try_out(name, candidate, rows).await? {
+                left_out.push(LeftOut { name: name.clone(), because });
+                numbers.push(number);
+            }
+        }
+        let arms = arms(self.request, &numbers);
+        if arms.is_empty() {
+            let all: Vec<String> =
+                left_out.iter().map(|out| format!("{}: {}", out.name, out.because)).collect();
+            return Err(MicroError::Request(format!(
+                "the server has none of the candidates:\n{}",
+                all.join("\n")
+            )));
+        }
+        self.create_tables(&arms).await?;
+        let mut plan = Plan {
+            arms: Vec::new(),
+            left_out,
+            settings,
+            rows,
+            fixed: None,
+            schema: self.scratch.as_ref().map(|scratch| scratch.schema().to_owned()),
+            findings: Vec::new(),
+            notes: Vec::new(),
+        };
+        let mut candidates = Vec::new();
+        for (number, arm) in arms.iter().enumerate() {
+            let sql = self.sql(number, arm, rows);
+            self.prepare(arm, &sql, rows, number).await?;
+            let inspected = inspect(&self.session, &arm.name, &arm.body, &sql).await?;
+            let role = role(arm.arm);
+            plan.arms.push(ArmPlan {
+                name: arm.name.clone(),
+                role,
+                ddl: arm.body.ddl(&self.table(number)),
+                sql,
+                executed: inspected.executed.clone(),
+                shape: inspected.shape.clone(),
+                sample: None,
+            });
+            if role == Role::Candidate {
+                let of_candidate = inspected.kinds.iter().cloned();
+                plan.findings.extend(of_candidate.map(|kind| Finding { candidate: arm.name.clone(), kind }));
+                candidates.push((arm.name.clone(), inspected));
+            }
+        }
+        plan.findings.extend(compare_shapes(&candidates));
+        Ok((arms, plan))
+    }
+
+    /// Why an optional candidate has to be left out, if so.
+    async fn try_out(
+        &self,
+        name: &str,
+        candidate: &Candidate,
+        rows: u64,
+    ) -> Result<Option<String>, MicroError> {
+        if !candidate.optional {
+            return Ok(None);
+        }
+        let arm = Timed { arm: Arm::Candidate(0), name: name.to_owned(), body: candidate.body.clone() };
+        let tried = async {
+            self.create_tables(std::slice::from_ref(&arm)).await?;
+            self.prepare(&arm, &self.sql(0, &arm, rows), rows, 0).await
+        };
+        match tried.await {
+            Ok(_) => Ok(None),
+            Err(MicroError::Candidate { why, .. }) => Ok(Some(why)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Refuses what is not to be measured.
+    pub(crate) fn refuse(&self, findings: &[Finding]) -> Result<(), MicroError> {
+        let refused = findings.iter().filter(|finding| finding.kind.is_refused());
+        let sentences: Vec<String> = refused.map(ToString::to_string).collect();
+        if sentences.is_empty() || self.request.anyway {
+            Ok(())
+        } else {
+            Err(MicroError::Refused { findings: sentences })
+        }
+    }
+
+    /// Finds the number of rows, and looks once at how each candidate is executed with so many.
+    pub(crate) async fn size_up(&self, arms: &[Timed], plan: &mut Plan) -> Result<(), MicroError> {
+        let choice = rows::choose(self, arms, self.request.budget).await?;
+        plan.rows = choice.rows;
+        plan.fixed = Some(choice.fixed);
+        for ((number, arm), sample) in arms.iter().enumerate().zip(choice.samples) {
+            let sql = self.sql(number, arm, choice.rows);
+            if plan.arms[number].role == Role::Candidate {
+                let kinds = observe(&self.session, &arm.name, &sql, choice.rows).await?;
+                let known = |kind: &_| {
+                    plan.findings.iter().any(|found| found.candidate == arm.name && found.kind == *kind)
+                };
+                let fresh: Vec<_> = kinds.into_iter().filter(|kind| !known(kind)).collect();
+                plan.findings
+                    .extend(fresh.into_iter().map(|kind| Finding { candidate: arm.name.clone(), kind }));
+            }
+            plan.arms[number].sql = sql;
+            plan.arms[number].sample = Some(sample);
+        }
+        plan.notes = self.notes();
+        Ok(())
+    }
+
+    /// The quoted name of an arm's table.
+    fn table(&self, number: usize) -> String {
+        self.scratch.as_ref().map_or_else(String::new, |scratch| scratch.table(number))
+    }
+
+    pub(crate) fn sql(&self, number: usize, arm: &Timed, rows: u64) -> String {
+        arm.body.sql(rows, &self.table(number))
+    }
+
+    /// Makes all tables anew, and has what is dirty written, so that no arm pays for another one.
+    pub(crate) async fn create_tables(&self, arms: &[Timed]) -> Result<(), MicroError> {
+        let Some(scratch) = &self.scratch else { return Ok(()) };
+        for (number, arm) in arms.iter().enumerate() {
+            if let Some(ddl) = arm.body.ddl(&scratch.table(number)) {
+                scratch.create(&self.session, number, &arm.name, &ddl).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A checkpoint, if this role may have one.
+    pub(crate) async fn checkpoint(&self) -> Result<(), MicroError> {
+        if !self.may_checkpoint.get() {
+            return Ok(());
+        }
+        match self.session.run("CHECKPOINT").await {
+            Ok(()) => self.checkpoints.set(self.checkpoints.get() + 1),
+            Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+                self.may_checkpoint.set(false);
+                let note = "this role may not CHECKPOINT (a member of pg_checkpoint may, from PostgreSQL 15 on): one of the \
+                            server's own may fall into a round";
+                self.notes.borrow_mut().push(note.to_owned());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    /// What there is to say by now.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        self.notes.borrow().clone()
+    }
+
+    /// The arm's statement for so many rows, parsed by the server.
+    pub(crate) async fn statement(
+        &self,
+        number: usize,
+        arm: &Timed,
+        rows: u64,
+    ) -> Result<Statement, MicroError> {
+        self.prepare(arm, &self.sql(number, arm, rows), rows, number).await
+    }
+
+    async fn prepare(
+        &self,
+        arm: &Timed,
+        sql: &str,
+        rows: u64,
+        number: usize,
+    ) -> Result<Statement, MicroError> {
+        let refused = |why: String| MicroError::Candidate { name: arm.name.clone(), why };
+        match self.session.connection.client.prepare(sql).await {
+            Ok(statement) if statement.params().is_empty() => Ok(statement),
+            Ok(_) => Err(refused("it has parameters ($1): write their values instead".to_owned())),
+            Err(error) => match self.session.connection.explain(error).await {
+                ConnectError::Query { error, .. } => {
+                    let table = self.table(number);
+                    Err(refused(told(&error, arm.body.source(rows, &table))))
+                }
+                error => Err(error.into()),
+            },
+        }
+    }
+
+    /// Executes it once: from the moment when it is sent to the one when the server is ready again.
+    pub(crate) async fn sample(&self, arm: &Timed, statement: &Statement) -> Result<Duration, MicroError> {
+        let client = &self.session.connection.client;
+        let execute = async {
+            let none: [&(dyn ToSql + Sync); 0] = [];
+            let started = Instant::now();
+            let rows = client.query_raw(statement, none).await?;
+            let mut rows: Pin<&mut _> = pin!(rows);
+            while let Some(row) = rows.next().await {
+                row?;
+            }
+            Ok(started.elapsed())
+        };
+        match execute.await {
+            Ok(elapsed) => Ok(elapsed),
+            Err(error) => {
+                let source = self.session.connection.explain(error).await;
+                Err(MicroError::Sample { name: arm.name.clone(), source })
+            }
+        }
+    }
+
+    /// Bytes of WAL since the server was made; none where it does not tell.
+    pub(crate) async fn wal(&self) -> Result<Option<f64>, MicroError> {
+        let so_far = "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8";
+        match self.session.row(so_far, &[]).await {
+            Ok(row) => Ok(Some(row.get(0))),
+            Err(ConnectError::Query { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The server's words, where they are about, and what to do.
+fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
+    let remedy = match error.code {
+        SqlState::FEATURE_NOT_SUPPORTED if error.message.contains("set-returning") => {
+            "; it must give one value for each row: give it as --statement 'SELECT count(*) FROM …'"
+        }
+        SqlState::GROUPING_ERROR | SqlState::WINDOWING_ERROR => {
+            "; it is evaluated for each row, so aggregates and window functions go into a --statement"
+        }
+        SqlState::UNDEFINED_FUNCTION | SqlState::UNDEFINED_OBJECT => {
+            "; does this server have it (SELECT version(), CREATE EXTENSION)?"
+        }
+        SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
+            "; what is not to be timed goes into --setup"
+        }
+        _ => "",
+    };
+    let place = error.position.zip(source).and_then(|(position, (text, before))| {
+        // What pgrig put behind the text is its end to the user.
+        let at = (position as usize).checked_sub(before + 1)?.min(text.chars().count());
+        Some(caret(text, at))
+    });
+    format!("{error}{remedy}{}", place.unwrap_or_default())
+}
+
+/// The line of the text that has this character, and a caret below it.
+fn caret(text: &str, at: usize) -> String {
+    let before: String = text.chars().take(at).collect();
+    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text[start..].lines().next().unwrap_or_default();
+    let column = before[start..].chars().count();
+    format!("\n  {line}\n  {:column$}^", "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_below_its_character() {
+        assert_eq!(caret("i + ü * x", 8), "\n  i + ü * x\n          ^");
+        assert_eq!(caret("i\n + + x", 5), "\n   + + x\n     ^");
+        assert_eq!(caret("i +", 3), "\n  i +\n     ^");
+    }
+}

@@ -1,0 +1,183 @@
+//! What `micro` makes, and how all of it goes again: everything says in its comment that it is pgrig's, so that
+//! the next start knows what a killed one left.
+
+use std::time::{Duration, Instant};
+
+use crate::error::MicroError;
+use crate::request::Request;
+use connect::{ConnectError, Connection};
+use server::Session;
+use server::marked::{self, DropOutcome};
+use server::quote::{identifier, literal, qualified};
+use server::{refuse_odd_name, schema_for_tables};
+
+/// The schema that is made for a run.
+pub const SCHEMA: &str = "pgrig_micro";
+/// The comment on all that is made.
+const MARK: &str = "made by pgrig micro, whose next run drops it";
+/// How long a session that is at the same schema is waited for: one that a killed pgrig left behind ends by
+/// itself.
+const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
+/// Between attempts.
+const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);
+
+/// A place for tables and extensions.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    schema: String,
+    /// Whether nobody gave it: then it is made and dropped.
+    is_own: bool,
+}
+
+impl Scratch {
+    /// Of a request that needs one.
+    pub(crate) fn of(request: &Request) -> Self {
+        let schema = request.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
+        Self { schema, is_own: request.schema.is_none() }
+    }
+
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The name of the table of the arm with this number.
+    pub(crate) fn table(&self, arm: usize) -> String {
+        qualified(&self.schema, &table_name(arm))
+    }
+
+    /// Takes the schema in hand, drops what an earlier run has left, and makes the schema if need be.
+    pub(crate) async fn prepare(&self, session: &Session, connection: &Connection) -> Result<(), MicroError> {
+        refuse_odd_name(&self.schema)?;
+        self.take_in_hand(session).await?;
+        self.clear(session).await?;
+        if !schema_for_tables(connection, Some(&self.schema)).await?.exists {
+            let schema = identifier(&self.schema);
+            let mark = literal(MARK);
+            session.run(&format!("CREATE SCHEMA {schema}; COMMENT ON SCHEMA {schema} IS {mark}")).await?;
+        }
+        let path = "SELECT set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), $1::text), \
+                    false)";
+        session.row(path, &[&identifier(&self.schema)]).await?;
+        Ok(())
+    }
+
+    async fn take_in_hand(&self, session: &Session) -> Result<(), MicroError> {
+        let key = format!("micro in {}", self.schema);
+        let started = Instant::now();
+        loop {
+            let Some(pid) = session.try_lock(&key).await? else { return Ok(()) };
+            if started.elapsed() > IN_HAND_DEADLINE {
+                return Err(MicroError::InHand { schema: self.schema.clone(), pid });
+            }
+            tokio::time::sleep(IN_HAND_INTERVAL).await;
+        }
+    }
+
+    /// Creates an extension that is not there yet; why not, if the server does not let it.
+    pub(crate) async fn extension(
+        &self,
+        session: &Session,
+        name: &str,
+    ) -> Result<Option<String>, MicroError> {
+        let exists = "SELECT EXISTS (SELECT FROM pg_extension WHERE extname = $1)";
+        if session.row(exists, &[&name]).await?.get(0) {
+            return Ok(None);
+        }
+        let remedy = format!("CREATE EXTENSION {} beforehand", identifier(name));
+        if !self.is_own {
+            return Ok(Some(format!("extension {name} is not there: {remedy}")));
+        }
+        let (extension, schema) = (identifier(name), identifier(&self.schema));
+        let create = format!(
+            "CREATE EXTENSION {extension} SCHEMA {schema}; COMMENT ON EXTENSION {extension} IS {}",
+            literal(MARK)
+        );
+        match session.run(&create).await {
+            Ok(()) => Ok(None),
+            Err(ConnectError::Query { error, .. }) => Ok(Some(format!(
+                "extension {name} is not there and cannot be created ({}): {remedy}",
+                error.message
+            ))),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes an arm's table anew, without autovacuum. What is dropped for it is what pgrig has made.
+    pub(crate) async fn create(
+        &self,
+        session: &Session,
+        arm: usize,
+        name: &str,
+        ddl: &str,
+    ) -> Result<(), MicroError> {
+        session.run("BEGIN").await?;
+        match self.replace(session, arm, name, ddl).await {
+            Ok(()) => Ok(session.run("COMMIT").await?),
+            Err(error) => {
+                session.run("ROLLBACK").await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// In one transaction, which the mark joins: a table without it is never there for others to see.
+    async fn replace(&self, session: &Session, arm: usize, name: &str, ddl: &str) -> Result<(), MicroError> {
+        let (table, unquoted) = (self.table(arm), table_name(arm));
+        if marked::drop_table(session, &self.schema, &unquoted, MARK).await? == DropOutcome::Foreign {
+            return Err(MicroError::Taken { schema: self.schema.clone(), name: unquoted });
+        }
+        let refused = |why: String| MicroError::Candidate { name: name.to_owned(), why };
+        match session.run(ddl).await {
+            Ok(()) => {}
+            Err(ConnectError::Query { error, .. }) => return Err(refused(error.to_string())),
+            Err(error) => return Err(error.into()),
+        }
+        let made = marked::look(session, &self.schema, &unquoted, MARK).await?;
+        let Some(made) = made.filter(|made| made.get("is_locked")) else {
+            return Err(refused(format!(
+                "its DDL did not create {table} in the transaction that pgrig runs it in: create that table, without \
+                 IF NOT EXISTS and COMMIT"
+            )));
+        };
+        let kind: String = made.get("kind");
+        if !matches!(kind.as_str(), "r" | "p") {
+            return Err(refused(format!("its DDL created {table}, but not as a table")));
+        }
+        let mut finish = vec![format!("COMMENT ON TABLE {table} IS {}", literal(MARK))];
+        if kind == "r" {
+            finish.push(format!(
+                "ALTER TABLE {table} SET (autovacuum_enabled = off, toast.autovacuum_enabled = off)"
+            ));
+        }
+        session.run_all(&finish).await?;
+        Ok(())
+    }
+
+    /// Drops all that is marked as pgrig's, and the schema unless somebody has put something else there.
+    pub(crate) async fn clear(&self, session: &Session) -> Result<(), ConnectError> {
+        // What failed may have left a transaction open.
+        session.run("ROLLBACK").await?;
+        let left = session.rows(include_str!("../sql/left.sql"), &[&self.schema, &MARK]).await?;
+        let Some(left) = left.first() else { return Ok(()) };
+        for table in left.get::<_, Vec<String>>("tables") {
+            session.run("BEGIN").await?;
+            marked::drop_table(session, &self.schema, &table, MARK).await?;
+            session.run("COMMIT").await?;
+        }
+        for extension in left.get::<_, Vec<String>>("extensions") {
+            session.run(&format!("DROP EXTENSION {}", identifier(&extension))).await?;
+        }
+        if left.get("is_own") {
+            match session.run(&format!("DROP SCHEMA {}", identifier(&self.schema))).await {
+                // Somebody has put something there.
+                Ok(()) | Err(ConnectError::Query { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn table_name(arm: usize) -> String {
+    format!("pgrig_micro_{}", arm + 1)
+}

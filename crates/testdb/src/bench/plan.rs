@@ -1,0 +1,86 @@
+//! The plan: combinations in the order in which they are measured; refusals of what cannot be tried.
+
+use crate::bench::error::BenchError;
+use crate::bench::request::{BenchRequest, Site};
+use crate::bench::run::lab::{Active, Content, dangerous};
+use crate::bench::variant::{Choice, Means, Missing, Variant};
+use crate::clone::Measured;
+
+/// One combination that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cell {
+    /// How the database is made.
+    pub variant: Variant,
+    /// With a script of transactions: clients.
+    pub clients: Option<usize>,
+}
+
+impl std::fmt::Display for Cell {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.clients {
+            Some(clients) => write!(f, "{} clients={clients}", self.variant),
+            None => self.variant.fmt(f),
+        }
+    }
+}
+
+/// What is measured in which order, known once the templates are made.
+#[derive(Clone, Debug)]
+pub struct BenchPlan {
+    /// The variants, and those that were left out.
+    pub choice: Choice,
+    /// All combinations.
+    pub cells: Vec<Cell>,
+    /// Their numbers in the order in which they run; the first round only warms up, if that was asked for.
+    pub rounds: Vec<Vec<usize>>,
+    /// What each way to copy the template took.
+    pub copying: Option<Measured>,
+    /// Bytes of the template.
+    pub template_size: u64,
+    /// What SHOW says where nothing was changed.
+    pub normal: Active,
+}
+
+impl BenchPlan {
+    /// How many trials there are in all, warm-up included.
+    pub fn trials(&self) -> usize {
+        self.rounds.iter().flatten().count()
+    }
+}
+
+/// Refuses what cannot be tried on that server, before anything is made.
+///
+/// # Errors
+/// [`BenchError::Missing`], for a variant that was asked for.
+pub async fn check(site: &Site<'_>, request: &BenchRequest) -> Result<Vec<Missing>, BenchError> {
+    let mut missing = Vec::new();
+    let mut lacks = |means, why: String| missing.push(Missing { means, why });
+    if let Content::Empty = request.content {
+        let why = "the suite makes its own tables; give --schema-file, --dump or a database to copy (-d)";
+        lacks(Means::Unlogged, why.to_owned());
+        lacks(
+            Means::Template,
+            "there is nothing to copy: give --schema-file, --dump or a database (-d)".to_owned(),
+        );
+    }
+    if let Err(why) = &site.tmpfs {
+        lacks(Means::Tmpfs, why.clone());
+    }
+    if let (Err(how), false) = (&site.own, request.allow_dangerous) {
+        let why = format!(
+            "fsync and full_page_writes would be off on a server that may be somebody else's: meanwhile a crash of the \
+             machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server ({how}), or accept \
+             that with --allow-dangerous-settings"
+        );
+        lacks(Means::Dangerous, why);
+    } else if let Err(error) = dangerous().look(site.target).await {
+        lacks(Means::Dangerous, error.to_string());
+    }
+    choose(request, &missing)?;
+    Ok(missing)
+}
+
+pub(super) fn choose(request: &BenchRequest, missing: &[Missing]) -> Result<Choice, BenchError> {
+    Choice::new(request.variants.as_deref(), missing)
+        .map_err(|(variant, missing)| BenchError::Missing { variant, missing })
+}

@@ -1,0 +1,329 @@
+//! One server on which trials have their databases, with all that is made and changed there.
+
+use std::fmt;
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::bench::error::BenchError;
+use crate::bench::run::databases::{Databases, Stopped};
+use crate::bench::variant::{Means, Variant};
+use crate::clone::{self, Measured, Strategy, clone};
+use crate::load::{LoadError, load};
+use crate::source::Source;
+use crate::unlog::{self, Direction, UnlogRequest};
+use connect::Target;
+use server::Session;
+use server::quote::identifier;
+use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
+
+/// Of each strategy to copy a template.
+const CLONE_ROUNDS: usize = 3;
+/// What a dangerous variant turns off for the whole server; synchronous_commit is the database's own.
+const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
+
+/// What helps where a database's tables cannot be unlogged as they are.
+const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, then --dump FILE";
+
+/// What the databases hold.
+#[derive(Debug)]
+pub enum Content {
+    /// Nothing: the suite makes its own schema.
+    Empty,
+    /// Database that a script makes.
+    Script(Source),
+    /// What this database holds. It is copied, never changed.
+    Database(String),
+}
+
+/// What is in force in a trial's database, as its sessions see it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Active {
+    /// `SHOW fsync`.
+    pub fsync: String,
+    /// `SHOW full_page_writes`.
+    pub full_page_writes: String,
+    /// `SHOW synchronous_commit`.
+    pub synchronous_commit: String,
+    /// `SHOW wal_level`.
+    pub wal_level: String,
+    /// Tables that are logged when the trial begins.
+    pub logged_tables: i64,
+    /// Tables that are unlogged then.
+    pub unlogged_tables: i64,
+}
+
+struct Unobserved;
+
+impl unlog::Observer for Unobserved {}
+
+/// What is to be changed of a server for dangerous variants.
+pub(crate) fn dangerous() -> ToChange {
+    ToChange {
+        settings: SERVER_WIDE.map(str::to_owned).to_vec(),
+        tables: Vec::new(),
+        restart: Restart::Impossible("pgrig does not restart it for a bench"),
+    }
+}
+
+/// See the module.
+pub(crate) struct Lab<'a> {
+    databases: Databases,
+    content: &'a Content,
+    /// If any variant is dangerous.
+    changer: Option<Changer>,
+    /// What `SHOW` says where nothing was changed.
+    normal: Active,
+    templates: Templates,
+}
+
+/// Databases to copy; none where nobody needs one.
+#[derive(Default)]
+struct Templates {
+    logged: Option<String>,
+    unlogged: Option<String>,
+    copying: Option<Measured>,
+}
+
+impl<'a> Lab<'a> {
+    /// Takes the server in hand. What a killed bench left there goes first.
+    pub(crate) async fn begin(
+        target: &Target,
+        content: &'a Content,
+        stopped: &Stopped,
+    ) -> Result<Self, BenchError> {
+        let databases = Databases::begin(target, stopped).await?;
+        match active(&databases.lead).await {
+            Ok(normal) => {
+                Ok(Self { databases, content, changer: None, normal, templates: Templates::default() })
+            }
+            Err(error) => {
+                databases.finish().await?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes dangerous variants possible.
+    pub(crate) async fn allow_danger(&mut self, place: ServerRef, journals: &Path) -> Result<(), BenchError> {
+        let Databases { outside, anchor, .. } = &self.databases;
+        let changer = Changer::begin_waiting_in(anchor, outside, place, journals, &dangerous()).await?;
+        self.changer = Some(changer);
+        Ok(())
+    }
+
+    /// What SHOW says where nothing was changed.
+    pub(crate) fn normal(&self) -> &Active {
+        &self.normal
+    }
+
+    /// Makes the template: that shows whether a script can be loaded, too. Returns its size in bytes; 0 without one.
+    pub(crate) async fn make_template(&mut self) -> Result<u64, BenchError> {
+        let name = match self.content {
+            Content::Empty => return Ok(0),
+            Content::Database(name) => name.clone(),
+            Content::Script(source) => {
+                let name = self.databases.name("logged");
+                self.load(source, &name, false, false).await?;
+                name
+            }
+        };
+        let size: i64 = self.databases.lead.row("SELECT pg_database_size($1::name)", &[&name]).await?.get(0);
+        self.templates.logged = Some(name);
+        Ok(u64::try_from(size).unwrap_or_default())
+    }
+
+    /// Makes the unlogged template; or says why there can be none.
+    pub(crate) async fn make_unlogged_template(&mut self) -> Result<Result<(), String>, BenchError> {
+        let name = self.databases.name("unlogged");
+        let made = match self.content {
+            Content::Empty => Ok(()),
+            Content::Script(source) => self.load(source, &name, true, false).await,
+            Content::Database(template) => self.unlog_copy(template, &name).await,
+        };
+        match made {
+            Ok(()) => {}
+            Err(BenchError::Unlog(error)) if let Some(why) = error.hindrance() => {
+                return Ok(Err(format!("{why}, or measure with a dump of it: {DUMP_OF_IT}")));
+            }
+            // Logged it was loaded before.
+            Err(error @ BenchError::Load { error: LoadError::Statement { .. } | LoadError::Dump(_), .. }) => {
+                return Ok(Err(format!("with unlogged tables the script cannot be loaded: {error}")));
+            }
+            Err(error) => return Err(error),
+        }
+        if self.look(&name).await?.unlogged_tables == 0 {
+            return Ok(Err("none of its tables can be unlogged".to_owned()));
+        }
+        self.templates.unlogged = Some(name);
+        Ok(Ok(()))
+    }
+
+    async fn unlog_copy(&self, template: &str, name: &str) -> Result<(), BenchError> {
+        clone(&self.databases.lead, template, name, Strategy::Default).await?;
+        let copy = self.databases.at(name);
+        let plan = unlog::plan(&copy, &UnlogRequest::whole_database(Direction::Unlogged)).await?;
+        // Who interrupts a bench drops its databases.
+        unlog::apply(&copy, &plan, &Unobserved, std::future::pending()).await?;
+        Ok(())
+    }
+
+    /// Measures each way to copy the template.
+    pub(crate) async fn measure_copying(&mut self) -> Result<Option<&Measured>, BenchError> {
+        if let Some(template) = &self.templates.logged {
+            let trial = self.databases.name("trial");
+            let measured = clone::fastest(&self.databases.lead, template, CLONE_ROUNDS, &trial).await?;
+            self.templates.copying = Some(measured);
+        }
+        Ok(self.templates.copying.as_ref())
+    }
+
+    /// Makes a server setting what the variant says.
+    pub(crate) async fn set(&self, variant: Variant) -> Result<(), BenchError> {
+        let Some(changer) = &self.changer else { return Ok(()) };
+        let off = |name: &&str| ((*name).to_owned(), "off".to_owned());
+        let wanted: Vec<(String, String)> =
+            SERVER_WIDE.iter().filter(|_| variant.has(Means::Dangerous)).map(off).collect();
+        changer.set(&wanted).await?;
+        Ok(())
+    }
+
+    /// Makes the database of a trial. Returns where it is, and how many seconds that took.
+    pub(crate) async fn make(&self, variant: Variant, number: usize) -> Result<(Target, f64), BenchError> {
+        let name = self.databases.name(&number.to_string());
+        let is_unlogged = variant.has(Means::Unlogged);
+        let is_dangerous = variant.has(Means::Dangerous);
+        let began = Instant::now();
+        match self.content {
+            Content::Script(source) if !variant.has(Means::Template) => {
+                self.load(source, &name, is_unlogged, is_dangerous).await?;
+            }
+            _ => {
+                let template = if is_unlogged { &self.templates.unlogged } else { &self.templates.logged };
+                let template = template.as_deref();
+                let fastest = self.templates.copying.as_ref().map(|copying| copying.fastest);
+                let strategy = fastest.filter(|_| variant.has(Means::Template)).unwrap_or(Strategy::Default);
+                // template1 is what CREATE DATABASE copies where nobody says.
+                clone(&self.databases.lead, template.unwrap_or("template1"), &name, strategy).await?;
+                self.relax(&name, is_dangerous).await?;
+            }
+        }
+        Ok((self.databases.at(&name), began.elapsed().as_secs_f64()))
+    }
+
+    /// Drops the database of a trial.
+    pub(crate) async fn drop(&self, number: usize) -> Result<(), BenchError> {
+        let name = self.databases.name(&number.to_string());
+        Ok(clone::drop_database(&self.databases.lead, &name).await?)
+    }
+
+    /// Makes sure that what the variant says is so, in a session as the command has them.
+    pub(crate) async fn assert(&self, variant: Variant, target: &Target) -> Result<Active, BenchError> {
+        let found = self.look(target.dbname()).await?;
+        let off = || "off".to_owned();
+        let (found_values, mut wanted) = (found.durability(), self.normal.durability());
+        if variant.has(Means::Dangerous) {
+            wanted = wanted.map(|(name, _)| (name, off()));
+        }
+        for ((name, shown), (_, wanted)) in found_values.into_iter().zip(wanted) {
+            if shown != wanted {
+                return Err(BenchError::NotActive { variant, name, shown, wanted });
+            }
+        }
+        if variant.has(Means::Unlogged) && found.unlogged_tables == 0 {
+            return Err(BenchError::NoneUnlogged { variant });
+        }
+        Ok(found)
+    }
+
+    async fn look(&self, name: &str) -> Result<Active, BenchError> {
+        let session = Session::open(&self.databases.at(name)).await?;
+        let found = active(&session).await;
+        session.close().await;
+        found
+    }
+
+    async fn load(
+        &self,
+        source: &Source,
+        name: &str,
+        is_unlogged: bool,
+        is_dangerous: bool,
+    ) -> Result<(), BenchError> {
+        // What pg_dump's scripts are meant for.
+        clone(&self.databases.lead, "template0", name, Strategy::Default).await?;
+        self.relax(name, is_dangerous).await?;
+        match load(&self.databases.at(name), source, is_unlogged).await {
+            Ok(_) => Ok(()),
+            // These say what they are about.
+            Err(LoadError::Source(error)) => Err(error.into()),
+            Err(LoadError::Connect(error)) => Err(error.into()),
+            Err(error) => Err(BenchError::Load { script: source.to_string(), error }),
+        }
+    }
+
+    /// synchronous_commit is a matter of sessions, so it is turned off for those of this database only.
+    async fn relax(&self, name: &str, is_dangerous: bool) -> Result<(), BenchError> {
+        if is_dangerous {
+            let set = format!("ALTER DATABASE {} SET synchronous_commit = off", identifier(name));
+            self.databases.lead.run(&set).await?;
+        }
+        Ok(())
+    }
+
+    /// What is changed, if anything.
+    pub(crate) fn record(&self) -> Option<Record> {
+        self.changer.as_ref().map(|changer| changer.record().clone())
+    }
+
+    /// Puts settings back and then drops all databases: both is tried. Whether somebody has to run sync on the
+    /// server's host.
+    pub(crate) async fn finish(self) -> Result<bool, BenchError> {
+        let put_back = match self.changer {
+            Some(changer) => changer.finish().await.map(|done| done.wants_sync),
+            None => Ok(false),
+        };
+        let dropped = self.databases.finish().await;
+        let wants_sync = put_back?;
+        dropped.map(|()| wants_sync)
+    }
+}
+
+impl Active {
+    fn durability(&self) -> [(&'static str, String); 3] {
+        [
+            ("fsync", self.fsync.clone()),
+            ("full_page_writes", self.full_page_writes.clone()),
+            ("synchronous_commit", self.synchronous_commit.clone()),
+        ]
+    }
+
+    /// The first setting that is off where a crash then costs data, if any.
+    pub(crate) fn off(&self) -> Option<&'static str> {
+        self.durability().into_iter().find(|(_, shown)| shown == "off").map(|(name, _)| name)
+    }
+}
+
+/// `fsync off, full_page_writes off, synchronous_commit off, wal_level replica; 0 tables logged, 12 unlogged`.
+impl fmt::Display for Active {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, shown) in self.durability() {
+            write!(f, "{name} {shown}, ")?;
+        }
+        let Self { wal_level, logged_tables, unlogged_tables, .. } = self;
+        write!(f, "wal_level {wal_level}; {logged_tables} tables logged, {unlogged_tables} unlogged")
+    }
+}
+
+async fn active(session: &Session) -> Result<Active, BenchError> {
+    let row = session.row(include_str!("../../sql/bench_active.sql"), &[]).await?;
+    Ok(Active {
+        fsync: row.get("fsync"),
+        full_page_writes: row.get("full_page_writes"),
+        synchronous_commit: row.get("synchronous_commit"),
+        wal_level: row.get("wal_level"),
+        logged_tables: row.get("logged"),
+        unlogged_tables: row.get("unlogged"),
+    })
+}

@@ -1,0 +1,455 @@
+//! Trial after trial, and everything put back.
+
+pub(crate) mod command;
+pub(crate) mod databases;
+pub(crate) mod lab;
+pub(crate) mod tmpfs;
+
+use failure::Classified;
+use std::future::pending;
+use std::pin::pin;
+
+use measure::Trial;
+use tokio::sync::watch;
+
+use crate::bench::error::BenchError;
+use crate::bench::outcome::Figures;
+use crate::bench::plan::{BenchPlan, Cell, choose};
+use crate::bench::request::{BenchRequest, Site, Work};
+use crate::bench::run::command::{Ended, Output, TestCommand};
+use crate::bench::run::databases::Stopped;
+use crate::bench::run::lab::{Active, Content, Lab};
+use crate::bench::run::tmpfs::Volatile;
+use crate::bench::variant::{Means, Missing, Variant};
+use connect::Target;
+use server::fault::caught;
+use server::interruption::{self, until_stopped};
+use server::settings::ServerRef;
+use tps::matrix::rounds;
+use tps::{self, End, Outcome, Plan, Request, Second, TpsError};
+
+/// A trial that came to its end.
+#[derive(Debug)]
+pub struct Done {
+    /// Combination that was measured.
+    pub cell: Cell,
+    /// From 1 on, warm-up included.
+    pub number: usize,
+    /// Whether it counts.
+    pub is_judged: bool,
+    /// Measured times.
+    pub figures: Figures,
+    /// Settings that were in force.
+    pub active: Active,
+    /// Of a script of transactions.
+    pub outcome: Option<Box<Outcome>>,
+}
+
+impl Done {
+    /// The run document's trial.
+    pub fn trial(&self) -> Trial {
+        let config = self.cell.to_string();
+        let mut trial = match &self.outcome {
+            Some(outcome) => outcome.trial(&config),
+            None => Trial { config, ..Trial::default() },
+        };
+        trial.observe("prepare", self.figures.prepare, measure::Unit::Seconds);
+        if self.outcome.is_none() {
+            trial.observe("command", self.figures.work, measure::Unit::Seconds);
+            trial.observe("total", self.figures.total(), measure::Unit::Seconds);
+        }
+        trial.events.push(measure::Event {
+            at: self.figures.prepare,
+            text: self.active.to_string(),
+            what: serde_json::json!({ "event": "active", "active": self.active }),
+        });
+        trial
+    }
+}
+
+/// A variant that is out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The variant.
+    pub variant: Variant,
+    /// How it ended: `exit status: 1`, or an error.
+    pub how: String,
+    /// The end of what the command wrote.
+    pub output: String,
+}
+
+/// Told of everything, in order.
+pub trait BenchObserver {
+    /// What is done before the trials.
+    fn stage(&mut self, text: &str);
+    /// The plan is made.
+    fn planned(&mut self, plan: &BenchPlan);
+    /// A trial begins: its number from 1, of so many.
+    fn begins(&mut self, number: usize, trials: usize, cell: Cell);
+    /// A trial has come to its end.
+    fn done(&mut self, done: &Done);
+    /// A variant is out.
+    fn failed(&mut self, failure: &Failure);
+    /// Settings are put back and databases dropped.
+    fn putting_back(&mut self);
+    /// All is put back, and somebody has to run sync on the server's host
+    /// ([`SYNC_BY_HAND`](server::settings::SYNC_BY_HAND)).
+    fn wants_sync(&mut self);
+}
+
+/// Makes databases and measures, until all trials are done. `missing` is what [`check`] found. `interrupt` resolves
+/// when the user wants to stop. However it ends, settings are put back and databases dropped.
+///
+/// # Errors
+/// If the normal variant fails, the server does, the user interrupts it, or something could not be put back.
+pub async fn run(
+    site: &Site<'_>,
+    request: &BenchRequest,
+    missing: Vec<Missing>,
+    observer: &mut dyn BenchObserver,
+    interrupt: impl Future<Output = ()>,
+) -> Result<(), BenchError> {
+    let (stop, stopped) = watch::channel(false);
+    let work = async {
+        let (mut stop, watched) = (stopped.clone(), stopped.clone());
+        let interrupt = async {
+            // The sender outlives this.
+            let _ = stop.wait_for(|stopped| *stopped).await;
+        };
+        let begin = pin!(Lab::begin(site.target, &request.content, &watched));
+        let lab = match until_stopped(site.target, interrupt, begin, || {}).await {
+            interruption::Ended::Done(lab) => lab?,
+            interruption::Ended::Stopped(Some(Ok(lab))) => lab,
+            interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
+        };
+        let mut bench =
+            Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
+        let result = Box::pin(caught(bench.work(missing, observer))).await;
+        observer.putting_back();
+        Box::pin(bench.finish(result, observer)).await
+    };
+    let heard = async {
+        interrupt.await;
+        // The work hears that wherever it is, and ends by itself.
+        let _ = stop.send(true);
+        pending().await
+    };
+    tokio::select! {
+        // So that signals are caught before anything is made.
+        biased;
+        result = heard => result,
+        result = work => result,
+    }
+}
+
+struct Bench<'a> {
+    site: &'a Site<'a>,
+    request: &'a BenchRequest,
+    lab: Lab<'a>,
+    /// The server in memory, once there is one.
+    volatile: Option<Lab<'a>>,
+    stopped: Stopped,
+    failed: Vec<Variant>,
+    /// Whether a trial that counts has come to its end.
+    has_judged: bool,
+}
+
+/// Result of a trial.
+enum Came {
+    Done(Figures, Active, Option<Box<Outcome>>),
+    Failed { how: String, output: String },
+}
+
+impl<'a> Bench<'a> {
+    async fn work(
+        &mut self,
+        missing: Vec<Missing>,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<(), BenchError> {
+        let plan = self.unless_stopped(async |bench| bench.plan(missing, observer).await).await?;
+        observer.planned(&plan);
+        let trials = plan.trials();
+        let in_order = plan
+            .rounds
+            .iter()
+            .enumerate()
+            .flat_map(|(round, cells)| cells.iter().map(move |cell| (round, cell)));
+        for (index, (round, cell)) in in_order.enumerate() {
+            let (number, cell) = (index + 1, plan.cells[*cell]);
+            if self.failed.contains(&cell.variant) {
+                continue;
+            }
+            observer.begins(number, trials, cell);
+            match self.trial(number, cell).await {
+                Ok(Came::Done(figures, active, outcome)) => {
+                    let is_judged = round > 0 || !self.request.warm_up;
+                    self.has_judged |= is_judged;
+                    observer.done(&Done { cell, number, is_judged, figures, active, outcome });
+                }
+                Ok(Came::Failed { how, output }) => self.fail(cell.variant, how, output, observer)?,
+                Err(error) if error.is_interrupt() || cell.variant == Variant::NORMAL => return Err(error),
+                // The next normal trial finds out whether it is the server.
+                Err(error) => self.fail(cell.variant, error.to_string(), String::new(), observer)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A variant that fails is left out; there is nothing without the normal one.
+    fn fail(
+        &mut self,
+        variant: Variant,
+        how: String,
+        output: String,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<(), BenchError> {
+        observer.failed(&Failure { variant, how: how.clone(), output });
+        self.failed.push(variant);
+        if variant == Variant::NORMAL { Err(BenchError::NormalFailed { how }) } else { Ok(()) }
+    }
+
+    /// Makes what trials need, and thereby finds out what there can be.
+    async fn plan(
+        &mut self,
+        mut missing: Vec<Missing>,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<BenchPlan, BenchError> {
+        let normal = self.lab.normal().clone();
+        if let Some(name) = normal.off() {
+            let why = format!("the server runs with {name} = off already, so normal is that");
+            missing.push(Missing { means: Means::Dangerous, why });
+        }
+        let wanted = choose(self.request, &missing)?;
+        if !matches!(self.request.content, Content::Empty) {
+            observer.stage("making a template, to see that it can be made and how large it is");
+        }
+        let template_size = self.lab.make_template().await?;
+        if wanted.has(Means::Tmpfs)
+            && let Err(why) = self.start_in_memory(template_size, observer).await?
+        {
+            missing.push(Missing { means: Means::Tmpfs, why });
+        }
+        if wanted.has(Means::Unlogged)
+            && let Err(why) = self.make_unlogged(observer).await?
+        {
+            missing.push(Missing { means: Means::Unlogged, why });
+        }
+        let choice = choose(self.request, &missing)?;
+        let mut copying = None;
+        if choice.has(Means::Template) {
+            observer.stage("measuring each way to copy the template");
+            copying = self.lab.measure_copying().await?.cloned();
+            if let Some(lab) = &mut self.volatile {
+                lab.measure_copying().await?;
+            }
+        }
+        if choice.has(Means::Dangerous) {
+            self.lab.allow_danger(self.site.place.clone(), self.site.journals).await?;
+        }
+        let clients = match &self.request.work {
+            Work::Command(..) => vec![None],
+            Work::Tps(_, clients) => clients.iter().map(|clients| Some(*clients)).collect(),
+        };
+        let cells: Vec<Cell> = choice
+            .variants
+            .iter()
+            .flat_map(|variant| clients.iter().map(|clients| Cell { variant: *variant, clients: *clients }))
+            .collect();
+        let count = self.request.trials + usize::from(self.request.warm_up);
+        let rounds = rounds(cells.len(), count, self.request.seed);
+        Ok(BenchPlan { choice, cells, rounds, copying, template_size, normal })
+    }
+
+    /// Starts the server in memory; why not, if it cannot be.
+    async fn start_in_memory(
+        &mut self,
+        template_size: u64,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<Result<(), String>, BenchError> {
+        let Ok(tmpfs) = self.site.tmpfs else { return Ok(Ok(())) };
+        observer.stage("starting a server whose data are in memory");
+        let started = tokio::task::block_in_place(|| tmpfs.start(template_size));
+        let Volatile { target, journals } = match started {
+            Ok(volatile) => volatile,
+            Err(why) => return Ok(Err(why)),
+        };
+        let mut lab = Lab::begin(&target, &self.request.content, &self.stopped).await?;
+        lab.make_template().await?;
+        lab.allow_danger(ServerRef::Own("testdb-bench".to_owned()), &journals).await?;
+        self.volatile = Some(lab);
+        Ok(Ok(()))
+    }
+
+    /// Makes unlogged templates; why not, if they cannot be.
+    async fn make_unlogged(
+        &mut self,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<Result<(), String>, BenchError> {
+        observer.stage("making an unlogged template");
+        let made = self.lab.make_unlogged_template().await?;
+        match &mut self.volatile {
+            Some(lab) if made.is_ok() => lab.make_unlogged_template().await,
+            _ => Ok(made),
+        }
+    }
+
+    /// Makes the database, measures, and drops it.
+    async fn trial(&mut self, number: usize, cell: Cell) -> Result<Came, BenchError> {
+        let came = self.on_a_database(number, cell).await;
+        let interrupted = matches!(&came, Err(error) if error.is_interrupt());
+        // In the end all are dropped together.
+        if !interrupted {
+            let lab = self.lab_of(cell.variant);
+            // DROP DATABASE is a checkpoint of the whole cluster, which without fsync forgets to sync other databases.
+            if cell.variant.has(Means::Dangerous) {
+                lab.set(Variant::NORMAL).await?;
+            }
+            lab.drop(number).await?;
+        }
+        came
+    }
+
+    async fn on_a_database(&mut self, number: usize, cell: Cell) -> Result<Came, BenchError> {
+        let variant = cell.variant;
+        let (target, prepare, active) = self
+            .unless_stopped(async |bench| {
+                let lab = bench.lab_of(variant);
+                lab.set(variant).await?;
+                let (target, prepare) = lab.make(variant, number).await?;
+                let active = lab.assert(variant, &target).await?;
+                Ok((target, prepare, active))
+            })
+            .await?;
+        let done = |work, outcome| Came::Done(Figures { prepare, work }, active, outcome);
+        match &self.request.work {
+            Work::Command(command, output) => {
+                match self.command(command, output, &target, number, cell).await? {
+                    Ended::Well(seconds) => Ok(done(seconds, None)),
+                    Ended::Badly { how, output } => Ok(Came::Failed { how, output }),
+                }
+            }
+            Work::Tps(base, _) => {
+                let outcome = self.transactions(base, &target, cell).await?;
+                let lost = outcome.lost.first().map(|lost| lost.why.clone());
+                match (outcome.end, lost) {
+                    (End::Interrupted, _) => Err(BenchError::Interrupted),
+                    (End::Complete, None) => {
+                        let seconds =
+                            outcome.elapsed.as_secs_f64() / outcome.all.counts.succeeded.max(1) as f64;
+                        Ok(done(seconds, Some(Box::new(outcome))))
+                    }
+                    (_, why) => {
+                        let how = why.unwrap_or_else(|| "clients were lost".to_owned());
+                        Ok(Came::Failed { how, output: String::new() })
+                    }
+                }
+            }
+        }
+    }
+
+    async fn command(
+        &self,
+        command: &TestCommand,
+        output: &Output,
+        target: &Target,
+        number: usize,
+        cell: Cell,
+    ) -> Result<Ended, BenchError> {
+        let log = |error| BenchError::Log { path: output.path.clone(), error };
+        output.title(&format!("trial {number}, {cell}, database {}", target.dbname())).map_err(log)?;
+        let mut run = command.start(target, output).map_err(BenchError::Command)?;
+        let mut stopped = self.stopped.clone();
+        let ended = tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => None,
+            ended = run.wait() => Some(ended),
+        };
+        if let Some(ended) = ended {
+            return ended.map_err(BenchError::Command);
+        }
+        run.end().await;
+        Err(BenchError::Interrupted)
+    }
+
+    async fn transactions(&self, base: &Request, target: &Target, cell: Cell) -> Result<Outcome, BenchError> {
+        let clients = cell.clients.unwrap_or(base.clients);
+        let request = Request { clients, jobs: base.jobs.min(clients), ..base.clone() };
+        let connection = target.connect().await?;
+        let plan = match Plan::new(&connection, request).await {
+            Err(error @ (TpsError::NoTables { .. } | TpsError::Empty)) => return Err(self.no_tables(error)),
+            plan => plan?,
+        };
+        plan.prepare(&connection).await?;
+        connection.close().await;
+        let mut stopped = self.stopped.clone();
+        let interrupt = async move {
+            // The sender outlives all trials.
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        match Box::pin(tps::run(target, &plan, &Unwatched, interrupt)).await {
+            Err(TpsError::Interrupted) => Err(BenchError::Interrupted),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Names what people know: the trial's database is gone in a moment.
+    fn no_tables(&self, error: TpsError) -> BenchError {
+        match (&self.request.content, error) {
+            (Content::Database(name), TpsError::NoTables { .. }) => {
+                TpsError::NoTables { database: name.clone() }.into()
+            }
+            (Content::Database(_), error) => error.into(),
+            (Content::Script(source), _) => BenchError::NoTables { content: source.to_string() },
+            (Content::Empty, _) => BenchError::NoTables { content: "an empty database".to_owned() },
+        }
+    }
+
+    fn lab_of(&self, variant: Variant) -> &Lab<'a> {
+        self.volatile.as_ref().filter(|_| variant.has(Means::Tmpfs)).unwrap_or(&self.lab)
+    }
+
+    /// Does what can be left in the middle: what the server then still does is ended before all is put back.
+    async fn unless_stopped<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&mut Self) -> Result<T, BenchError>,
+    ) -> Result<T, BenchError> {
+        let mut stopped = self.stopped.clone();
+        tokio::select! {
+            biased;
+            _ = stopped.wait_for(|stopped| *stopped) => Err(BenchError::Interrupted),
+            done = work(self) => done,
+        }
+    }
+
+    /// Puts everything back. A server in memory is destroyed by whoever started it.
+    async fn finish(
+        self,
+        result: Result<(), BenchError>,
+        observer: &mut dyn BenchObserver,
+    ) -> Result<(), BenchError> {
+        let result = match result {
+            Err(BenchError::Interrupted) if !self.has_judged => Err(BenchError::InterruptedEarly),
+            result => result,
+        };
+        let record = self.lab.record().map(Box::new);
+        match self.lab.finish().await {
+            Ok(wants_sync) => {
+                if wants_sync {
+                    observer.wants_sync();
+                }
+                result
+            }
+            Err(error) => Err(BenchError::NotPutBack {
+                error: Box::new(error),
+                record,
+                ended: result.err().map(Box::new),
+            }),
+        }
+    }
+}
+
+struct Unwatched;
+
+impl tps::Observer for Unwatched {
+    fn second(&self, _second: &Second) {}
+}

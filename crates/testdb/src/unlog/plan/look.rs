@@ -1,0 +1,179 @@
+//! What the catalogs say of a database's tables.
+
+use std::collections::HashMap;
+
+use tokio_postgres::Row;
+
+use crate::unlog::error::{Publication, UnlogError};
+use crate::unlog::plan::{ForeignKey, Object, ObjectKind};
+use crate::unlog::request::UnlogRequest;
+use connect::ConnectError;
+use server::Session;
+use server::settings::Table;
+
+/// All that a plan is made from.
+pub(crate) struct Catalogs {
+    /// `server_version_num`.
+    pub(crate) version_num: i32,
+    /// By schema and name.
+    pub(crate) relations: Vec<Relation>,
+    pub(crate) keys: Vec<Key>,
+}
+
+/// A table, partitioned table, sequence, materialized view or foreign table.
+pub(crate) struct Relation {
+    pub(crate) oid: u32,
+    pub(crate) object: Object,
+    /// pg_class.relkind.
+    pub(crate) kind: char,
+    /// pg_class.relpersistence.
+    pub(crate) persistence: char,
+    /// The owner, if that is another role.
+    pub(crate) other_owner: Option<String>,
+    /// With indexes and TOAST.
+    pub(crate) bytes: u64,
+    /// In one of the schemas that are meant.
+    pub(crate) is_selected: bool,
+    /// To be left as it is.
+    pub(crate) is_kept: bool,
+    /// The column of another table that has its row type.
+    pub(crate) row_type_used_by: Option<String>,
+    /// Publications that it is in.
+    pub(crate) publications: Vec<Publication>,
+    /// The extension that it belongs to.
+    pub(crate) extension: Option<String>,
+    /// Of a sequence: the table of the column that owns it.
+    pub(crate) owned_by: Option<u32>,
+}
+
+/// A foreign key.
+pub(crate) struct Key {
+    /// The constraint that can be dropped and added: a partition's belongs to its partitioned table's.
+    pub(crate) root: u32,
+    pub(crate) referencing: u32,
+    pub(crate) referenced: u32,
+    /// Not NOT VALID: adding it again has its rows checked.
+    pub(crate) is_valid: bool,
+}
+
+/// Asks the server.
+pub(crate) async fn look(session: &Session, request: &UnlogRequest) -> Result<Catalogs, UnlogError> {
+    let server = session.row(include_str!("../../sql/writable.sql"), &[]).await?;
+    if server.get("in_recovery") {
+        return Err(UnlogError::ReadOnly { why: "the server is a standby" });
+    }
+    if server.get("read_only") {
+        return Err(UnlogError::ReadOnly {
+            why: "transactions are read-only here (default_transaction_read_only)",
+        });
+    }
+    let kept = kept(session, &request.keep).await?;
+    schemas_exist(session, &request.schemas).await?;
+    // Names that the server prints are qualified then.
+    session.run("SET search_path = ''").await?;
+    let rows = session.rows(include_str!("../../sql/relations.sql"), &[]).await?;
+    let keys = session.rows(include_str!("../../sql/foreign_keys.sql"), &[]).await?;
+    Ok(Catalogs {
+        version_num: server.get("version_num"),
+        relations: rows.iter().map(|row| relation(row, request, &kept)).collect(),
+        keys: with_roots(&keys),
+    })
+}
+
+async fn kept(session: &Session, names: &[String]) -> Result<Vec<u32>, UnlogError> {
+    let rows = session.rows(include_str!("../../sql/kept.sql"), &[&names]).await?;
+    let found = rows.iter().map(|row| {
+        row.get::<_, Option<u32>>("oid").ok_or_else(|| UnlogError::NoTable { name: row.get("name") })
+    });
+    found.collect()
+}
+
+async fn schemas_exist(session: &Session, schemas: &[String]) -> Result<(), UnlogError> {
+    let query =
+        "SELECT s FROM unnest($1::text[]) AS s WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = s)";
+    match session.rows(query, &[&schemas]).await?.first() {
+        Some(row) => Err(UnlogError::NoSchema { schema: row.get(0) }),
+        None => Ok(()),
+    }
+}
+
+fn relation(row: &Row, request: &UnlogRequest, kept: &[u32]) -> Relation {
+    let (oid, ancestors): (u32, Vec<u32>) = (row.get("oid"), row.get("ancestors"));
+    let table = Table { schema: row.get("schema"), name: row.get("name") };
+    let kind = letter(row, "kind");
+    let is_selected = request.schemas.is_empty() || request.schemas.contains(&table.schema);
+    let is_owner: bool = row.get("is_owner");
+    Relation {
+        oid,
+        object: Object { table, kind: if kind == 'S' { ObjectKind::Sequence } else { ObjectKind::Table } },
+        kind,
+        persistence: letter(row, "persistence"),
+        other_owner: (!is_owner).then(|| row.get("owner")),
+        bytes: row.get::<_, Option<i64>>("bytes").and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0),
+        is_selected,
+        is_kept: kept.contains(&oid) || ancestors.iter().any(|ancestor| kept.contains(ancestor)),
+        row_type_used_by: row.get("row_type_used_by"),
+        publications: publications(row),
+        extension: row.get("extension"),
+        owned_by: row.get("owned_by"),
+    }
+}
+
+fn publications(row: &Row) -> Vec<Publication> {
+    let named = |column, is_of_all| {
+        let names: Vec<String> = row.get(column);
+        names.into_iter().map(move |name| Publication { name, is_of_all })
+    };
+    named("publications", false).chain(named("publications_of_all", true)).collect()
+}
+
+fn letter(row: &Row, column: &str) -> char {
+    row.get::<_, &str>(column).chars().next().expect("the catalogs hold a letter there")
+}
+
+fn with_roots(rows: &[Row]) -> Vec<Key> {
+    let parents: HashMap<u32, Option<u32>> =
+        rows.iter().map(|row| (row.get("oid"), row.get("parent"))).collect();
+    let root = |mut oid: u32| {
+        while let Some(Some(parent)) = parents.get(&oid) {
+            oid = *parent;
+        }
+        oid
+    };
+    let key = |row: &Row| Key {
+        root: root(row.get("oid")),
+        referencing: row.get("referencing"),
+        referenced: row.get("referenced"),
+        is_valid: row.get("is_valid"),
+    };
+    rows.iter().map(key).collect()
+}
+
+/// What it takes to drop these constraints and add them again.
+pub(crate) async fn foreign_keys(session: &Session, oids: &[u32]) -> Result<Vec<ForeignKey>, UnlogError> {
+    let rows = session.rows(include_str!("../../sql/foreign_key_definitions.sql"), &[&oids]).await?;
+    let key = |row: &Row| {
+        let table = Table { schema: row.get("schema"), name: row.get("table") };
+        let key = ForeignKey {
+            name: row.get("name"),
+            table: Object { table, kind: ObjectKind::Table },
+            definition: row.get("definition"),
+            comment: row.get("comment"),
+        };
+        if row.get("has_disabled_triggers") {
+            return Err(UnlogError::DisabledTriggers { constraint: key.name, table: key.table.to_string() });
+        }
+        Ok(key)
+    };
+    rows.iter().map(key).collect()
+}
+
+/// Who holds the lock on this table that could not be had; without a table, an exclusive one on any.
+pub(crate) async fn lock_holder(
+    session: &Session,
+    table: Option<&Object>,
+) -> Result<Option<(String, String)>, ConnectError> {
+    let name = table.map(Object::qualified);
+    let rows = session.rows(include_str!("../../sql/lock_holder.sql"), &[&name]).await?;
+    Ok(rows.first().map(|row| (row.get("table"), row.get("holder"))))
+}

@@ -1,0 +1,287 @@
+//! The plan: statements in their order, and what is left as it is, and why.
+
+mod choice;
+mod foreign_keys;
+pub(super) mod look;
+
+use std::fmt;
+use std::time::Duration;
+use tokio_postgres::error::SqlState;
+
+use crate::unlog::error::UnlogError;
+use crate::unlog::plan::choice::Choice;
+use crate::unlog::request::{Direction, UnlogRequest};
+use connect::{ConnectError, Target};
+use server::quote::{identifier, literal};
+use server::settings::Table;
+use server::{Session, Sessions};
+
+/// A table or a sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its name and schema.
+    pub table: Table,
+    /// Table or sequence.
+    pub kind: ObjectKind,
+}
+
+/// Kind of an object that can be unlogged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectKind {
+    /// A table that is not partitioned; it may be a partition.
+    Table,
+    /// A sequence.
+    Sequence,
+}
+
+impl Object {
+    /// Quoted, for SQL.
+    pub fn qualified(&self) -> String {
+        self.table.qualified()
+    }
+}
+
+/// For people: quoted only where SQL would read another name.
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+                && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        };
+        let shown = |name: &str| if plain(name) { name.to_owned() } else { identifier(name) };
+        write!(f, "{}.{}", shown(&self.table.schema), shown(&self.table.name))
+    }
+}
+
+/// A foreign key that closes a circle, so that it is dropped and added again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// Its name.
+    pub name: String,
+    /// The table that has it; it may be partitioned.
+    pub table: Object,
+    /// As pg_get_constraintdef has it, with DEFERRABLE, NOT VALID and all.
+    pub definition: String,
+    /// Its comment.
+    pub comment: Option<String>,
+}
+
+/// One statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nobody else reads or writes the table from here on.
+    Lock(Object),
+    /// A circle is opened.
+    DropForeignKey(ForeignKey),
+    /// The change itself.
+    Set {
+        /// The table or sequence.
+        object: Object,
+        /// To what.
+        to: Direction,
+        /// What is written anew, bytes.
+        bytes: u64,
+    },
+    /// The circle is closed again. Its rows are checked, unless it was NOT VALID.
+    AddForeignKey(ForeignKey),
+    /// The comment that it had.
+    Comment {
+        /// The foreign key.
+        constraint: String,
+        /// Its table.
+        table: Object,
+        /// The comment.
+        text: String,
+    },
+}
+
+impl Step {
+    /// As SQL, without a semicolon.
+    pub fn sql(&self) -> String {
+        match self {
+            // ONLY: tables that inherit from it have steps of their own.
+            Self::Lock(table) => format!("LOCK TABLE ONLY {} IN ACCESS EXCLUSIVE MODE", table.qualified()),
+            Self::DropForeignKey(key) => {
+                format!("ALTER TABLE {} DROP CONSTRAINT {}", key.table.qualified(), identifier(&key.name))
+            }
+            Self::Set { object, to, .. } => {
+                let kind = match object.kind {
+                    ObjectKind::Table => "TABLE",
+                    ObjectKind::Sequence => "SEQUENCE",
+                };
+                format!("ALTER {kind} {} SET {}", object.qualified(), to.keyword())
+            }
+            Self::AddForeignKey(key) => {
+                let (table, name) = (key.table.qualified(), identifier(&key.name));
+                format!("ALTER TABLE {table} ADD CONSTRAINT {name} {}", key.definition)
+            }
+            Self::Comment { constraint, table, text } => {
+                let (table, name) = (table.qualified(), identifier(constraint));
+                format!("COMMENT ON CONSTRAINT {name} ON {table} IS {}", literal(text))
+            }
+        }
+    }
+
+    /// The table or sequence whose persistence it changes, and its bytes.
+    pub fn changes(&self, direction: Direction) -> Option<(&Object, u64)> {
+        match self {
+            Self::Set { object, to, bytes } if *to == direction => Some((object, *bytes)),
+            _ => None,
+        }
+    }
+}
+
+/// A table that stays as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The table, sequence or view.
+    pub object: Object,
+    /// The reason.
+    pub why: Why,
+}
+
+/// Why something is left as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The request says so.
+    Kept,
+    /// A table that stays logged references it.
+    ReferencedBy {
+        /// The referencing table.
+        table: Object,
+        /// Why it stays logged if nothing else says it: partitioned tables are never unlogged.
+        is_partitioned: bool,
+    },
+    /// It references a table that stays unlogged.
+    References(Object),
+    /// A partitioned table has no rows of its own; only partitions change.
+    Partitioned,
+    /// It cannot be rewritten, because a column has its row type: this one.
+    RowType(String),
+    /// It belongs to this extension.
+    Extension(String),
+    /// The table that owns it stays as it is.
+    OwnerStays(Object),
+    /// There are no unlogged materialized views.
+    MaterializedView,
+    /// Its rows are elsewhere.
+    ForeignTable,
+    /// The server is of a release before PostgreSQL 15.
+    NoUnloggedSequences,
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept => f.write_str("kept, as asked"),
+            Self::ReferencedBy { table, is_partitioned: true } => {
+                write!(f, "{table} references it, which is partitioned and so always logged")
+            }
+            Self::ReferencedBy { table, .. } => write!(f, "{table} references it and stays logged"),
+            Self::References(table) => write!(f, "it references {table}, which stays unlogged"),
+            Self::Partitioned => f.write_str("partitioned: only its partitions change"),
+            Self::RowType(column) => write!(f, "column {column} has its row type, so it cannot be rewritten"),
+            Self::Extension(extension) => write!(f, "it belongs to extension {extension}"),
+            Self::OwnerStays(table) => write!(f, "{table}, which owns it, stays as it is"),
+            Self::MaterializedView => f.write_str("PostgreSQL has no unlogged materialized views"),
+            Self::ForeignTable => f.write_str("a foreign table: its rows are elsewhere"),
+            Self::NoUnloggedSequences => f.write_str("sequences can be unlogged from PostgreSQL 15 on"),
+        }
+    }
+}
+
+/// What is to be done, in one transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnlogPlan {
+    /// To which persistence.
+    pub direction: Direction,
+    /// In this order.
+    pub steps: Vec<Step>,
+    /// Tables that stay as they are.
+    pub left: Vec<Left>,
+    /// Tables and sequences of the selection that are as they should be already.
+    pub already: usize,
+    /// Sequences that follow their tables by themselves.
+    pub following: usize,
+    /// How long each lock may be waited for.
+    pub lock_timeout: Duration,
+}
+
+impl UnlogPlan {
+    /// Whether nothing is to be done.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The tables or sequences that change, in order, with their bytes.
+    pub fn changes(&self, kind: ObjectKind) -> impl Iterator<Item = (&Object, u64)> {
+        let changes = self.steps.iter().filter_map(|step| step.changes(self.direction));
+        changes.filter(move |(object, _)| object.kind == kind)
+    }
+
+    /// What the tables take with their indexes. So much is needed on disk beside them until the transaction ends.
+    pub fn bytes(&self) -> u64 {
+        self.changes(ObjectKind::Table).map(|(_, bytes)| bytes).sum()
+    }
+
+    /// The foreign keys that are dropped and added again.
+    pub fn circles(&self) -> impl Iterator<Item = &ForeignKey> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::AddForeignKey(key) => Some(key),
+            _ => None,
+        })
+    }
+
+    /// What comes before the steps, each without a semicolon.
+    pub(crate) fn opening(&self) -> [String; 2] {
+        let timeout = self.lock_timeout.as_millis();
+        ["BEGIN".to_owned(), format!("SET LOCAL lock_timeout = '{timeout}ms'")]
+    }
+
+    /// All of it as a script for psql.
+    pub fn script(&self) -> String {
+        let steps = self.steps.iter().map(Step::sql);
+        let statements = self.opening().into_iter().chain(steps).chain(["COMMIT".to_owned()]);
+        let text: String = statements.map(|statement| statement + ";\n").collect();
+        format!("\\set ON_ERROR_STOP on\n{text}")
+    }
+}
+
+/// Makes a plan. Nothing is changed.
+///
+/// # Errors
+/// If the request cannot be fulfilled, naming what stands in its way; if a query fails.
+pub async fn plan(target: &Target, request: &UnlogRequest) -> Result<UnlogPlan, UnlogError> {
+    let session = Sessions::new(target).open().await?;
+    // Sizes are asked under a lock.
+    session.run(&format!("SET lock_timeout = '{}ms'", request.lock_timeout.as_millis())).await?;
+    let planned = planned(&session, request).await;
+    let planned = match planned {
+        Err(UnlogError::Connect(error)) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            Err(locked(&session, None, error).await)
+        }
+        planned => planned,
+    };
+    session.connection.close().await;
+    planned
+}
+
+/// The error of a lock that was not had, with who has it.
+pub(crate) async fn locked(session: &Session, table: Option<&Object>, error: ConnectError) -> UnlogError {
+    match look::lock_holder(session, table).await {
+        Ok(Some((what, holder))) => UnlogError::Locked { what, holder },
+        // It is gone meanwhile, or it is another object's.
+        _ => UnlogError::Statement {
+            statement: table.map_or("looking at tables".to_owned(), |table| Step::Lock(table.clone()).sql()),
+            error,
+        },
+    }
+}
+
+async fn planned(session: &Session, request: &UnlogRequest) -> Result<UnlogPlan, UnlogError> {
+    let catalogs = look::look(session, request).await?;
+    let choice = Choice::of(&catalogs, request)?;
+    let (ordered, dropped) = choice.order();
+    let dropped = look::foreign_keys(session, &dropped.into_iter().collect::<Vec<u32>>()).await?;
+    Ok(choice.into_plan(&ordered, dropped))
+}

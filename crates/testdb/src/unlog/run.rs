@@ -1,0 +1,167 @@
+//! Carries a plan out: all of it or nothing.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio_postgres::error::SqlState;
+
+use crate::unlog::error::UnlogError;
+use crate::unlog::plan::{ObjectKind, Step, UnlogPlan, locked};
+use connect::{ConnectError, Target};
+use server::interruption::{Ended, until_stopped};
+use server::{Session, Sessions};
+
+/// Between two looks at who holds a lock that is waited for.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Is told how a plan is carried out.
+pub trait Observer: Sync {
+    /// This statement runs now.
+    fn begun(&self, _step: &Step) {}
+    /// The statement has run.
+    fn done(&self, _step: &Step) {}
+    /// It waits for a lock that this process, as a phrase, holds.
+    fn waiting_for_lock(&self, _holder: &str) {}
+}
+
+/// Nobody looks.
+impl Observer for () {}
+
+/// The settings that decide what a write costs and what a crash leaves, as SHOW has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Durability(pub Vec<(String, String)>);
+
+/// Result of carrying out a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlogged {
+    /// Tables that were changed.
+    pub tables: usize,
+    /// Sequences that were changed, those that followed their tables too.
+    pub sequences: usize,
+    /// What the tables took before, with their indexes, bytes.
+    pub bytes: u64,
+    /// From BEGIN to COMMIT.
+    pub took: Duration,
+    /// What was active in the session.
+    pub durability: Durability,
+}
+
+/// Carries the plan out in one transaction. `interrupt` resolves when the user wants to stop; then it is rolled back.
+///
+/// # Errors
+/// If a statement fails, a lock cannot be had in time, or it is interrupted: then nothing was changed.
+pub async fn apply(
+    target: &Target,
+    plan: &UnlogPlan,
+    observer: &dyn Observer,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Unlogged, UnlogError> {
+    let session = Session::open(target).await?;
+    let pid = session.pid().await?;
+    // Now: a request to cancel that comes late must not hit it.
+    let durability = durability(&session).await?;
+    let stop = AtomicBool::new(false);
+    let result = {
+        let work = pin!(async {
+            tokio::select! {
+                result = transaction(&session, plan, observer, &stop) => result,
+                never = watch(target, pid, observer) => match never {},
+            }
+        });
+        match until_stopped(target, interrupt, work, || stop.store(true, Ordering::Relaxed)).await {
+            Ended::Done(result) => result,
+            // If it was committing already, it is done.
+            Ended::Stopped(Some(result)) => result.map_err(interrupted),
+            Ended::Stopped(None) => Err(UnlogError::Silent),
+        }
+    };
+    let took = result?;
+    session.connection.close().await;
+    Ok(Unlogged {
+        tables: plan.changes(ObjectKind::Table).count(),
+        sequences: plan.changes(ObjectKind::Sequence).count() + plan.following,
+        bytes: plan.bytes(),
+        took,
+        durability,
+    })
+}
+
+async fn transaction(
+    session: &Session,
+    plan: &UnlogPlan,
+    observer: &dyn Observer,
+    stop: &AtomicBool,
+) -> Result<Duration, UnlogError> {
+    let began = Instant::now();
+    for statement in plan.opening() {
+        session.run(&statement).await?;
+    }
+    for step in &plan.steps {
+        observer.begun(step);
+        let ran = session.run(&step.sql()).await;
+        let stopped = stop.load(Ordering::Relaxed);
+        if ran.is_err() || stopped {
+            // If the connection is gone, so is the transaction.
+            let _ = session.run("ROLLBACK").await;
+        }
+        match ran {
+            Err(error) => return Err(failed(session, step, error).await),
+            Ok(()) if stopped => return Err(UnlogError::Interrupted),
+            Ok(()) => observer.done(step),
+        }
+    }
+    match session.run("COMMIT").await {
+        Ok(()) => Ok(began.elapsed()),
+        Err(error @ ConnectError::Lost { .. }) => Err(UnlogError::InDoubt { error }),
+        Err(error) => Err(UnlogError::Statement { statement: "COMMIT".to_owned(), error }),
+    }
+}
+
+async fn failed(session: &Session, step: &Step, error: ConnectError) -> UnlogError {
+    match error.sqlstate() {
+        Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+            let table = match step {
+                Step::Set { object, .. } => object,
+                Step::DropForeignKey(key) | Step::AddForeignKey(key) => &key.table,
+                Step::Lock(table) | Step::Comment { table, .. } => table,
+            };
+            locked(session, Some(table), error).await
+        }
+        // The lock table is full.
+        Some(&SqlState::OUT_OF_MEMORY) => UnlogError::TooManyLocks { error },
+        _ => UnlogError::Statement { statement: step.sql(), error },
+    }
+}
+
+/// An error after the user wanted to stop is that, unless the connection broke.
+fn interrupted(error: UnlogError) -> UnlogError {
+    match error {
+        UnlogError::Statement { error, .. } if error.sqlstate().is_some() => UnlogError::Interrupted,
+        UnlogError::Connect(error) if error.sqlstate().is_some() => UnlogError::Interrupted,
+        UnlogError::Locked { .. } => UnlogError::Interrupted,
+        error => error,
+    }
+}
+
+/// Tells who holds a lock that is waited for, if the server has room for one more session.
+async fn watch(target: &Target, pid: i32, observer: &dyn Observer) -> Infallible {
+    let mut every = tokio::time::interval(LOOK_INTERVAL);
+    every.tick().await;
+    every.tick().await;
+    if let Ok(watcher) = Sessions::new(target).open().await {
+        while let Ok(holder) = watcher.lock_holder(pid).await {
+            if let Some(holder) = holder {
+                observer.waiting_for_lock(&holder);
+            }
+            every.tick().await;
+        }
+    }
+    std::future::pending().await
+}
+
+/// What is active in a session of the target's.
+async fn durability(session: &Session) -> Result<Durability, ConnectError> {
+    let rows = session.rows(include_str!("../sql/durability.sql"), &[]).await?;
+    Ok(Durability(rows.iter().map(|row| (row.get("name"), row.get("shown"))).collect()))
+}

@@ -1,0 +1,212 @@
+//! What the server answers to what a client has sent: read to its end, and kept only where a script wants it.
+
+use std::fmt::{self, Display, Formatter};
+
+use script::{Receive, Slot, Variables};
+
+use crate::run::wire::{Columns, Message, Row, TransactionStatus, Wire};
+use connect::{ConnectError, ServerError};
+
+/// An answer as it comes in. Its memory is used again.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    /// ReadyForQuery messages that are still to come.
+    missing: u32,
+    problem: Option<Problem>,
+    results: Results,
+}
+
+/// Failure of a command.
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// The server's first error.
+    Server(Box<ServerError>),
+    /// The results are not those that the script needs.
+    Results(String),
+}
+
+impl Display for Problem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(error) => error.fmt(f),
+            Self::Results(why) => f.write_str(why),
+        }
+    }
+}
+
+/// A complete answer.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    pub(crate) status: TransactionStatus,
+    pub(crate) problem: Option<Problem>,
+}
+
+/// What `\gset` and `\aset` need of results.
+#[derive(Debug, Default)]
+struct Results {
+    /// Statements that are done.
+    done: usize,
+    /// Whether the result that is described here belongs to a statement that is done.
+    is_over: bool,
+    rows: usize,
+    /// Where the columns' values go; none for a column that no script reads.
+    slots: Vec<Option<Slot>>,
+    /// The last row's values as they come, one behind the other, and where each ends. NULL is an empty text,
+    /// as in pgbench.
+    values: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Answer {
+    /// Gets ready for the answer to so many Query or Sync messages.
+    pub(crate) fn expect(&mut self, ready: u32) {
+        self.missing = ready;
+        self.problem = None;
+        self.results.begin();
+    }
+
+    /// Reads what has come. None as long as something is missing. `receive`: what the results are for.
+    pub(crate) fn hear(
+        &mut self,
+        wire: &mut Wire,
+        receive: Option<&Receive>,
+        variables: &mut Variables,
+        mut parsed: impl FnMut(),
+    ) -> Result<Option<Heard>, ConnectError> {
+        while let Some(message) = wire.next()? {
+            match message {
+                Message::ReadyForQuery(status) => {
+                    self.missing -= 1;
+                    if self.missing == 0 {
+                        return Ok(Some(self.complete(status, receive, variables)));
+                    }
+                }
+                Message::ParseComplete => parsed(),
+                Message::Error(error) => {
+                    self.problem.get_or_insert(Problem::Server(error));
+                }
+                Message::Copy => {
+                    // There is no way out of it but the connection's end.
+                    let why =
+                        "COPY needs a file or a program of the server: scripts have no data of their own";
+                    let problem = Some(Problem::Results(why.to_owned()));
+                    return Ok(Some(Heard { status: TransactionStatus::Failed, problem }));
+                }
+                message => {
+                    if let Some(receive) = receive
+                        && self.problem.is_none()
+                        && let Err(why) = self.results.hear(&message, receive, variables)
+                    {
+                        self.problem = Some(Problem::Results(why));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn complete(
+        &mut self,
+        status: TransactionStatus,
+        receive: Option<&Receive>,
+        variables: &mut Variables,
+    ) -> Heard {
+        if let Some(Receive { every: false, .. }) = receive
+            && self.problem.is_none()
+            && let Err(why) = self.results.take_only_row(variables)
+        {
+            self.problem = Some(Problem::Results(why));
+        }
+        Heard { status, problem: self.problem.take() }
+    }
+}
+
+impl Results {
+    fn begin(&mut self) {
+        self.done = 0;
+        self.begin_result();
+    }
+
+    fn begin_result(&mut self) {
+        self.is_over = false;
+        self.rows = 0;
+        self.slots.clear();
+        self.values.clear();
+        self.ends.clear();
+    }
+
+    fn hear(
+        &mut self,
+        message: &Message<'_>,
+        receive: &Receive,
+        variables: &mut Variables,
+    ) -> Result<(), String> {
+        match message {
+            Message::RowDescription(columns) => {
+                self.begin_result();
+                self.receive_into(*columns, receive, variables)?;
+            }
+            Message::DataRow(row) => self.keep(*row),
+            Message::CommandComplete(_) | Message::EmptyQuery => {
+                if self.is_over {
+                    // This statement had no rows: nothing was described.
+                    self.begin_result();
+                }
+                self.done += 1;
+                self.is_over = true;
+                if receive.every {
+                    self.take_row(variables)?;
+                }
+            }
+            Message::NoData => self.begin_result(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn receive_into(
+        &mut self,
+        columns: Columns<'_>,
+        receive: &Receive,
+        variables: &Variables,
+    ) -> Result<(), String> {
+        for name in columns.names() {
+            let slot = variables.names().receiving(&receive.prefix, &String::from_utf8_lossy(name));
+            self.slots.push(slot.map_err(|error| error.to_string())?);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, row: Row<'_>) {
+        self.rows += 1;
+        self.values.clear();
+        self.ends.clear();
+        for value in row.values() {
+            self.values.extend_from_slice(value.unwrap_or_default());
+            self.ends.push(self.values.len());
+        }
+    }
+
+    /// `\gset`: the last statement's only row.
+    fn take_only_row(&mut self, variables: &mut Variables) -> Result<(), String> {
+        if self.rows != 1 {
+            let query = self.done.saturating_sub(1);
+            return Err(format!("query {query}: expected one row, got {}", self.rows));
+        }
+        self.take_row(variables)
+    }
+
+    /// The last row's values become variables, if there is a row.
+    fn take_row(&mut self, variables: &mut Variables) -> Result<(), String> {
+        let mut start = 0;
+        for (slot, end) in self.slots.iter().zip(&self.ends) {
+            if let Some(slot) = slot {
+                let text =
+                    std::str::from_utf8(&self.values[start..*end]).map_err(|error| error.to_string())?;
+                variables.set_text(*slot, text);
+            }
+            start = *end;
+        }
+        Ok(())
+    }
+}

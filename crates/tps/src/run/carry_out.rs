@@ -1,0 +1,281 @@
+//! A transaction's way through its script's commands.
+
+use script::{Action, Client as Memory, Sql, Step};
+use tokio_postgres::error::SqlState;
+
+use crate::request::Protocol;
+use crate::run::answer::{Heard, Problem};
+use crate::run::client::{At, Client, ClientState, Lost, Need, Next, Stepped};
+use crate::run::clock::Clock;
+use crate::run::job::Common;
+use crate::run::session::Session;
+use crate::run::shell;
+use crate::run::tally::Fate;
+use crate::run::wire::TransactionStatus;
+
+use Next::{On, Wait};
+
+impl Client {
+    pub(crate) fn carry_out(&mut self, common: &mut Common<'_>, clock: &mut Clock, at: At) -> Stepped {
+        match at {
+            At::Command(command) => self.start_command(common, clock, command),
+            At::Asleep { until, .. } if clock.now() < until => {
+                Ok(Wait(ClientState::Busy(at), Need::Time(until)))
+            }
+            At::Asleep { command, .. } => Ok(self.end_command(common, clock, command, command + 1)),
+            At::Answer(command) | At::Parsing(command) | At::RollingBack(command, _) => {
+                match self.hear(common, command)? {
+                    None => Ok(Wait(ClientState::Busy(at), Need::Answer)),
+                    Some(Heard { status, problem }) => {
+                        self.session()?.status = status;
+                        self.answered(common, clock, at, problem)
+                    }
+                }
+            }
+        }
+    }
+
+    fn session(&mut self) -> Result<&mut Session, Lost> {
+        self.session.as_mut().ok_or_else(|| Lost("there is no connection".to_owned()))
+    }
+
+    fn start_command(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
+        let run = common.run;
+        let script = &run.plan.scripts[self.transaction.script];
+        let Some(next) = script.commands().get(command) else {
+            return self.end_of_script(common, clock);
+        };
+        if run.alarm.is_raised() {
+            return Ok(On(ClientState::Over));
+        }
+        if run.plan.request.statements {
+            self.transaction.command_began = clock.now();
+        }
+        match next.action() {
+            Action::Sql(sql) => self.send(common, clock, command, sql),
+            Action::Sleep(sleep) => {
+                let until = clock.now() + sleep.duration(&self.memory.variables)?;
+                Ok(On(ClientState::Busy(At::Asleep { command, until })))
+            }
+            action @ (Action::Shell(_) | Action::SetShell { .. }) => {
+                run_shell(action, &mut self.memory)?;
+                clock.forget();
+                Ok(self.end_command(common, clock, command, command + 1))
+            }
+            Action::StartPipeline => self.start_pipeline(common, clock, command),
+            Action::SyncPipeline => self.sync_pipeline(common, clock, command),
+            Action::EndPipeline => self.end_pipeline(common, command),
+            Action::Set { .. } | Action::Test { .. } | Action::Jump(_) | Action::Nothing => {
+                let step = script.execute(command, &mut self.memory);
+                common.tell_debugged(self.number, (self.transaction.script, command), &mut self.memory);
+                clock.forget();
+                match step? {
+                    Step::Next(next) => Ok(self.end_command(common, clock, command, next)),
+                    Step::Yours => Err(Lost("a command that cannot be carried out".to_owned())),
+                }
+            }
+        }
+    }
+
+    /// Sends a statement, or adds it to the pipeline.
+    fn send(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize, sql: &Sql) -> Stepped {
+        let (run, script, in_pipeline) =
+            (common.run, self.transaction.script, self.transaction.pipeline.is_some());
+        if in_pipeline && sql.receive().is_some() {
+            return Err(Lost("\\gset and \\aset are not allowed in a pipeline".to_owned()));
+        }
+        let Self { session: Some(session), memory, .. } = self else {
+            return self.session().map(|_| On(ClientState::Over));
+        };
+        session.compose(run, (script, command), sql, &memory.variables);
+        if in_pipeline {
+            return Ok(self.end_command(common, clock, command, command + 1));
+        }
+        if run.plan.request.protocol != Protocol::Simple {
+            session.wire.sync();
+        }
+        self.wait_for_answer(common, 1, At::Answer(command))
+    }
+
+    /// Sends what was composed, and waits for the answer to so many Query or Sync messages.
+    fn wait_for_answer(&mut self, common: &Common<'_>, ready: u32, at: At) -> Stepped {
+        let number = self.number;
+        let session = self.session()?;
+        session.wire.send()?;
+        common.watch_for_room(number, session)?;
+        self.answer.expect(ready);
+        Ok(Wait(ClientState::Busy(at), Need::Answer))
+    }
+
+    fn start_pipeline(&mut self, common: &mut Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
+        if self.transaction.pipeline.is_some() {
+            return Err(Lost("already in a pipeline".to_owned()));
+        }
+        let (run, script) = (common.run, self.transaction.script);
+        if run.plan.request.protocol == Protocol::Prepared {
+            let session = self.session()?;
+            if session.parse_pipeline(run, script, command + 1) {
+                session.wire.sync();
+                return self.wait_for_answer(common, 1, At::Parsing(command));
+            }
+        }
+        self.transaction.pipeline = Some(0);
+        Ok(self.end_command(common, clock, command, command + 1))
+    }
+
+    /// Adds a Sync to the pipeline, and says how many that makes.
+    fn add_sync(&mut self) -> Result<u32, Lost> {
+        let syncs = self.transaction.pipeline.ok_or_else(|| Lost("not in a pipeline".to_owned()))? + 1;
+        self.transaction.pipeline = Some(syncs);
+        self.session()?.wire.sync();
+        Ok(syncs)
+    }
+
+    fn sync_pipeline(&mut self, common: &Common<'_>, clock: &mut Clock, command: usize) -> Stepped {
+        self.add_sync()?;
+        Ok(self.end_command(common, clock, command, command + 1))
+    }
+
+    fn end_pipeline(&mut self, common: &Common<'_>, command: usize) -> Stepped {
+        let syncs = self.add_sync()?;
+        self.transaction.pipeline = None;
+        self.wait_for_answer(common, syncs, At::Answer(command))
+    }
+
+    /// Reads the answer as far as it has come. None as long as something is missing.
+    fn hear(&mut self, common: &Common<'_>, command: usize) -> Result<Option<Heard>, Lost> {
+        let Self { session: Some(session), answer, memory, transaction, .. } = self else {
+            return Err(Lost("there is no connection".to_owned()));
+        };
+        let commands = common.run.plan.scripts[transaction.script].commands();
+        let receive = match commands[command].action() {
+            Action::Sql(sql) => sql.receive(),
+            _ => None,
+        };
+        let prepared = &mut session.prepared;
+        let heard = answer.hear(&mut session.wire, receive, &mut memory.variables, || prepared.parsed())?;
+        if heard.is_some() {
+            prepared.answered();
+        }
+        Ok(heard)
+    }
+
+    /// The answer is complete.
+    fn answered(
+        &mut self,
+        common: &mut Common<'_>,
+        clock: &mut Clock,
+        at: At,
+        problem: Option<Problem>,
+    ) -> Stepped {
+        match (at, problem) {
+            (At::Parsing(command), None) => {
+                self.transaction.pipeline = Some(0);
+                Ok(self.end_command(common, clock, command, command + 1))
+            }
+            (At::RollingBack(command, fate), None) => Ok(self.retry_or_give_up(common, clock, command, fate)),
+            (At::RollingBack(..), Some(problem)) => {
+                Err(Lost(format!("could not roll back after an error: {problem}")))
+            }
+            (At::Answer(command), None) => Ok(self.end_command(common, clock, command, command + 1)),
+            (At::Answer(command) | At::Parsing(command), Some(problem)) => {
+                self.failed(common, clock, command, &problem)
+            }
+            (At::Command(_) | At::Asleep { .. }, _) => Err(Lost("an answer to nothing".to_owned())),
+        }
+    }
+
+    fn end_command(&mut self, common: &Common<'_>, clock: &mut Clock, command: usize, next: usize) -> Next {
+        if common.run.plan.request.statements {
+            let took = clock.now().saturating_duration_since(self.transaction.command_began);
+            let at = (self.transaction.script, command);
+            common.tally().command(at, |command| command.latency.record(took));
+        }
+        On(ClientState::Busy(At::Command(next)))
+    }
+
+    /// A statement failed.
+    fn failed(
+        &mut self,
+        common: &mut Common<'_>,
+        clock: &mut Clock,
+        command: usize,
+        problem: &Problem,
+    ) -> Stepped {
+        if common.run.alarm.is_raised() {
+            return Ok(On(ClientState::Over));
+        }
+        let Some(fate) = problem.fate() else { return Err(Lost(problem.to_string())) };
+        let session = self.session()?;
+        if session.status == TransactionStatus::Idle {
+            return Ok(self.retry_or_give_up(common, clock, command, fate));
+        }
+        session.wire.query(|out| out.extend_from_slice(b"ROLLBACK"));
+        self.wait_for_answer(common, 1, At::RollingBack(command, fate))
+    }
+
+    fn retry_or_give_up(
+        &mut self,
+        common: &mut Common<'_>,
+        clock: &mut Clock,
+        command: usize,
+        fate: Fate,
+    ) -> Next {
+        let at = (self.transaction.script, command);
+        if self.may_retry(common, clock) {
+            common.tally().command(at, |command| command.retries += 1);
+            self.transaction.tries += 1;
+            self.rewind();
+            return On(ClientState::Busy(At::Command(0)));
+        }
+        common.tally().command(at, |command| command.failures += 1);
+        self.finish(common, fate)
+    }
+
+    /// As often as was asked for, as long as it can still meet the latency limit, and until time is over.
+    fn may_retry(&self, common: &Common<'_>, clock: &mut Clock) -> bool {
+        let request = &common.run.plan.request;
+        let is_last = request.max_tries != 0 && self.transaction.tries >= request.max_tries;
+        let is_late = |limit, clock: &mut Clock| clock.now() > self.transaction.scheduled + limit;
+        !is_last
+            && !request.latency_limit.is_some_and(|limit| is_late(limit, clock))
+            && !common.timetable.is_over(clock.now())
+            && !common.run.alarm.is_raised()
+    }
+
+    fn end_of_script(&mut self, common: &Common<'_>, clock: &mut Clock) -> Stepped {
+        if self.transaction.pipeline.is_some() {
+            return Err(Lost("the script ended with a pipeline open: end it with \\endpipeline".to_owned()));
+        }
+        if self.session()?.status != TransactionStatus::Idle {
+            let why = "the script ended within a transaction block: end it with COMMIT or ROLLBACK";
+            return Err(Lost(why.to_owned()));
+        }
+        let took = clock.now().saturating_duration_since(self.transaction.scheduled);
+        Ok(self.finish(common, Fate::Succeeded(took)))
+    }
+}
+
+impl Problem {
+    /// What becomes of the transaction if it is not tried again; none if the client cannot go on.
+    fn fate(&self) -> Option<Fate> {
+        let Self::Server(error) = self else { return None };
+        match error.code {
+            SqlState::T_R_SERIALIZATION_FAILURE => Some(Fate::Serialization),
+            SqlState::T_R_DEADLOCK_DETECTED => Some(Fate::Deadlock),
+            _ => None,
+        }
+    }
+}
+
+fn run_shell(action: &Action, memory: &mut Memory) -> Result<(), Lost> {
+    match action {
+        Action::Shell(command) => shell::carry_out(&command.command(&memory.variables)?).map_err(Lost),
+        Action::SetShell { slot, shell: command } => {
+            let number = shell::ask(&command.command(&memory.variables)?).map_err(Lost)?;
+            memory.variables.set(*slot, script::Value::Integer(number));
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}

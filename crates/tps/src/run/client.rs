@@ -1,0 +1,323 @@
+//! A client's life: chooses transactions, begins them when they are due, and counts what becomes of them.
+//! [`carry_out`](crate::carry_out) has what happens within one.
+
+use std::time::Instant;
+
+use script::{Random, Variables};
+
+use crate::outcome::{LostClient, Phase};
+use crate::request::{Connecting, Length};
+use crate::run::answer::Answer;
+use crate::run::clock::Clock;
+use crate::run::job::Common;
+use crate::run::session::Session;
+use crate::run::tally::Fate;
+
+/// What a client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// That its socket has something to read.
+    Answer,
+    /// This time.
+    Time(Instant),
+    /// That others have had their turn.
+    Turn,
+    /// Nothing: it is over.
+    Nothing,
+}
+
+/// A client.
+pub(crate) struct Client {
+    pub(crate) number: usize,
+    /// Variables and random numbers.
+    pub(crate) memory: script::Client,
+    /// None before it connects.
+    pub(crate) session: Option<Session>,
+    state: ClientState,
+    /// The one that is carried out, as long as the state says so.
+    pub(crate) transaction: Transaction,
+    pub(crate) answer: Answer,
+    /// Its transactions in the measured part.
+    counted: u64,
+}
+
+/// State of a client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ClientState {
+    /// Between two transactions.
+    Free,
+    /// Will begin the chosen script: then, or at once.
+    Due(Option<Instant>),
+    /// Carries the transaction out.
+    Busy(At),
+    Over,
+}
+
+/// What a transaction is at, by the script's commands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum At {
+    Command(usize),
+    Asleep {
+        command: usize,
+        until: Instant,
+    },
+    /// Waits for the answer to all that was sent.
+    Answer(usize),
+    /// Waits until a pipeline's statements are parsed, before it begins.
+    Parsing(usize),
+    /// Waits for a ROLLBACK after an error here.
+    RollingBack(usize, Fate),
+}
+
+/// A transaction: a script that is carried out.
+#[derive(Clone, Debug)]
+pub(crate) struct Transaction {
+    pub(crate) script: usize,
+    /// When it should have begun.
+    pub(crate) scheduled: Instant,
+    pub(crate) tries: u32,
+    /// Within a pipeline: how many Sync messages it has so far.
+    pub(crate) pipeline: Option<u32>,
+    /// When the command began, if commands are timed.
+    pub(crate) command_began: Instant,
+    /// As they were when it began, to try it again.
+    random: Random,
+    /// The same, where it may be tried again.
+    variables: Option<Variables>,
+}
+
+/// Result of one step of a client.
+pub(crate) enum Next {
+    On(ClientState),
+    Wait(ClientState, Need),
+}
+
+use Next::{On, Wait};
+
+/// Why a client cannot go on.
+pub(crate) struct Lost(pub(crate) String);
+
+pub(crate) type Stepped = Result<Next, Lost>;
+
+impl<E: std::error::Error> From<E> for Lost {
+    fn from(error: E) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl At {
+    fn command(self) -> usize {
+        match self {
+            Self::Command(command)
+            | Self::Asleep { command, .. }
+            | Self::Answer(command)
+            | Self::Parsing(command)
+            | Self::RollingBack(command, _) => command,
+        }
+    }
+}
+
+impl Client {
+    /// Begins when it is its turn. Without a session it will connect for each transaction.
+    pub(crate) fn new(
+        number: usize,
+        memory: script::Client,
+        session: Option<Session>,
+        common: &Common<'_>,
+    ) -> Self {
+        let turn = common.timetable.turn(number);
+        let may_retry = common.run.plan.request.max_tries != 1;
+        let transaction = Transaction {
+            script: 0,
+            scheduled: turn,
+            tries: 1,
+            pipeline: None,
+            command_began: turn,
+            random: memory.random,
+            variables: may_retry.then(|| memory.variables.clone()),
+        };
+        let answer = Answer::default();
+        Self { number, memory, session, state: ClientState::Free, transaction, answer, counted: 0 }
+    }
+
+    /// Goes on as far as it can without waiting.
+    pub(crate) fn advance(&mut self, common: &mut Common<'_>, is_readable: bool) -> Need {
+        if is_readable && let Err(lost) = self.receive(common) {
+            return self.lose(common, lost);
+        }
+        let mut clock = Clock::default();
+        let mut has_begun = false;
+        loop {
+            let stepped = match self.state {
+                // Others get their turn even if a script never waits for anything.
+                ClientState::Free if has_begun => return Need::Turn,
+                ClientState::Free => Ok(self.choose(common, &mut clock)),
+                ClientState::Due(at) => {
+                    has_begun = true;
+                    self.begin(common, &mut clock, at)
+                }
+                ClientState::Busy(at) => self.carry_out(common, &mut clock, at),
+                ClientState::Over => return self.end(common),
+            };
+            match stepped {
+                Ok(On(state)) => self.state = state,
+                Ok(Wait(state, need)) => {
+                    self.state = state;
+                    return need;
+                }
+                Err(lost) => return self.lose(common, lost),
+            }
+        }
+    }
+
+    fn receive(&mut self, common: &Common<'_>) -> Result<(), Lost> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        session.wire.receive()?;
+        common.watch_for_room(self.number, session)?;
+        if !self.is_waiting_for_server() {
+            // Nobody asked: it can only be the session's end, or nothing that matters.
+            let session = self.session.as_mut();
+            if let Some(session) = session {
+                while session.wire.next()?.is_some() {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_waiting_for_server(&self) -> bool {
+        matches!(self.state, ClientState::Busy(At::Answer(_) | At::Parsing(_) | At::RollingBack(..)))
+    }
+
+    /// Ends it, unless it waits for the server: then it ends as soon as that answers.
+    pub(crate) fn stop(&mut self, common: &Common<'_>) -> Need {
+        if self.is_waiting_for_server() { Need::Answer } else { self.end(common) }
+    }
+
+    fn end(&mut self, common: &Common<'_>) -> Need {
+        self.state = ClientState::Over;
+        self.disconnect(common);
+        Need::Nothing
+    }
+
+    fn disconnect(&mut self, common: &Common<'_>) {
+        common.run.let_go(self.number);
+        self.session = None;
+    }
+
+    /// Ends it before its time.
+    fn lose(&mut self, common: &Common<'_>, Lost(why): Lost) -> Need {
+        // After an interruption nobody is interested any more.
+        if !common.run.alarm.is_raised() {
+            let at = match self.state {
+                ClientState::Busy(at) => {
+                    let script = self.transaction.script;
+                    let last = common.run.plan.scripts[script].commands().len() - 1;
+                    Some((script, at.command().min(last)))
+                }
+                _ => None,
+            };
+            if let Some((script, command)) = at {
+                common.tally().command((script, command), |command| command.failures += 1);
+                common.tally().ended(script, Fate::Other, self.transaction.tries - 1, None);
+            }
+            common.tell_lost(LostClient { client: self.number, at, why });
+        }
+        self.end(common)
+    }
+
+    fn is_over(&self, common: &Common<'_>, clock: &mut Clock) -> bool {
+        self.has_enough(common) || common.timetable.is_over(clock.now())
+    }
+
+    /// Whether it has no more transactions to count, or is to stop at once.
+    fn has_enough(&self, common: &Common<'_>) -> bool {
+        let enough = match common.run.plan.request.length {
+            Length::Transactions(most) => self.counted >= most,
+            Length::Time(_) => false,
+        };
+        enough || common.run.alarm.is_raised()
+    }
+
+    /// Chooses the next transaction, and when it begins.
+    fn choose(&mut self, common: &mut Common<'_>, clock: &mut Clock) -> Next {
+        let turn = common.timetable.turn(self.number);
+        if turn > common.timetable.start() && clock.now() < turn {
+            return Wait(ClientState::Free, Need::Time(turn));
+        }
+        if self.has_enough(common) {
+            return On(ClientState::Over);
+        }
+        self.transaction.script = common.run.plan.scripts.choose(&mut common.choose);
+        // Also after the end: transactions that were due before it count as skipped.
+        while let Some(at) = common.next_start(clock) {
+            let is_within = common.timetable.end().is_none_or(|end| at <= end);
+            let limit = common.run.plan.request.latency_limit;
+            let is_too_late = limit.is_some_and(|limit| at + limit < clock.now());
+            if !is_within || (!is_too_late && self.is_over(common, clock)) {
+                return On(ClientState::Over);
+            }
+            if !is_too_late {
+                return On(ClientState::Due(Some(at)));
+            }
+            self.count(common.tally().skipped(self.transaction.script));
+            if self.has_enough(common) {
+                return On(ClientState::Over);
+            }
+        }
+        On(if self.is_over(common, clock) { ClientState::Over } else { ClientState::Due(None) })
+    }
+
+    fn count(&mut self, phase: Phase) {
+        self.counted += u64::from(phase == Phase::Measured);
+    }
+
+    /// Begins the transaction when it is due.
+    fn begin(&mut self, common: &mut Common<'_>, clock: &mut Clock, at: Option<Instant>) -> Stepped {
+        if let Some(due) = at {
+            if clock.now() < due {
+                return Ok(Wait(ClientState::Due(at), Need::Time(due)));
+            }
+            if self.is_over(common, clock) {
+                return Ok(On(ClientState::Over));
+            }
+        }
+        if self.session.is_none() {
+            self.session = Some(common.connect(self.number)?);
+            clock.forget();
+        }
+        let now = clock.now();
+        let transaction = &mut self.transaction;
+        transaction.scheduled = at.unwrap_or(now);
+        transaction.tries = 1;
+        transaction.pipeline = None;
+        transaction.random = self.memory.random;
+        if let Some(variables) = &mut transaction.variables {
+            variables.clone_from(&self.memory.variables);
+        }
+        if let Some(due) = at {
+            common.tally().began(transaction.script, now.saturating_duration_since(due));
+        }
+        Ok(On(ClientState::Busy(At::Command(0))))
+    }
+
+    /// Makes random numbers and variables as they were when the transaction began.
+    pub(crate) fn rewind(&mut self) {
+        self.memory.random = self.transaction.random;
+        if let Some(variables) = &self.transaction.variables {
+            self.memory.variables.clone_from(variables);
+        }
+    }
+
+    /// The transaction is over.
+    pub(crate) fn finish(&mut self, common: &Common<'_>, fate: Fate) -> Next {
+        let Transaction { script, tries, .. } = self.transaction;
+        let phase = common.tally().ended(script, fate, tries - 1, common.run.plan.request.latency_limit);
+        self.count(phase);
+        if common.run.plan.request.connecting == Connecting::EachTransaction {
+            let began = Instant::now();
+            self.disconnect(common);
+            common.run.connecting_took(began.elapsed());
+        }
+        On(ClientState::Free)
+    }
+}

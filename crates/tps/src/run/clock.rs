@@ -1,0 +1,19 @@
+//! The time, asked for as rarely as possible.
+
+use std::time::Instant;
+
+/// The time since it was last asked for. What a client does without waiting takes no time worth measuring,
+/// so one reading does for all of it.
+#[derive(Debug, Default)]
+pub(crate) struct Clock(Option<Instant>);
+
+impl Clock {
+    pub(crate) fn now(&mut self) -> Instant {
+        *self.0.get_or_insert_with(Instant::now)
+    }
+
+    /// Time has passed.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+}

@@ -1,0 +1,255 @@
+//! A job: a thread that carries out the work of some clients.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::time::Instant;
+
+use script::Random;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+
+use crate::observer::Debugged;
+use crate::outcome::LostClient;
+use crate::request::Connecting;
+use crate::run::client::{Client, Lost, Need};
+use crate::run::clock::Clock;
+use crate::run::pace::{Schedule, Timetable};
+use crate::run::session::Session;
+use crate::run::tally::Tally;
+use crate::run::waiter::{Until, Waiter};
+use crate::run::{Run, Told};
+use server::fault;
+
+/// What a job's clients have in common.
+pub(crate) struct Common<'r> {
+    pub(crate) run: &'r Run,
+    pub(crate) timetable: Timetable,
+    /// For [`script::Scripts::choose`].
+    pub(crate) choose: Random,
+    /// With a rate.
+    schedule: Option<Schedule>,
+    waiter: Waiter,
+    tell: mpsc::Sender<Told>,
+    /// To connect in, if clients do while they run.
+    runtime: Option<Runtime>,
+    job: usize,
+}
+
+/// Input of a job.
+pub(crate) struct Start {
+    /// Its number.
+    pub(crate) job: usize,
+    /// For script choices and for delays.
+    pub(crate) randoms: [Random; 2],
+    /// Its clients: their numbers, what they work on, and their connections if they have them already.
+    pub(crate) clients: Vec<(usize, script::Client, Option<Session>)>,
+    /// Jobs are over when all have dropped theirs.
+    pub(crate) tell: mpsc::Sender<Told>,
+}
+
+impl<'r> Common<'r> {
+    fn new(run: &'r Run, timetable: Timetable, start: &Start) -> io::Result<Self> {
+        let [choose, throttle] = start.randoms;
+        let rate = run.plan.request.rate;
+        let schedule = rate.map(|rate| Schedule::new(rate, run.tallies.len(), throttle, &timetable));
+        let (waiter, tell) = (Waiter::new(&run.alarm)?, start.tell.clone());
+        let runtime = match run.plan.request.connecting {
+            Connecting::Once => None,
+            Connecting::EachTransaction => Some(Builder::new_current_thread().enable_all().build()?),
+        };
+        Ok(Self { run, timetable, choose, schedule, waiter, tell, runtime, job: start.job })
+    }
+
+    pub(crate) fn tally(&self) -> &'r Tally {
+        &self.run.tallies[self.job]
+    }
+
+    /// When the next transaction is due; none without a rate.
+    pub(crate) fn next_start(&mut self, clock: &mut Clock) -> Option<Instant> {
+        self.schedule.as_mut().map(|schedule| schedule.next(clock.now()))
+    }
+
+    /// Connects a client. The job's other clients have to wait, as in pgbench.
+    pub(crate) fn connect(&self, client: usize) -> Result<Session, Lost> {
+        let Some(runtime) = &self.runtime else {
+            return Err(Lost("there is no connection".to_owned()));
+        };
+        let began = Instant::now();
+        let connection = runtime.block_on(async {
+            tokio::select! {
+                connection = self.run.target.connect_raw() => Ok(connection?),
+                () = self.run.alarm.wait() => Err(Lost("interrupted".to_owned())),
+            }
+        });
+        let session = Session::new(connection?, self.run);
+        self.enlist(client, &session)?;
+        self.run.connecting_took(began.elapsed());
+        Ok(session)
+    }
+
+    /// From now on is told what this client's session receives; the run can end what it does.
+    fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
+        self.waiter.add(client, &session.wire)?;
+        self.run.hold(client, session.lifeline()?);
+        Ok(())
+    }
+
+    pub(crate) fn tell_lost(&self, lost: LostClient) {
+        self.tell(Told::Lost(lost));
+    }
+
+    /// Tells what `debug()` was called with.
+    pub(crate) fn tell_debugged(&self, client: usize, at: (usize, usize), memory: &mut script::Client) {
+        for value in memory.debugged() {
+            self.tell(Told::Debugged(Debugged { client, at, value: value.described().to_string() }));
+        }
+    }
+
+    fn tell(&self, told: Told) {
+        // Nobody hears it if the run was given up.
+        let _ = self.tell.blocking_send(told);
+    }
+
+    /// Has the waiter tell when the socket takes the rest of what was composed.
+    pub(crate) fn watch_for_room(&self, client: usize, session: &mut Session) -> io::Result<()> {
+        let is_full = session.wire.has_unsent();
+        if is_full != session.is_full {
+            self.waiter.watch_for_room(client, &session.wire, is_full)?;
+            session.is_full = is_full;
+        }
+        Ok(())
+    }
+}
+
+/// The clients, and what each waits for.
+struct Queue {
+    places: Vec<ScheduledClient>,
+    /// Number of the first.
+    first: usize,
+    /// Those whose turn it is, each once.
+    turns: VecDeque<usize>,
+    /// Those that wait for a time. They may have gone on before it came.
+    times: BinaryHeap<Reverse<(Instant, usize)>>,
+    /// Number of clients that are not over.
+    left: usize,
+}
+
+struct ScheduledClient {
+    client: Client,
+    need: Need,
+    has_turn: bool,
+    /// Whether its socket has something to read.
+    is_readable: bool,
+}
+
+/// Carries out a job. Returns when its last transaction ended.
+pub(crate) fn work(run: &Run, timetable: Timetable, start: Start) -> io::Result<Instant> {
+    let mut common = Common::new(run, timetable, &start)?;
+    let mut queue = Queue::new(&common, start.clients)?;
+    let mut is_stopping = false;
+    while queue.left > 0 {
+        fault::point("tps");
+        if run.alarm.is_raised() && !is_stopping {
+            is_stopping = true;
+            queue.stop(&common);
+        }
+        queue.take_turns(&mut common);
+        queue.wait(&mut common)?;
+    }
+    Ok(Instant::now())
+}
+
+impl ScheduledClient {
+    fn give_turn(&mut self, index: usize, turns: &mut VecDeque<usize>) {
+        if !self.has_turn && self.need != Need::Nothing {
+            self.has_turn = true;
+            turns.push_back(index);
+        }
+    }
+}
+
+impl Queue {
+    fn new(common: &Common<'_>, clients: Vec<(usize, script::Client, Option<Session>)>) -> io::Result<Self> {
+        let first = clients.first().map_or(0, |(number, ..)| *number);
+        let mut made = Vec::with_capacity(clients.len());
+        for (number, memory, session) in clients {
+            if let Some(session) = &session {
+                common.enlist(number, session)?;
+            }
+            let client = Client::new(number, memory, session, common);
+            made.push(ScheduledClient { client, need: Need::Turn, has_turn: true, is_readable: false });
+        }
+        let left = made.len();
+        let turns = (0..left).collect();
+        Ok(Self { places: made, first, turns, times: BinaryHeap::new(), left })
+    }
+
+    /// Lets all go on whose turn it is, once.
+    fn take_turns(&mut self, common: &mut Common<'_>) {
+        for _ in 0..self.turns.len() {
+            let Some(index) = self.turns.pop_front() else { return };
+            let place = &mut self.places[index];
+            place.has_turn = false;
+            let is_readable = std::mem::take(&mut place.is_readable);
+            let before = std::mem::replace(&mut place.need, place.client.advance(common, is_readable));
+            match place.need {
+                // The waiter tells.
+                Need::Answer => {}
+                Need::Time(_) if place.need == before => {}
+                Need::Time(time) => self.times.push(Reverse((time, index))),
+                Need::Turn => place.give_turn(index, &mut self.turns),
+                Need::Nothing => self.left -= 1,
+            }
+        }
+    }
+
+    /// Waits until it is somebody's turn.
+    fn wait(&mut self, common: &mut Common<'_>) -> io::Result<()> {
+        if self.left == 0 {
+            return Ok(());
+        }
+        let until = match self.times.peek() {
+            _ if !self.turns.is_empty() => Until::Now,
+            Some(Reverse((time, _))) => Until::Then(*time),
+            None => Until::Something,
+        };
+        let Self { turns, first, places, .. } = self;
+        common.waiter.wait(until, |client| {
+            let index = client - *first;
+            places[index].is_readable = true;
+            places[index].give_turn(index, turns);
+        })?;
+        self.wake();
+        Ok(())
+    }
+
+    /// Gives those a turn whose time has come.
+    fn wake(&mut self) {
+        if self.times.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(Reverse((time, index))) = self.times.peek()
+            && *time <= now
+        {
+            let place = &mut self.places[*index];
+            if place.need == Need::Time(*time) {
+                place.give_turn(*index, &mut self.turns);
+            }
+            self.times.pop();
+        }
+    }
+
+    /// Ends all but those who wait for the server.
+    fn stop(&mut self, common: &Common<'_>) {
+        self.turns.clear();
+        self.times.clear();
+        self.left = 0;
+        for place in &mut self.places {
+            place.has_turn = false;
+            place.need = place.client.stop(common);
+            self.left += usize::from(place.need == Need::Answer);
+        }
+    }
+}

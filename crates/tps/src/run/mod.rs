@@ -1,0 +1,312 @@
+//! Carries a plan out: connects, has jobs do the work, collects what they count, and ends them.
+
+pub(crate) mod alarm;
+mod answer;
+mod carry_out;
+mod client;
+pub(crate) mod clock;
+mod job;
+pub(crate) mod pace;
+mod session;
+mod shell;
+pub(crate) mod tally;
+mod waiter;
+pub mod wire;
+
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt, TryStreamExt, stream};
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use script::Started;
+use tokio::sync::mpsc;
+
+use crate::error::TpsError;
+use crate::observer::{Debugged, Observer};
+use crate::outcome::{End, LostClient, Outcome};
+use crate::plan::Plan;
+use crate::request::{Connecting, Request};
+use crate::run::alarm::Alarm;
+use crate::run::job::{Start, work};
+use crate::run::pace::Timetable;
+use crate::run::session::{Lifeline, Session};
+use crate::run::tally::{Collected, Collector, Tally};
+use connect::Target;
+
+/// Connections that are made at the same time.
+const CONNECTING_AT_ONCE: usize = 16;
+/// Between attempts to cancel what runs: between two statements there is nothing to cancel.
+const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
+/// After this, connections whose statements are not cancelled are cut.
+const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
+/// What jobs tell and nobody has heard yet.
+const UNHEARD: usize = 1000;
+
+/// What all jobs have in common.
+pub(crate) struct Run {
+    pub(crate) plan: Plan,
+    pub(crate) tallies: Vec<Tally>,
+    pub(crate) alarm: Alarm,
+    /// Names of prepared statements, by script and command.
+    statements: Vec<Vec<String>>,
+    /// Of each client that has a connection.
+    lifelines: Vec<Mutex<Option<Lifeline>>>,
+    connected: Mutex<Connected>,
+    pub(crate) target: Target,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Connected {
+    took: Duration,
+    connections: u64,
+}
+
+/// Message of a job.
+pub(crate) enum Told {
+    Lost(LostClient),
+    Debugged(Debugged),
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Run {
+    fn new(target: &Target, plan: &Plan) -> Result<Self, TpsError> {
+        let Request { clients, jobs, statements, .. } = plan.request;
+        let phase = plan.request.first_phase();
+        let names = plan.scripts.iter().enumerate().map(|(script, commands)| {
+            let names = 0..commands.commands().len();
+            names.map(|command| format!("pgrig_{script}_{command}")).collect()
+        });
+        let alarm = Alarm::new().map_err(|source| TpsError::Machine { what: "make an event", source })?;
+        Ok(Self {
+            tallies: (0..jobs.min(clients)).map(|_| Tally::new(&plan.scripts, statements, phase)).collect(),
+            alarm,
+            statements: names.collect(),
+            lifelines: (0..clients).map(|_| Mutex::new(None)).collect(),
+            connected: Mutex::default(),
+            target: target.clone(),
+            plan: plan.clone(),
+        })
+    }
+
+    pub(crate) fn statement(&self, (script, command): (usize, usize)) -> &str {
+        &self.statements[script][command]
+    }
+
+    /// Connecting or disconnecting took so long.
+    pub(crate) fn connecting_took(&self, took: Duration) {
+        lock(&self.connected).took += took;
+    }
+
+    /// From now on this ends what a client does.
+    pub(crate) fn hold(&self, client: usize, lifeline: Lifeline) {
+        lock(&self.connected).connections += 1;
+        *lock(&self.lifelines[client]) = Some(lifeline);
+    }
+
+    /// The client closes its connection.
+    pub(crate) fn let_go(&self, client: usize) {
+        *lock(&self.lifelines[client]) = None;
+    }
+
+    /// Cancels all statements.
+    async fn cancel(&self) {
+        let cancellers: Vec<_> = self
+            .lifelines
+            .iter()
+            .filter_map(|lifeline| lock(lifeline).as_ref().map(|lifeline| lifeline.canceller.clone()))
+            .collect();
+        let each = stream::iter(cancellers).for_each_concurrent(CONNECTING_AT_ONCE, async |canceller| {
+            // A server that cannot be reached has ended the statement, or its connection will be cut.
+            let _ = canceller.cancel().await;
+        });
+        each.await;
+    }
+
+    /// Closes all connections.
+    fn cut(&self) {
+        for lifeline in &self.lifelines {
+            if let Some(lifeline) = lock(lifeline).as_ref() {
+                lifeline.cut();
+            }
+        }
+    }
+}
+
+/// The jobs' threads. They stop when this is dropped.
+struct Crew {
+    run: Arc<Run>,
+    threads: Vec<JoinHandle<io::Result<Instant>>>,
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.run.alarm.raise();
+        if !self.threads.is_empty() {
+            self.run.cut();
+        }
+    }
+}
+
+impl Crew {
+    /// Starts the threads, all together.
+    fn start(run: Arc<Run>, starts: Vec<Start>) -> Result<(Self, Timetable), TpsError> {
+        let timetable = Arc::new(OnceLock::<Option<Timetable>>::new());
+        let mut crew = Self { run, threads: Vec::new() };
+        for start in starts {
+            let (run, begun) = (Arc::clone(&crew.run), Arc::clone(&timetable));
+            let work = move || match begun.wait() {
+                Some(timetable) => work(&run, *timetable, start),
+                None => Ok(Instant::now()),
+            };
+            let name = format!("tps {}", crew.threads.len());
+            match thread::Builder::new().name(name).spawn(work) {
+                Ok(thread) => crew.threads.push(thread),
+                Err(source) => {
+                    // Those that have begun must not wait for ever.
+                    let _ = timetable.set(None);
+                    return Err(TpsError::Machine { what: "start a thread for each of --jobs", source });
+                }
+            }
+        }
+        let begun = Timetable::new(Instant::now(), &crew.run.plan.request);
+        let _ = timetable.set(Some(begun));
+        Ok((crew, begun))
+    }
+
+    /// When the last transaction ended.
+    fn join(mut self) -> Result<Instant, TpsError> {
+        let mut over = Vec::new();
+        for thread in std::mem::take(&mut self.threads) {
+            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            over.push(ended.map_err(|source| TpsError::Machine { what: "wait for connections", source })?);
+        }
+        Ok(over.into_iter().max().unwrap_or_else(Instant::now))
+    }
+}
+
+/// Carries a plan out. `interrupt` resolves when the user wants to stop: what runs is then cancelled, and
+/// what was measured until then returned.
+///
+/// # Errors
+/// If nothing was measured, because clients could not connect or the user was faster. Later failures are in
+/// the outcome.
+pub async fn run(
+    target: &Target,
+    plan: &Plan,
+    observer: &dyn Observer,
+    interrupt: impl Future<Output = ()>,
+) -> Result<Outcome, TpsError> {
+    let mut interrupt = pin!(interrupt);
+    make_room_for_files(&plan.request)?;
+    let run = Arc::new(Run::new(target, plan)?);
+    let began = Instant::now();
+    let sessions = tokio::select! {
+        biased;
+        () = &mut interrupt => return Err(TpsError::Interrupted),
+        sessions = connect_all(&run) => sessions?,
+    };
+    run.connecting_took(began.elapsed());
+    let (tell, mut heard) = mpsc::channel(UNHEARD);
+    let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell))?;
+    drop(tell);
+    let mut collector = Collector::new(timetable, &plan.scripts, plan.request.statements, run.tallies.len());
+    let mut lost = Vec::new();
+    let mut interrupted: Option<Instant> = None;
+    let cancelling = async {
+        loop {
+            run.cancel().await;
+            tokio::time::sleep(CANCEL_INTERVAL).await;
+        }
+    };
+    let mut cancelling = pin!(cancelling);
+    let mut cutting = tokio::time::interval(CANCEL_INTERVAL);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut interrupt, if interrupted.is_none() => {
+                interrupted = Some(Instant::now());
+                run.alarm.raise();
+            }
+            told = heard.recv() => match told {
+                Some(Told::Lost(client)) => lost.push(client),
+                Some(Told::Debugged(debugged)) => observer.debugged(&debugged),
+                // All jobs are done.
+                None => break,
+            },
+            () = tokio::time::sleep_until(collector.next().into()) => {
+                observer.second(&collector.cut(&run.tallies));
+            }
+            () = &mut cancelling, if interrupted.is_some() => {}
+            _ = cutting.tick(), if interrupted.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
+                run.cut();
+            }
+        }
+    }
+    let over = crew.join()?;
+    let (collected, rest) = collector.finish(&run.tallies, over);
+    if let Some(second) = rest {
+        observer.second(&second);
+    }
+    let end = match (interrupted, lost.as_slice()) {
+        (Some(_), _) => End::Interrupted,
+        (None, []) => End::Complete,
+        (None, _) => End::Lost,
+    };
+    let Connected { took, connections } = *lock(&run.connected);
+    let Collected { elapsed, all, scripts, seconds } = collected;
+    Ok(Outcome { end, elapsed, connecting: took, connections, all, scripts, seconds, lost })
+}
+
+/// Raises this process's limit of open files as far as the clients need it.
+fn make_room_for_files(request: &Request) -> Result<(), TpsError> {
+    let clients = request.clients;
+    // A socket, and the one that its lifeline has; each job's own; and what the process has anyway.
+    let needed = (2 * clients + 8 * request.jobs.min(clients) + 100) as u64;
+    let failed = |error: Errno| TpsError::Machine {
+        what: "read or raise the limit of open files",
+        source: error.into(),
+    };
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    if needed > hard {
+        return Err(TpsError::Files { clients, needed, most: hard });
+    }
+    if needed > soft {
+        setrlimit(Resource::RLIMIT_NOFILE, needed, hard).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Connects all clients, unless they connect for each transaction.
+async fn connect_all(run: &Run) -> Result<Vec<Option<Session>>, TpsError> {
+    let Request { clients, connecting, .. } = run.plan.request;
+    if connecting == Connecting::EachTransaction {
+        return Ok((0..clients).map(|_| None).collect());
+    }
+    let connect =
+        async |_| run.target.connect_raw().await.map(|connection| Some(Session::new(connection, run)));
+    let sessions = stream::iter(0..clients).map(connect).buffered(CONNECTING_AT_ONCE);
+    Ok(sessions.try_collect().await?)
+}
+
+/// Gives each job its clients.
+fn starts(plan: &Plan, sessions: Vec<Option<Session>>, tell: &mpsc::Sender<Told>) -> Vec<Start> {
+    let Request { seed, clients, jobs, definitions, .. } = &plan.request;
+    let start =
+        script::Start { seed: *seed, clients: *clients, threads: *jobs, scale: plan.scale, definitions };
+    let Started { clients, threads } = plan.scripts.start(&start);
+    let mut clients = clients.into_iter().zip(sessions).enumerate();
+    let start = |(job, thread): (usize, script::Thread)| {
+        let clients = clients.by_ref().take(thread.clients.len());
+        let clients = clients.map(|(number, (memory, session))| (number, memory, session)).collect();
+        Start { job, randoms: [thread.choose, thread.throttle], clients, tell: tell.clone() }
+    };
+    threads.into_iter().enumerate().map(start).collect()
+}

@@ -1,0 +1,200 @@
+//! What is counted: by each job on its own, and collected second by second.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use script::Scripts;
+
+use crate::outcome::{Counts, KeptSecond, Measured, MeasuredCommand, MeasuredScript, Phase, Second};
+use crate::run::pace::Timetable;
+
+/// One job's counts since they were last collected. The job alone counts here, so that the lock is free but
+/// for an instant each second. A line of the processor's cache is nobody else's.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct Tally(Mutex<Part>);
+
+#[derive(Debug)]
+struct Part {
+    phase: Phase,
+    scripts: Vec<MeasuredScript>,
+}
+
+/// What became of a transaction that was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Succeeded(Duration),
+    Serialization,
+    Deadlock,
+    Other,
+}
+
+impl Tally {
+    /// Nothing yet. `commands`: whether they are timed too.
+    pub(crate) fn new(scripts: &Scripts, commands: bool, phase: Phase) -> Self {
+        Self(Mutex::new(Part { phase, scripts: nothing(scripts, commands) }))
+    }
+
+    fn part(&self) -> MutexGuard<'_, Part> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A transaction is over. Says to which part of the run it was counted.
+    pub(crate) fn ended(&self, script: usize, fate: Fate, retries: u32, limit: Option<Duration>) -> Phase {
+        let mut part = self.part();
+        let Measured { counts, latency, .. } = &mut part.scripts[script].measured;
+        counts.retried += u64::from(retries > 0);
+        counts.retries += u64::from(retries);
+        match fate {
+            Fate::Succeeded(took) => {
+                counts.succeeded += 1;
+                counts.late += u64::from(limit.is_some_and(|limit| took > limit));
+                latency.record(took);
+            }
+            Fate::Serialization => counts.failed.serialization += 1,
+            Fate::Deadlock => counts.failed.deadlock += 1,
+            Fate::Other => counts.failed.other += 1,
+        }
+        part.phase
+    }
+
+    /// A transaction was not begun. Says to which part of the run that was counted.
+    pub(crate) fn skipped(&self, script: usize) -> Phase {
+        let mut part = self.part();
+        part.scripts[script].measured.counts.skipped += 1;
+        part.phase
+    }
+
+    /// A transaction began so much after its time.
+    pub(crate) fn began(&self, script: usize, lag: Duration) {
+        self.part().scripts[script].measured.lag.record(lag);
+    }
+
+    /// Changes a command's figures, if commands are timed.
+    pub(crate) fn command(
+        &self,
+        (script, command): (usize, usize),
+        change: impl FnOnce(&mut MeasuredCommand),
+    ) {
+        if let Some(command) = self.part().scripts[script].commands.get_mut(command) {
+            change(command);
+        }
+    }
+}
+
+fn nothing(scripts: &Scripts, commands: bool) -> Vec<MeasuredScript> {
+    let nothing = scripts.iter().map(|script| {
+        let commands = if commands { script.commands().len() } else { 0 };
+        MeasuredScript { measured: Measured::default(), commands: vec![MeasuredCommand::default(); commands] }
+    });
+    nothing.collect()
+}
+
+fn clear(scripts: &mut [MeasuredScript]) {
+    for script in scripts {
+        script.measured.clear();
+        for command in &mut script.commands {
+            command.latency.clear();
+            command.failures = 0;
+            command.retries = 0;
+        }
+    }
+}
+
+/// Puts the jobs' counts together, a second at a time. What belongs to which second, and to which part of
+/// the run, is decided by who takes it out: so nothing is counted twice or not at all, and all figures agree.
+pub(crate) struct Collector {
+    timetable: Timetable,
+    /// Empty ones, to swap in: one for each job.
+    spare: Vec<Part>,
+    scripts: Vec<MeasuredScript>,
+    seconds: Vec<KeptSecond>,
+    phase: Phase,
+    /// When the second began, and when it should have.
+    since: Instant,
+    planned: Instant,
+    elapsed: Duration,
+}
+
+/// Measurements of all jobs.
+pub(crate) struct Collected {
+    pub(crate) elapsed: Duration,
+    pub(crate) all: Measured,
+    pub(crate) scripts: Vec<MeasuredScript>,
+    pub(crate) seconds: Vec<KeptSecond>,
+}
+
+impl Collector {
+    pub(crate) fn new(timetable: Timetable, scripts: &Scripts, commands: bool, jobs: usize) -> Self {
+        let phase = timetable.phase(timetable.start());
+        let spare = (0..jobs).map(|_| Part { phase, scripts: nothing(scripts, commands) });
+        Self {
+            spare: spare.collect(),
+            scripts: nothing(scripts, commands),
+            seconds: Vec::new(),
+            phase,
+            since: timetable.start(),
+            planned: timetable.start(),
+            elapsed: Duration::ZERO,
+            timetable,
+        }
+    }
+
+    /// When the second that goes on should end.
+    pub(crate) fn next(&self) -> Instant {
+        self.timetable.next_cut(self.planned)
+    }
+
+    /// Ends a second when it is time.
+    pub(crate) fn cut(&mut self, tallies: &[Tally]) -> Second {
+        self.planned = self.next();
+        let next = self.timetable.phase(self.planned);
+        self.take(tallies, next, None)
+    }
+
+    /// Ends the last second, which ended then; none if it was empty.
+    pub(crate) fn finish(mut self, tallies: &[Tally], over: Instant) -> (Collected, Option<Second>) {
+        let second = self.take(tallies, self.phase, Some(over));
+        let is_empty = second.counts == Counts::default() && second.length == 0.0;
+        if is_empty {
+            self.seconds.pop();
+        }
+        let mut all = Measured::default();
+        self.scripts.iter().for_each(|script| all += &script.measured);
+        let Self { elapsed, scripts, seconds, .. } = self;
+        (Collected { elapsed, all, scripts, seconds }, (!is_empty).then_some(second))
+    }
+
+    /// Takes all jobs' counts; what comes after belongs to `next`.
+    fn take(&mut self, tallies: &[Tally], next: Phase, until: Option<Instant>) -> Second {
+        for (tally, spare) in tallies.iter().zip(&mut self.spare) {
+            spare.phase = next;
+            std::mem::swap(&mut *tally.part(), spare);
+        }
+        let until = until.unwrap_or_else(Instant::now);
+        let length = until.saturating_duration_since(self.since);
+        let mut measured = Measured::default();
+        for part in &mut self.spare {
+            part.scripts.iter().for_each(|script| measured += &script.measured);
+            if self.phase == Phase::Measured {
+                self.scripts.iter_mut().zip(&part.scripts).for_each(|(total, script)| *total += script);
+            }
+            clear(&mut part.scripts);
+        }
+        if self.phase == Phase::Measured {
+            self.elapsed += length;
+        }
+        let second = Second {
+            at: (self.since - self.timetable.start() + length).as_secs_f64(),
+            length: length.as_secs_f64(),
+            phase: self.phase,
+            counts: measured.counts,
+            latency: measured.latency,
+            lag: measured.lag,
+        };
+        self.seconds.push(second.keep());
+        self.since += length;
+        self.phase = next;
+        second
+    }
+}
