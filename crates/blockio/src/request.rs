@@ -6,9 +6,9 @@ use serde::Serialize;
 use crate::error::BlockioError;
 
 /// Below this a hundredth of the table is less than a copy of the settings.
-pub const SMALLEST: u64 = 10_000_000;
+pub(crate) const SMALLEST: u64 = 10_000_000;
 /// Of one table: PostgreSQL's limit with blocks of 8 kB is 32 TiB.
-pub const LARGEST: u64 = 30_000_000_000_000;
+pub(crate) const LARGEST: u64 = 30_000_000_000_000;
 
 /// Which statements are run. Results of different modes do not compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

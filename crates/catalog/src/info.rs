@@ -237,7 +237,7 @@ impl TableInfo {
     }
 
     /// The names of all columns.
-    pub fn column_names(&self) -> Vec<&str> {
+    pub(crate) fn column_names(&self) -> Vec<&str> {
         self.columns.iter().map(|column| column.name.as_str()).collect()
     }
 }
@@ -283,7 +283,7 @@ impl Referenced {
 
 impl ColumnInfo {
     /// Whether the server computes it from the row, so that nobody may give a value.
-    pub fn is_generated(&self) -> bool {
+    pub(crate) fn is_generated(&self) -> bool {
         matches!(self.source, Source::Generated { .. })
     }
 }
@@ -298,7 +298,7 @@ impl DataType {
     }
 
     /// CHECKs of the domains that it is made of, the outermost first.
-    pub fn domain_checks(&self) -> Vec<&CheckInfo> {
+    pub(crate) fn domain_checks(&self) -> Vec<&CheckInfo> {
         match &self.shape {
             TypeShape::Domain { base, checks } => checks.iter().chain(base.domain_checks()).collect(),
             _ => Vec::new(),

@@ -117,11 +117,6 @@ impl Latencies {
         self.some(|histogram| whole(histogram.mean()))
     }
 
-    /// The standard deviation of these (not an estimate of others'); none if there are none.
-    pub fn standard_deviation(&self) -> Option<Duration> {
-        self.some(|histogram| whole(histogram.stdev()))
-    }
-
     /// The shortest; none if there are none.
     pub fn min(&self) -> Option<Duration> {
         self.some(Histogram::min)
@@ -138,7 +133,7 @@ impl Latencies {
 
     /// HDR's compressed V2 format in base64, as every HDR library and plotter reads it. Values are nanoseconds.
     #[expect(clippy::missing_panics_doc, reason = "memory takes it, and counts are below 2^63")]
-    pub fn to_base64(&self) -> String {
+    pub(crate) fn to_base64(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
             .serialize(&self.0, &mut bytes)
@@ -261,8 +256,6 @@ mod tests {
         assert_near(latencies.min(), Duration::from_micros(1));
         assert_near(latencies.max(), Duration::from_millis(10));
         assert_near(latencies.mean(), Duration::from_nanos(5_000_500));
-        // The variance of 1 … n is (n² - 1) / 12.
-        assert_near(latencies.standard_deviation(), Duration::from_nanos(2_886_751));
         let percentiles = latencies.percentiles().unwrap();
         for (percentile, microseconds) in
             Percentile::ALL.into_iter().zip([5000, 9000, 9500, 9900, 9990, 9999, 10_000])
@@ -280,8 +273,8 @@ mod tests {
         latencies.clear();
         assert_eq!(latencies.count(), 0);
         assert_eq!(latencies.percentiles(), None);
-        let told = [latencies.quantile(0.5), latencies.mean(), latencies.standard_deviation()];
-        assert_eq!(told, [None; 3]);
+        let told = [latencies.quantile(0.5), latencies.mean()];
+        assert_eq!(told, [None; 2]);
         assert_eq!([latencies.min(), latencies.max()], [None; 2]);
     }
 

@@ -14,7 +14,7 @@ mod suite;
 
 pub use candidate::{Body, Candidate, FILL, ROWS, TABLE};
 pub use error::MicroError;
-pub use outcome::{COLD, Outcome, ROUND, VERDICTS, wal_name};
+pub use outcome::{Outcome, ROUND};
 pub use plan::arms::{EMPTY, REPEAT};
 pub use plan::finding::{Finding, Kind};
 pub use plan::{ArmPlan, LeftOut, Plan, Role};

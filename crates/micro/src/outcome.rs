@@ -9,11 +9,11 @@ use crate::request::Request;
 use crate::run::rounds::{Round, add, empty_rounds, judged};
 
 /// The configuration of the first round, which warms up.
-pub const COLD: &str = "cold";
+pub(crate) const COLD: &str = "cold";
 /// The configuration of all other rounds.
 pub const ROUND: &str = "round";
 /// The configuration of what follows from all rounds.
-pub const VERDICTS: &str = "verdicts";
+pub(crate) const VERDICTS: &str = "verdicts";
 
 /// Plan and rounds, from which all else follows.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ fn verdict(pair: &Judgement, names: &[&str]) -> serde_json::Value {
 }
 
 /// The name of the WAL that an arm's sample had written.
-pub fn wal_name(arm: &str) -> String {
+pub(crate) fn wal_name(arm: &str) -> String {
     format!("{arm}-wal")
 }
 

@@ -15,7 +15,7 @@
 //! ```
 
 mod check;
-pub mod encode;
+mod encode;
 mod generate;
 mod hash;
 mod kind;

@@ -29,7 +29,7 @@ impl Value {
     }
 
     /// As `\if` and `CASE WHEN` take it: numbers are true unless zero, null is false.
-    pub fn is_true(self) -> bool {
+    pub(crate) fn is_true(self) -> bool {
         match self {
             Self::Null => false,
             Self::Boolean(value) => value,

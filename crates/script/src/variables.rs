@@ -140,7 +140,7 @@ impl Variables {
     }
 
     /// Whether a variable has a value.
-    pub fn is_defined(&self, slot: Slot) -> bool {
+    pub(crate) fn is_defined(&self, slot: Slot) -> bool {
         !matches!(self.values[slot.0], Variable::Undefined)
     }
 

@@ -5,7 +5,7 @@ use page::Geometry;
 use tokio_postgres::{Client, Error};
 
 /// The oldest release that pgrig works with, as `server_version_num`.
-pub const OLDEST_VERSION: u32 = 130_000;
+pub(crate) const OLDEST_VERSION: u32 = 130_000;
 
 /// A server's build and settings.
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@ mod survey;
 pub mod volume;
 
 pub use error::SurveyError;
-pub use info::{OLDEST_VERSION, ServerInfo, differing_settings};
+pub use info::{ServerInfo, differing_settings};
 pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};
 pub use session::{Session, Sessions, ask};
 pub use settle::settle;

@@ -13,7 +13,7 @@ use crate::info::ServerInfo;
 use connect::{Connection, Transport};
 
 /// Describes this machine. What the system does not tell is `unknown` or 0.
-pub fn this_machine() -> Machine {
+pub(crate) fn this_machine() -> Machine {
     let wanted = RefreshKind::nothing()
         .with_cpu(CpuRefreshKind::nothing())
         .with_memory(MemoryRefreshKind::nothing().with_ram());
@@ -96,7 +96,7 @@ pub async fn data_directory(connection: &Connection, server: &ServerInfo) -> Opt
 ///
 /// # Errors
 /// If the server cannot be asked. In `Ok`, if the directory cannot be read, or is none of PostgreSQL's.
-pub async fn is_data_directory(
+pub(crate) async fn is_data_directory(
     connection: &Connection,
     path: &Path,
 ) -> Result<io::Result<bool>, tokio_postgres::Error> {

@@ -7,7 +7,7 @@ use crate::paired::Estimate;
 use crate::sample::Sample;
 
 /// How often the interval may miss the true ratio, and all judged figures together may have a false verdict.
-pub const FALSE_ALARMS: f64 = 0.05;
+pub(crate) const FALSE_ALARMS: f64 = 0.05;
 /// More pairs of values, or more values on a side, have their ranks taken as normally distributed.
 const MOST_COUNTED: usize = 60;
 /// The 97.5 % quantile of the normal distribution.
@@ -41,7 +41,7 @@ pub fn of_rounds(rounds: &[(f64, f64)]) -> Option<Tested> {
 }
 
 /// Of two sides of runs: the test of Mann and Whitney. None without a run on each side, or if a value is not above 0.
-pub fn of_sides(baseline: &[f64], candidate: &[f64]) -> Option<Tested> {
+pub(crate) fn of_sides(baseline: &[f64], candidate: &[f64]) -> Option<Tested> {
     let pairs = candidate.iter().flat_map(|new| baseline.iter().map(move |old| log_ratio(*old, *new)));
     let logarithms: Option<Vec<f64>> = pairs.collect();
     let logarithms = Sample::new(logarithms?)?;
@@ -49,18 +49,18 @@ pub fn of_sides(baseline: &[f64], candidate: &[f64]) -> Option<Tested> {
 }
 
 /// The least two-sided p that so many rounds can reach: 2 / 2ⁿ.
-pub fn least_p_of_rounds(rounds: usize) -> f64 {
+pub(crate) fn least_p_of_rounds(rounds: usize) -> f64 {
     Distribution::of_signed_ranks(rounds).two_sided(0)
 }
 
 /// The least two-sided p that so many runs can reach: 2 by the binomial coefficient of n + m and n.
-pub fn least_p_of_sides(baseline: usize, candidate: usize) -> f64 {
+pub(crate) fn least_p_of_sides(baseline: usize, candidate: usize) -> f64 {
     Distribution::of_two_sides(baseline, candidate).two_sided(0)
 }
 
 /// Which of some figures differ, so that a figure that does not is called so in at most `alpha` of all cases, however
 /// many there are: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
-pub fn holm(p_values: &[f64], alpha: f64) -> Vec<bool> {
+pub(crate) fn holm(p_values: &[f64], alpha: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
     let mut differs = vec![false; p_values.len()];

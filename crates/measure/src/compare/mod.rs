@@ -16,7 +16,7 @@ use serde::Serialize;
 pub use change::Change;
 pub use difference::{Difference, differing_settings};
 pub use looks::{Look, Looks};
-pub use needed::{Needed, fewest_rounds, fewest_runs};
+pub use needed::{Needed, fewest_rounds};
 pub use sides::{NoPairs, Sides};
 
 use crate::figure::{Figure, figures, judged};

@@ -50,7 +50,7 @@ pub fn fewest_rounds(figures: usize, alpha: f64) -> usize {
 }
 
 /// The least number of runs on each side, if they are not paired.
-pub fn fewest_runs(figures: usize, alpha: f64) -> usize {
+pub(crate) fn fewest_runs(figures: usize, alpha: f64) -> usize {
     let level = alpha / figures.max(1) as f64;
     (1..MOST).find(|runs| least_p_of_sides(*runs, *runs) <= level).unwrap_or(MOST)
 }

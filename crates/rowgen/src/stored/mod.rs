@@ -66,7 +66,7 @@ impl Storage {
 
 impl Kind {
     /// Length and alignment of the type's values, bytes; none if they differ in length.
-    pub fn fixed_width(&self) -> Option<(u32, u32)> {
+    pub(crate) fn fixed_width(&self) -> Option<(u32, u32)> {
         Some(match self {
             Self::Bool => (1, 1),
             Self::Int2 => (2, 2),

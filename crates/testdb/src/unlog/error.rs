@@ -199,7 +199,7 @@ fn unpublished(tables: &[String], publications: &[Publication]) -> String {
 impl UnlogError {
     /// What about the database, or what this role may do there, is in the way, and what to do, without options of
     /// `testdb unlog`. None if it is nothing about the database.
-    pub fn hindrance(&self) -> Option<String> {
+    pub(crate) fn hindrance(&self) -> Option<String> {
         match self {
             Self::NotOwner { object, owner } => Some(not_owner(object, owner)),
             Self::Published { tables, publications } => Some(published(tables, publications)),
