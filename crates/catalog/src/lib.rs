@@ -1,9 +1,25 @@
-//! Any table: what the catalogs say of it, and rows that keep all of its constraints.
+//! Any table: facts from the catalogs, and a description of rows that keep all of its constraints.
 //!
 //! ```text
 //! --table ─▶ TableInfo::read ─▶ describe ─▶ Described ─▶ COPY
 //!               (facts)        (decisions)      └▶ verify: the server judges a sample
 //! ```
+//!
+//! Start reading at [`TableInfo`] and [`describe()`]. This crate must not know how rows are loaded: no chunks, no methods,
+//! no pages.
+//!
+//! # From a constraint to values
+//!
+//! `describe` decides on the values of every column, in this order: `slot` (whether the server, the user or constraints
+//! decide), `condition`, `constants`, `narrow` and `allowed` (the values that CHECKs, domains and partition bounds leave),
+//! `references` (the keys that can be referenced), `keys` (the columns that take turns so that keys are unique), `compose`.
+//!
+//! - `condition` reads conditions as `pg_get_expr` prints them, with all parentheses, from the tokens of the crate `sql`.
+//!   The server evaluates the constants in them. Conditions that are not understood are left to `verify`.
+//! - `verify` loads a sample into a temporary table with the target's types and constraints, in a transaction that is
+//!   rolled back.
+//! - Unique keys are digits of the row number (`rowgen::Turn`): the column with the fewest values changes fastest, so an
+//!   order gets line 1, then line 2. Numbers, dates and times continue after the greatest value in the table.
 
 mod allowed;
 mod compose;

@@ -1,11 +1,29 @@
-//! Connecting to PostgreSQL as libpq's tools do: the same options, connection strings, environment,
-//! password and service files, with the same precedence (PostgreSQL documentation, chapter "34. libpq").
+//! Connections to PostgreSQL as libpq's tools make them: the same options, connection strings, environment, password and
+//! service files, with the same precedence (PostgreSQL documentation, chapter "34. libpq").
 //!
 //! ```text
 //! -d -h -p -U, URI ─┐
 //! service file ─────┼─▶ params ─▶ Target ─▶ socket ─▶ TLS ─▶ startup ─▶ Connection
 //! PG* environment ──┘   (resolve)           (Target::connect)
 //! ```
+//!
+//! Start reading at [`resolve()`], which decides where to connect, and at [`Target::connect`]. This crate must not know what
+//! runs on a connection: no catalogs, no settings, no tables. It needs no other crate of pgrig's but `failure`.
+//!
+//! # The driver, and what is done around it
+//!
+//! tokio-postgres speaks the protocol. It does not check that a PostgreSQL answers, so `socket` checks the first byte of
+//! the answer and recognises another protocol's port. It reports the error of a failed COPY only when the COPY ends, so
+//! `overhear` notices errors as they arrive. While a write waits and the peer's machine still answers, `blocked` lifts
+//! TCP_USER_TIMEOUT: the kernel would end the connection otherwise. `ready` waits for a server that starts or recovers.
+//!
+//! `open` lists the sessions of this process, and `traffic` follows their messages, so it knows the statement for which
+//! each session waits. With these, [`cancel_everything`] cancels all statements without access to the sessions, and
+//! [`silences`] names a server that does not answer.
+//!
+//! `Target::connect_raw` gives the same session without the driver. The driver only borrows the stream (`handover`); it is
+//! taken back between two messages, so that the driver cannot send Terminate. The result is a non-blocking socket, perhaps
+//! inside rustls (`stream`), that needs no runtime. `tps` uses it.
 //!
 //! The client encoding is always UTF8: the driver decodes text as UTF-8 and pgrig's COPY data is UTF-8.
 

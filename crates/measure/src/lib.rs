@@ -1,6 +1,18 @@
-//! Numbers to judgement: the run document, numbers for people and, as the verbs come, statistics.
+//! From numbers to judgement: the run document, statistics, thresholds and comparisons.
 //!
-//! No I/O and no clock: whoever measures passes times in, whoever saves takes the document out.
+//! Start reading at [`Run`], the document, and at [`paired`] and [`compare`]. This crate has no I/O and no clock: callers
+//! pass times in and save documents. It must not know what was measured, or on which server.
+//!
+//! - [`paired`] judges candidates that were timed in the same rounds: `rounds` (times of each arm, round by round) and
+//!   `order` (the order of the arms) → `bootstrap` (resampled trimmed means) → `estimate` (value and interval) →
+//!   `judgement` (noise floor, Holm, verdict, needed rounds, when to stop); `drift` beside it. Its promises are rates of
+//!   error, so its tests simulate.
+//! - [`compare`] judges sides of saved runs: `sides` (runs of a baseline and a candidate, paired or not), `exact` (rank
+//!   tests with estimate and interval, Holm), `needed` (runs that a verdict takes), `looks` (early looks and their share of
+//!   false verdicts), `difference` (differences between the runs' environments, and whether they hinder), `change`
+//!   (verdicts within one run).
+//! - `figure` turns a run into one value for each figure: `compare` judges these, and documents hold them as `figures`.
+//! - There is one [`Verdict`] for every comparison.
 
 mod censored;
 pub mod compare;

@@ -2,6 +2,8 @@
 //!
 //! Exact for tables that are filled in one go and vacuumed once: the heap and its visibility and
 //! free space maps, and a B-tree over distinct ascending keys. Pure functions, no I/O.
+//! Start reading at [`Geometry`], [`HeapPage`] and [`BtreeBuilder`]. This crate must not know values or files: callers pass
+//! the bytes of tuples and write the pages.
 //!
 //! ```
 //! use page::{Attribute, Geometry, tuple_length};

@@ -2,6 +2,19 @@
 //! explicit: what a server runs with is in a [`Profile`] and a list of settings, written into a file
 //! that anybody can read (`data/pgrig.conf`), never on a command line and never hidden.
 //!
+//! Start reading at [`Instance`]. This crate must not know SQL: it is synchronous and has no client. Verbs connect with
+//! the crate `connect`.
+//!
+//! - An instance is a directory. Unfinished things have another name (an archive that is unpacked, initdb's directory), so
+//!   that nothing counts that a kill left behind.
+//! - An owned server dies with its process: PDEATHSIG sends the postmaster a fast shutdown. The signal is bound to the thread
+//!   that forks, so a keeper thread forks. Setting it is the project's one `unsafe`.
+//! - As root the server runs as `postgres` or `nobody`. If that account cannot reach PGRIG_HOME, the server's files live under
+//!   `/var/lib/pgrig/home-<hash>`, and pgrig says so.
+//! - flock(2) works on a read-only descriptor, so lock files have mode 0600 (`lock_file`). A process that waits for a lock
+//!   prints its holder after one second.
+//! - Settings go to `pgrig.conf`, included by postgresql.conf and not on the command line, so that ALTER SYSTEM works. After
+//!   every start SHOW is compared with it.
 //! ```no_run
 //! # fn main() -> pgserver::Result<()> {
 //! let home = pgserver::Home::locate()?;

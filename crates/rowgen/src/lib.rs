@@ -1,8 +1,12 @@
 //! Rows from a description: deterministic, random access.
 //!
 //! A value is a pure function of its table, column and row number, so any range of rows can be
-//! made anywhere, in any order, on any number of streams, with the same bytes. No database, no
-//! async, no clock.
+//! made anywhere, in any order, on any number of streams, with the same bytes.
+//!
+//! Start reading at [`Table`] and [`Encoder`]. This crate must not know a server, a file or a clock: `catalog` describes a
+//! server's tables, and `fill` loads the rows. `spec/` reads the values of `--column`, `generate/` makes values, `render/`
+//! writes them as text, `encode/` as COPY's text and binary formats, `tuples/` as heap pages hold them, and `stored/`
+//! computes the space that they take on disk. DDL follows from the same [`Table`].
 //!
 //! ```
 //! use rowgen::{Encoder, Format, pgbench};

@@ -1,6 +1,15 @@
 //! pgbench's script language: SQL statements, meta commands, expressions, variables, random numbers.
 //! Parsed once, carried out many times. No database, no async, no clock, no files.
 //!
+//! Start reading at [`Scripts::parse`] and [`Script::proceed`]. This crate must not know a server: its caller sends the
+//! statements, sleeps and runs the shell commands, and `tps` has the loop. It has a lexer of its own, since pgbench's
+//! language is not SQL.
+//!
+//! `parse/` reads all scripts of a run together, because a client's variables live on from one script to the next: names
+//! become slots, `\if` becomes jumps, `:name` becomes places in a statement's text. A `Fault` is an error at an offset; at
+//! the end it gets script, line and caret. [`Script::proceed`] carries out the commands that need neither server, clock
+//! nor shell, and returns the index of the next one that does. Nothing is allocated there but texts of `\gset`.
+//! `builtin/` has pgbench's own scripts.
 //! It follows PostgreSQL 18 as its sources have it (`src/bin/pgbench/`: `pgbench.c`, `exprparse.y`,
 //! `exprscan.l`; `src/fe_utils/psqlscan.l`; `src/common/pg_prng.c`). With one `--random-seed` the random
 //! numbers are those of pgbench 15 to 18, client by client; older ones have another generator. Logarithms

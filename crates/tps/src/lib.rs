@@ -1,4 +1,29 @@
-//! `tps`: transactions per second and latency of pgbench scripts.
+//! The engine of `pgrig tps`: transactions per second and latency of pgbench scripts.
+//!
+//! ```text
+//! request ─▶ plan ─▶ run ─▶ jobs (threads) ─▶ clients ─▶ carry_out ─▶ wire ─▶ PostgreSQL
+//!                     │        │ tally             pace: the schedule
+//!      observer ◀── seconds ◀──┘        watch: other activity, in a session of its own
+//!                     ▼
+//!                  outcome ─▶ document ─▶ measure::Trial
+//! ```
+//!
+//! Start reading at [`Request`], [`Plan`] and [`run()`]; a latency is recorded in `run/tally`. This crate must not know the
+//! other engines, or the script language beyond the crate `script`.
+//!
+//! - `Request::check` refuses what cannot work on any server; [`Plan`] parses the scripts before a server is touched, then
+//!   asks for the scale. [`run()`] connects, starts jobs, collects their tallies second by second, and ends them (`alarm`).
+//! - A job is a thread. Its `waiter` wakes it for any of its clients that can continue; jobs share nothing but counters. A
+//!   client waits for its socket and not in `recv`, even if it is alone on its thread: the kernel wakes a blocked reader of
+//!   a Unix socket also when the server has taken what was sent.
+//! - **`run/pace` owns time**: ramp, warm-up, measured part, and the schedule under a rate. Latency counts from the
+//!   scheduled start.
+//! - `run/wire` speaks the protocol on a stream from `Target::connect_raw`: messages are composed in one buffer and read in
+//!   place from another, one `send` and one `recv` a statement, without allocation. Only the `waiter` waits.
+//! - [`watch`] observes the server from a session of its own, and this machine. `document` makes the run document.
+//! - [`matrix`] is a loop around all this: axes → cells (their product) → rounds of trials in balanced order. Before each
+//!   trial it gives the server the cell's settings, checks them with SHOW, and equalises the server's state. Its caller
+//!   carries out the trial like any other run.
 
 mod document;
 mod error;

@@ -97,7 +97,7 @@ pub trait BenchObserver {
     fn wants_sync(&mut self);
 }
 
-/// Makes databases and measures, until all trials are done. `missing` is what [`check`] found. `interrupt` resolves
+/// Makes databases and measures, until all trials are done. `missing` is what [`check`](crate::bench::check) found. `interrupt` resolves
 /// when the user wants to stop. However it ends, settings are put back and databases dropped.
 ///
 /// # Errors
