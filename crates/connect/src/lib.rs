@@ -100,7 +100,7 @@ impl ConnectOptions {
 ///
 /// # Errors
 ///
-/// [`ConnectError::is_usage`] for a malformed string, an unknown parameter or service, an impossible value;
+/// [`failure::Class::Request`] for a malformed string, an unknown parameter or service, an impossible value;
 /// [`ConnectError::NoSocket`] if no host was named and no local server listens.
 pub fn resolve(
     options: &ConnectOptions,

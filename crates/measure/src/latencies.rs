@@ -23,7 +23,7 @@ const DIGITS: u8 = 3;
 /// Latencies as an HDR histogram of nanoseconds: three significant digits, 16 ns at best, 100 days at most.
 ///
 /// 90 kB for as many as are recorded, as long as none is over 16 ms; 8 kB more each time that doubles.
-/// Recording one takes 4 ns. A run document holds them as [base64](Self::to_base64), about a kilobyte.
+/// Recording one takes 4 ns. A run document holds them as base64, about a kilobyte.
 #[derive(Clone, PartialEq)]
 pub struct Latencies(Histogram<u64>);
 
@@ -141,7 +141,7 @@ impl Latencies {
         STANDARD.encode(bytes)
     }
 
-    /// Reads what [`Self::to_base64`] wrote.
+    /// Reads what `to_base64` wrote.
     ///
     /// # Errors
     /// If it is something else.

@@ -1,7 +1,7 @@
 //! Verdicts between sides of saved runs.
 //!
 //! The run is the unit: each has one value of a figure ([`crate::figures()`]), whatever its number of trials. Few figures
-//! are judged, together ([`exact::holm`]); all others are shown with their change. Differences of request, server,
+//! are judged, together (`holm`); all others are shown with their change. Differences of request, server,
 //! machine and connection are named ([`Difference`]), since a change may be due to them.
 
 mod change;
