@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use connect::{ConnectError, ConnectOptions, SqlState, Target, resolve};
-use pgserver::{Home, Instance, Lifetime, Spec, InstanceState, TELL_AFTER};
+use pgserver::{Home, Instance, InstanceState, Lifetime, Spec, TELL_AFTER};
 use server::settings::{
-    JournalState, Journal, ServerRef, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, SettingsError, Table,
-    identify, put_back,
+    Journal, JournalState, PutBack, Record, SYNC_BY_HAND, SYNC_BY_HAND_PERHAPS, ServerRef, SettingsError,
+    Table, identify, put_back,
 };
 use tokio::runtime::{Builder, Runtime};
 
@@ -94,7 +94,9 @@ pub(crate) fn put_back_own(
                 Some(JournalState::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            JournalState::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+            JournalState::Elsewhere(journal) => {
+                return Err(Broken(elsewhere(&journal.record, &journal.path)).into());
+            }
             JournalState::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },
@@ -125,7 +127,9 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
     each_of(home, is_same, printer, |found| match found {
-        JournalState::Elsewhere(journal) => return Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+        JournalState::Elsewhere(journal) => {
+            return Err(Broken(elsewhere(&journal.record, &journal.path)).into());
+        }
         JournalState::Dead(journal) => return Err(Broken(format!(
             "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
             journal.path().display()

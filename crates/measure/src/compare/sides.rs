@@ -1,10 +1,10 @@
 //! The runs of a baseline and those of a candidate.
 
-use failure::{Class, Classified};
 use super::difference::{Difference, differences};
 use super::exact::{FALSE_ALARMS, of_sides};
 use super::{in_order, start};
 use crate::run::Run;
+use failure::{Class, Classified};
 
 /// Runs that are compared: at least one on each side, in the order in which they began.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use crate::support::{Rig, named, small, sql, stock, try_sql, versioned};
 use failure::Classified;
-use pgserver::{Binaries, Error, Instance, Lifetime, Profile, Spec, InstanceState};
+use pgserver::{Binaries, Error, Instance, InstanceState, Lifetime, Profile, Spec};
 use testkit::{Need, require};
 
 fn data_persists(major: u16) {

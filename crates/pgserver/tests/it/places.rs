@@ -1,7 +1,7 @@
 //! Where things are, and where they cannot be: no network, closed directories, full disks.
 
 use crate::support::{Rig, small, sql, stock};
-use pgserver::{Binaries, Home, Instance, Spec, InstanceState};
+use pgserver::{Binaries, Home, Instance, InstanceState, Spec};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

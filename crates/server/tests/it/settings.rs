@@ -8,7 +8,9 @@ use std::sync::Mutex;
 use connect::{Connection, Target};
 use pgserver::Spec;
 use serde_json::Value;
-use server::settings::{Changer, Effect, JournalState, Journal, ServerRef, Restart, SettingsError, ToChange, put_back};
+use server::settings::{
+    Changer, Effect, Journal, JournalState, Restart, ServerRef, SettingsError, ToChange, put_back,
+};
 use testkit::RELEASES;
 
 const NO_RESTART: Restart = Restart::Impossible("it is not pgrig's");

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use pgserver::{LockFile, TELL_AFTER};
-use testdb::lend::{CallError, Client, Endpoint, Ended, Keeper, LendRequest, Offer, KeeperConfig, Rules, listen};
+use testdb::lend::{
+    CallError, Client, Ended, Endpoint, Keeper, KeeperConfig, LendRequest, Offer, Rules, listen,
+};
 use testdb::source::Source;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
