@@ -38,7 +38,7 @@ pub(crate) fn sweep(choice: Option<&ServerChoice>, printer: &Printer) {
         Ok(all) => all,
         Err(error) => return printer.warn(error),
     };
-    let own = choice.map(|choice| Place::Own(target::spec(&choice.embedded).name));
+    let own = choice.map(|choice| ServerRef::Own(target::spec(&choice.embedded).name));
     let given = given(choice);
     all.sort_by_key(|found| {
         let is_verbs = |record: &Record| match &given {
