@@ -15,7 +15,7 @@ pub(super) type Task = Box<dyn FnOnce(&Stop, &UnboundedSender<u64>) -> Result<()
 /// be written any more when the server begins to remove them.
 pub(super) struct Threads {
     stop: Arc<Stop>,
-    threads: Vec<JoinHandle<Result<(), Failure>>>,
+    running: Vec<JoinHandle<Result<(), Failure>>>,
     told: UnboundedReceiver<u64>,
 }
 
@@ -34,8 +34,8 @@ impl Threads {
                 Ok(())
             })
         };
-        let threads = tasks.into_iter().map(start).collect();
-        Self { stop, threads, told }
+        let running = tasks.into_iter().map(start).collect();
+        Self { stop, running, told }
     }
 
     /// Waits for all of them; `sent` is told of rows that were written.
@@ -44,15 +44,15 @@ impl Threads {
             sent(rows);
         }
         // All have let go of their senders, so all have ended or are about to.
-        let threads = std::mem::take(&mut self.threads);
-        threads.into_iter().try_for_each(joined)
+        let running = std::mem::take(&mut self.running);
+        running.into_iter().try_for_each(joined)
     }
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.set();
-        for thread in std::mem::take(&mut self.threads) {
+        for thread in std::mem::take(&mut self.running) {
             // What went wrong in it is of no interest any more.
             let _ = thread.join();
         }
