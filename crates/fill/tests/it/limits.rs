@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use connect::Connection;
 use fill::limits::{
-    Admission, ChunkSpace, Event, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight, SpaceLimit,
-    SpaceRule, StopReason, WalFacts, WalUse, What,
+    Admission, ChunkSpace, Event, EventKind, Governor, Limits, LimitsError, Mark, Owed, Percent, Sight,
+    SpaceLimit, SpaceRule, StopReason, WalFacts, WalUse,
 };
 use pgserver::{Major, Profile, Spec};
 use server::volume::{Volume, Volumes};
@@ -54,7 +54,7 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
         let events = Mutex::new(Vec::new());
         let waiting = tokio::sync::Notify::new();
         let tell = |event: &Event| {
-            if matches!(event.what, What::WaitingForSpace { .. }) {
+            if matches!(event.kind, EventKind::WaitingForSpace { .. }) {
                 waiting.notify_one();
             }
             events.lock().unwrap().push(event.clone());

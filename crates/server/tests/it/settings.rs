@@ -24,7 +24,7 @@ struct Server {
 impl Server {
     fn start(release: u16) -> Self {
         // Its settings are in pgrig.conf; the tests change others.
-        let spec = Spec { tcp: Some(true), ..testkit::spec(release, &[]) };
+        let spec = Spec { tcp: Some(true), ..testkit::spec(release, &[("fsync", "on")]) };
         let running = testkit::Server::start(spec);
         Self { target: running.target("postgres"), running }
     }
