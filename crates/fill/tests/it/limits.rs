@@ -54,7 +54,7 @@ fn streams_fill_to_the_brim_together_and_go_on_when_the_volume_grows() {
         let events = Mutex::new(Vec::new());
         let waiting = tokio::sync::Notify::new();
         let tell = |event: &Event| {
-            if matches!(event.kind, EventKind::WaitingForSpace { .. }) {
+            if matches!(event.what, EventKind::WaitingForSpace { .. }) {
                 waiting.notify_one();
             }
             events.lock().unwrap().push(event.clone());
