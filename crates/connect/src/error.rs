@@ -297,6 +297,7 @@ impl Classified for ConnectError {
 
 impl ConnectError {
     /// With the statement that the server refused.
+    #[must_use]
     pub fn of_statement(mut self, sql: &str) -> Self {
         if let Self::Query { error, .. } = &mut self {
             error.statement = Some(beginning(sql));

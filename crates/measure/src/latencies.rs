@@ -132,7 +132,6 @@ impl Latencies {
     }
 
     /// HDR's compressed V2 format in base64, as every HDR library and plotter reads it. Values are nanoseconds.
-    #[expect(clippy::missing_panics_doc, reason = "memory takes it, and counts are below 2^63")]
     pub(crate) fn to_base64(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
