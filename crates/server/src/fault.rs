@@ -10,11 +10,17 @@ use futures_util::FutureExt;
 pub struct Panicked;
 
 /// The work's result, or the error if it panics.
+///
+/// # Errors
+/// If the work fails or panics.
 pub async fn caught<T, E: From<Panicked>>(work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| Err(Panicked.into()))
 }
 
 /// Panics here if the environment names this point, for tests of what comes after: only in builds with assertions.
+///
+/// # Panics
+/// If `PGRIG_TEST_PANIC` is this name.
 #[track_caller]
 pub fn point(name: &str) {
     let is_meant = || std::env::var_os("PGRIG_TEST_PANIC").is_some_and(|wanted| wanted == name);

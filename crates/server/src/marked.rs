@@ -43,6 +43,9 @@ pub async fn drop_table(
 }
 
 /// The relation of that name, as `marked_table.sql` describes it.
+///
+/// # Errors
+/// If the server refuses.
 pub async fn look(
     session: &Session,
     schema: &str,
