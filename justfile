@@ -12,6 +12,7 @@ check:
 # All tests, on real PostgreSQL servers that they start themselves
 test:
     cargo test --workspace --locked
+    @cat target/tmp/skipped/* 2>/dev/null | sed 's/^/skipped: /' || true
 
 # What rowgen makes in a second, without a server
 bench-rowgen:

@@ -3,6 +3,7 @@
 mod architecture;
 mod blockio;
 mod compare;
+mod dependencies;
 mod fill;
 mod fill_accidents;
 mod fill_brim;
