@@ -111,17 +111,18 @@ impl Classified for MicroError {
             Self::Connect(error) => error.class(),
             Self::Unfit(error) => error.class(),
             // The user's own SQL: wrong, unless the connection is.
-            Self::Script { source: ConnectError::Query { .. }, .. } => Class::Request,
-            Self::Script { .. } => Class::Machine,
-            Self::Request(_)
+            Self::Script { source: ConnectError::Query { .. }, .. }
+            | Self::Request(_)
             | Self::Suite { .. }
             | Self::Candidate { .. }
             | Self::Refused { .. }
             | Self::Taken { .. }
             | Self::Save(_) => Class::Request,
-            Self::Sample { .. } | Self::Explain { .. } | Self::InHand { .. } | Self::Panicked(_) => {
-                Class::Machine
-            }
+            Self::Script { .. }
+            | Self::Sample { .. }
+            | Self::Explain { .. }
+            | Self::InHand { .. }
+            | Self::Panicked(_) => Class::Machine,
             Self::Interrupted { .. } => Class::Interrupted,
         }
     }

@@ -100,9 +100,8 @@ impl Classified for SourceError {
     fn class(&self) -> Class {
         match self {
             Self::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => Class::Request,
-            Self::Io { .. } => Class::Machine,
             Self::NotSql { .. } | Self::ReadOnce => Class::Request,
-            Self::Archive { .. } => Class::Machine,
+            Self::Io { .. } | Self::Archive { .. } => Class::Machine,
         }
     }
 }

@@ -127,16 +127,18 @@ impl Classified for BenchError {
             Self::Clone(error) => error.class(),
             Self::Source(error) => error.class(),
             // As of `testdb new`: a statement that fails is the script's.
-            Self::Load { error: LoadError::Statement { .. }, .. } => Class::Request,
+            Self::Load { error: LoadError::Statement { .. }, .. }
+            | Self::Missing { .. }
+            | Self::NoTables { .. }
+            | Self::ReadOnce => Class::Request,
             Self::Load { error, .. } => error.class(),
             Self::Unlog(error) => error.class(),
             Self::Settings(error) => error.class(),
             Self::Tps(error) => error.class(),
             Self::Connect(error) => error.class(),
             Self::NotPutBack { ended: Some(ended), .. } if ended.is_interrupt() => Class::Interrupted,
-            Self::NotPutBack { .. } => Class::Machine,
-            Self::Missing { .. } | Self::NoTables { .. } | Self::ReadOnce => Class::Request,
-            Self::NormalFailed { .. }
+            Self::NotPutBack { .. }
+            | Self::NormalFailed { .. }
             | Self::NotActive { .. }
             | Self::NoneUnlogged { .. }
             | Self::Log { .. }
