@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
-use crate::app::args::{DropArgs, KeepArgs, ListArgs, LeaseFormat, NewArgs};
+use crate::app::args::{DropArgs, KeepArgs, LeaseFormat, ListArgs, NewArgs};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
