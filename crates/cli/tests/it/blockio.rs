@@ -465,7 +465,7 @@ fn a_full_disk_is_refused_before_anything_is_made() {
     let rig = Rig::new();
     let server = rig.server("");
     let ran = rig.run("blockio 25TB");
-    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("not enough disk"), "{ran:#?}");
     assert_nothing_left(&server);
     let plan = rig.done("blockio 10MB --explain").stdout;

@@ -188,7 +188,9 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--column id=any --rows 1", "which table?"),
     ] {
         let ran = rig.run(&format!("fill {arguments}"));
-        assert_eq!(ran.code, Some(2), "fill {arguments}: {ran:#?}");
+        // A disk is the machine's.
+        let code = if said == "not enough disk" { 1 } else { 2 };
+        assert_eq!(ran.code, Some(code), "fill {arguments}: {ran:#?}");
         assert!(ran.stderr.contains(said), "fill {arguments}: {ran:#?}");
         assert_eq!(ran.stdout, "", "fill {arguments}");
     }

@@ -30,3 +30,4 @@ mod tps;
 mod tps_matrix;
 mod tps_terminal;
 mod unanswered;
+mod version;

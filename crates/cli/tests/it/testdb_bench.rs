@@ -11,7 +11,7 @@ use crate::support::{Ran, Rig};
 use testkit::until_some as until;
 
 fn each_way_is_what_it_says(version: &str) {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let (schema, suite) = (schema(&rig), seeing(&rig));
     let own = "--instance default --profile stock";
     let arguments = format!("{own} {version} {SHORT} --schema-file {}", schema.display());
@@ -79,7 +79,7 @@ fn each_way_is_what_it_says_13() {
 #[test]
 fn a_database_of_a_named_server_is_copied_and_never_changed() {
     for version in [NEWEST, OLDEST] {
-        let rig = Rig::new();
+        let rig = Rig::not_in_memory();
         let (server, url) = named(&rig, version);
         let (before, suite) = (databases(&server), seeing(&rig));
         // By default what is dangerous for others is left out.
@@ -113,7 +113,7 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
 
 #[test]
 fn what_cannot_be_unlogged_is_left_out_and_told() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let (server, url) = named(&rig, NEWEST);
     let client = rig.connect(&url);
     rig.block_on(client.batch_execute("CREATE PUBLICATION news FOR ALL TABLES")).unwrap();
@@ -138,7 +138,7 @@ fn what_cannot_be_unlogged_is_left_out_and_told() {
 
 #[test]
 fn databases_are_dropped_when_fsync_is_on_again_and_all_is_on_disk() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let (server, url) = named(&rig, "--set log_statement=all");
     let before = databases(&server);
     let ways = "--variants dangerous,unlogged+dangerous --allow-dangerous-settings";
@@ -152,7 +152,7 @@ fn databases_are_dropped_when_fsync_is_on_again_and_all_is_on_disk() {
 
 #[test]
 fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let suite =
         suite(&rig, "psql -XqAt -c 'CREATE TABLE parent (id int)' -c \"SELECT 'made'\" >> $HERE/seen");
     let (ran, document) = bench(&rig, SHORT, &suite);
@@ -172,7 +172,7 @@ fn a_suite_that_makes_its_own_tables_gets_an_empty_database() {
 
 #[test]
 fn other_variables_that_name_a_server_are_taken_away() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let suite = suite(&rig, "env | grep -E '^(PG|DATABASE_URL)' | cut -d= -f1 | sort > $HERE/seen");
     let arguments = format!("testdb bench --instance default {SHORT} --variants normal -- {suite}");
     let mut command = rig.command(&arguments);
@@ -188,7 +188,7 @@ fn other_variables_that_name_a_server_are_taken_away() {
 
 #[test]
 fn a_server_that_the_environment_names_is_told_by_its_variables() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let server = rig.server("");
     let socket = rig.data().parent().unwrap().join("socket");
     for way in ["tmpfs", "dangerous"] {
@@ -207,7 +207,7 @@ fn a_server_that_the_environment_names_is_told_by_its_variables() {
 
 #[test]
 fn a_way_in_which_the_command_fails_is_out() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let suite = suite(
         &rig,
@@ -227,7 +227,7 @@ fn a_way_in_which_the_command_fails_is_out() {
 
 #[test]
 fn without_a_normal_trial_there_is_nothing_to_compare() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let ran = rig.run(&format!(
         "testdb bench --instance default --schema-file {} -- {}",
@@ -253,7 +253,7 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
 
 #[test]
 fn a_wrong_request_is_refused_before_anything_is_made() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     for (arguments, told) in [
         ("-- no-such-program", "there is no program no-such-program"),
         ("", "COMMAND"),
@@ -282,7 +282,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
 
 #[test]
 fn a_role_that_may_not_is_told_what_it_needs() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let server = rig.server("");
     server.execute("CREATE ROLE plain LOGIN");
     let url = server.url.replace("postgres@", "plain@");
@@ -296,7 +296,7 @@ fn a_role_that_may_not_is_told_what_it_needs() {
 
 #[test]
 fn all_grants_that_dangerous_settings_need_are_told_at_once_and_suffice() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let (server, url) = named(&rig, NEWEST);
     server.execute("CREATE ROLE \"a dev\" LOGIN CREATEDB");
     let url = url.replace("postgres@", "a%20dev@");
@@ -332,7 +332,7 @@ fn all_grants_that_dangerous_settings_need_are_told_at_once_and_suffice() {
 
 #[test]
 fn a_script_of_transactions_gives_the_articles_table() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let script = rig.home.path().join("insert.sql");
     fs::write(
@@ -363,7 +363,7 @@ fn a_script_of_transactions_gives_the_articles_table() {
 
 #[test]
 fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let ran = rig.run(&format!(
         "testdb bench --instance default {SHORT} --variants normal --schema-file {} --tps tpcb-like -c 1 -T 1",
@@ -379,7 +379,7 @@ fn pgbenchs_scripts_want_a_dump_of_pgbenchs_tables() {
 
 #[test]
 fn runs_compare_with_each_other() {
-    let rig = Rig::new();
+    let rig = Rig::not_in_memory();
     let schema = schema(&rig);
     let arguments =
         format!("--instance default --variants template --trials 4 --schema-file {}", schema.display());

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use pgserver::Major;
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Mount, Need, cache, directory, require};
+use testkit::{Mount, Need, cache, directory, disk_directory, require};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, Row};
 
@@ -35,8 +35,17 @@ pub struct Ran {
 
 impl Rig {
     pub fn new() -> Self {
+        Self::of(directory())
+    }
+
+    /// With a home on disk: for tests of what is in memory and what is not.
+    pub fn not_in_memory() -> Self {
+        Self::of(disk_directory())
+    }
+
+    fn of(home: TempDir) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Self { disk: None, home: directory(), runtime }
+        Self { disk: None, home, runtime }
     }
 
     /// With a tmpfs of so many megabytes as its home. None where the test is skipped.
