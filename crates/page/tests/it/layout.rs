@@ -1,7 +1,7 @@
 //! Sizes that PostgreSQL itself gave, and what must hold for any size.
 //!
 //! The blocks below were read with pg_relation_size from PostgreSQL 18 after COPY (FREEZE),
-//! VACUUM and ADD PRIMARY KEY on pgbench_accounts; workload's tests compare with live servers.
+//! VACUUM and ADD PRIMARY KEY on pgbench_accounts; `pages_of_servers` compares with live servers.
 
 use page::{Attribute, Geometry, LEAF_FILLFACTOR, tuple_length};
 use proptest::prelude::*;
