@@ -3,7 +3,7 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use connect::Target;
+use connect::{ConnectError, SqlState, Target};
 
 /// How long work may take to end once its statements are cancelled. It is a part of the two seconds within which
 /// pgrig ends.
@@ -37,4 +37,27 @@ pub async fn until_stopped<T>(
         never = target.cancel_repeatedly() => match never {},
         () = tokio::time::sleep(GRACE) => None,
     })
+}
+
+/// How long it may take to clear up after a failure.
+const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
+
+/// Drops what a run made, after a failure or an interruption: `clear` runs until it is not hit by a cancel request that
+/// was still on its way, and at most for a minute.
+///
+/// # Errors
+/// Why something is still there.
+pub async fn clear_up(clear: impl AsyncFn() -> Result<(), ConnectError>) -> Result<(), String> {
+    let clearing = async {
+        loop {
+            match clear().await {
+                Err(error) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
+                cleared => break cleared,
+            }
+        }
+    };
+    match tokio::time::timeout(CLEAR_DEADLINE, clearing).await {
+        Ok(cleared) => cleared.map_err(|error| error.to_string()),
+        Err(_) => Err("the server does not drop it in time".to_owned()),
+    }
 }

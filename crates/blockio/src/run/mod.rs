@@ -10,8 +10,6 @@ pub(crate) mod vacuum;
 pub(crate) mod worker;
 
 use std::pin::pin;
-use std::time::Duration;
-use tokio_postgres::error::SqlState;
 
 use self::bench::Bench;
 use crate::error::BlockioError;
@@ -23,7 +21,7 @@ use connect::Target;
 use server::Sessions;
 use server::Survey;
 use server::fault::caught;
-use server::interruption::{Ended, until_stopped};
+use server::interruption::{Ended, clear_up, until_stopped};
 
 /// Told of a run's progress.
 pub trait Observer: Sync {
@@ -34,9 +32,6 @@ pub trait Observer: Sync {
     /// What pgrig made could not be dropped.
     fn left_behind(&self, why: &str);
 }
-
-/// How long dropping what was made may take after a failure.
-const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 
 /// Drops what an earlier run has left in the request's schema: before a plan is made of what is there.
 ///
@@ -92,19 +87,8 @@ pub async fn run(
     }
     // Other clients may still be at the step that failed.
     target.cancel_running().await;
-    let clearing = async {
-        loop {
-            match bench.clear().await {
-                // A cancel request was still on its way.
-                Err(error) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
-                cleared => break cleared,
-            }
-        }
-    };
-    match tokio::time::timeout(CLEAR_DEADLINE, clearing).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => observer.left_behind(&error.to_string()),
-        Err(_) => observer.left_behind("the server does not drop it in time"),
+    if let Err(why) = clear_up(async || bench.clear().await).await {
+        observer.left_behind(&why);
     }
     result
 }

@@ -96,11 +96,11 @@ impl<'a> Bench<'a> {
     }
 
     /// Drops all that pgrig made.
-    pub(crate) async fn clear(&self) -> Result<(), MicroError> {
-        if let Some(scratch) = &self.scratch {
-            scratch.clear(&self.session).await?;
+    pub(crate) async fn clear(&self) -> Result<(), ConnectError> {
+        match &self.scratch {
+            Some(scratch) => scratch.clear(&self.session).await,
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// Candidates that the server takes, their plans read. What is refused is refused here.

@@ -9,7 +9,6 @@ pub(crate) mod session;
 
 use std::pin::pin;
 use std::time::Duration;
-use tokio_postgres::error::SqlState;
 
 use self::bench::Bench;
 use self::calibrate::Calibration;
@@ -20,7 +19,7 @@ use crate::request::Request;
 use connect::{Connection, Target};
 use server::Sessions;
 use server::fault::caught;
-use server::interruption::{self, until_stopped};
+use server::interruption::{self, clear_up, until_stopped};
 
 /// Told of a run's progress.
 pub trait Observer {
@@ -56,9 +55,6 @@ pub struct Ended {
 
 /// How long --teardown may take after an interruption.
 const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
-/// How long clearing up may take after a failure.
-const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
-
 /// Looks at how the server would execute the candidates, and times nothing.
 ///
 /// # Errors
@@ -163,18 +159,7 @@ async fn guarded<T>(
             }
         }
     };
-    let clearing = async {
-        loop {
-            match bench.clear().await {
-                // A cancel request was still on its way.
-                Err(MicroError::Connect(error)) if error.sqlstate() == Some(&SqlState::QUERY_CANCELED) => {}
-                cleared => break cleared,
-            }
-        }
-    };
-    let left_behind = match tokio::time::timeout(CLEAR_DEADLINE, clearing).await {
-        Ok(cleared) => torn_down.and(cleared).err().map(|error| error.to_string()),
-        Err(_) => Some("the server does not drop what was made in time".to_owned()),
-    };
+    let cleared = clear_up(async || bench.clear().await).await;
+    let left_behind = torn_down.map_err(|error| error.to_string()).and(cleared).err();
     (result, left_behind)
 }
