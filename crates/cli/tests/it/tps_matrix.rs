@@ -349,7 +349,8 @@ fn after_a_kill_the_next_verb_puts_everything_back_on_a_named_server() {
         pgrig.end();
         assert_eq!(show(&server, "fsync"), "off");
         let _locks = lock_all(&rig.home.path().join("journal"));
-        let both = [(); 2].map(|()| rig.spawn("size --scale 1")).map(Running::end);
+        let next = format!("blockio 10MB --explain {}", named(&server));
+        let both = [(); 2].map(|()| rig.spawn(&next)).map(Running::end);
         assert!(both.iter().all(|ran| !ran.stderr.contains("NOT")), "{both:#?}");
         let ran = both.iter().max_by_key(|ran| ran.stderr.len()).unwrap();
         assert_says(
