@@ -163,6 +163,7 @@ impl Server {
 
     /// Lets it run, and its home stay, as long as this process lives. A shell removes the home then: nothing in
     /// this process runs after the last test.
+    #[expect(clippy::zombie_processes, reason = "it outlives this process")]
     pub(crate) fn leave_to_process_end(&mut self) {
         let Some(directory) = self.directory.take() else { return };
         let script = "cat >/dev/null; n=0; while kill -0 \"$1\" 2>/dev/null && [ $n -lt 100 ]; \
