@@ -207,7 +207,7 @@ impl Finished {
     pub(crate) fn end(self, printer: &Printer) -> Result<(), Failure> {
         match (self.result, self.saved) {
             (Ok(()), saved) => saved,
-            // What went wrong first is what counts; a full disk may be why both did.
+            // The first failure counts; a full disk may have caused both.
             (Err(failure), saved) => {
                 if let Err(unsaved) = saved {
                     printer.warn(unsaved);

@@ -20,7 +20,7 @@ pub(crate) enum Failure {
 #[derive(Debug)]
 pub(crate) struct Classed {
     class: Class,
-    /// What pgrig was doing, outermost last.
+    /// The work that failed, in a few words; the outermost last.
     context: Vec<String>,
     is_explained_by_log: bool,
     error: Box<dyn Error + Send + Sync>,

@@ -1,4 +1,4 @@
-//! What all verbs share: arguments, the choice of the server, interruption, output, saved runs, exit status.
+//! Shared by all verbs: arguments, the choice of the server, interruption, output, saved runs, exit status.
 
 pub(crate) mod args;
 pub(crate) mod conduct;
