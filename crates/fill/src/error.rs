@@ -264,7 +264,6 @@ impl Classified for FillError {
             {
                 Class::Request
             }
-            Self::Rehearsal(_) => Class::Machine,
             Self::Size { .. }
             | Self::Scale { .. }
             | Self::Rows { .. }
@@ -284,7 +283,8 @@ impl Classified for FillError {
             | Self::KeysTooFew { .. }
             | Self::Probe(_)
             | Self::Pages(_) => Class::Request,
-            Self::NotAsLeft { .. }
+            Self::Rehearsal(_)
+            | Self::NotAsLeft { .. }
             | Self::NotWhole { .. }
             | Self::InHand { .. }
             | Self::Disk { .. }

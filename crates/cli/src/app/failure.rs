@@ -149,7 +149,10 @@ impl fmt::Display for Failure {
         let mut add = |cause: String| match &mut text {
             text if text.is_empty() => *text = cause,
             text if text.contains(&cause) => {}
-            text => *text += &format!(": {cause}"),
+            text => {
+                text.push_str(": ");
+                text.push_str(&cause);
+            }
         };
         classed.context.iter().rev().cloned().for_each(&mut add);
         let mut next: Option<&(dyn Error + 'static)> = Some(&*classed.error);

@@ -94,9 +94,7 @@ pub(crate) fn put_back_own(
                 Some(JournalState::Dead(journal)) => restore_own(target, &journal, printer),
                 _ => Ok(()),
             },
-            JournalState::Elsewhere(journal) => {
-                return Err(Broken(elsewhere(&journal.record, &journal.path)).into());
-            }
+            JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
             JournalState::Dead(journal) => restore_own(target, &journal, printer),
             _ => Ok(()),
         },
@@ -127,10 +125,8 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     let Ok(identifier) = runtime()?.block_on(identifier(target, printer)) else { return Ok(()) };
     let is_same = |record: &Record| is_server_of(record, target, identifier.as_deref());
     each_of(home, is_same, printer, |found| match found {
-        JournalState::Elsewhere(journal) => {
-            return Err(Broken(elsewhere(&journal.record, &journal.path)).into());
-        }
-        JournalState::Dead(journal) => return Err(Broken(format!(
+        JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
+        JournalState::Dead(journal) => Err(Broken(format!(
             "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
             journal.path().display()
         ))

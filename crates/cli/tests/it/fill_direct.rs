@@ -167,7 +167,7 @@ fn assert_version(major: u16, checksums: bool) {
         assert!(assert_checksums(&data) > 5000);
         // The server finds them right too.
         let server = rig.server("");
-        let count = format!("SELECT count(*) FROM {DIRECT}.pgbench_accounts");
+        let count = format!("SELECT count(*) FROM {QUOTED}.pgbench_accounts");
         assert_eq!(server.number(&count), 120_000);
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     request.check()?;
     let spent = Cell::new(None);
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        spent.set(fill(arguments, &request, home, chosen, printer).await?);
+        spent.set(Box::pin(fill(arguments, &request, home, chosen, printer)).await?);
         Ok(())
     })?;
     if let Some(line) = spent.get().and_then(|spent: Spent| text::whole_command(&spent, printer.elapsed())) {

@@ -168,7 +168,9 @@ impl Conducted<'_> {
         };
         self.show(&outcome)?;
         let mut hints = finished.result.as_ref().err().map_or(Vec::new(), Failure::run_notes);
-        hints.iter_mut().for_each(|why| why.insert_str(0, "note: "));
+        for why in &mut hints {
+            why.insert_str(0, "note: ");
+        }
         hints.extend(text::hints(&outcome, self.request));
         if self.arguments.save_in_database && finished.result.is_ok() {
             let saved = micro::save(&self.chosen.target, &finished.run.id, &outcome).await?;

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &SizeArgs, printer: &Printer) -> Result<(), Failure
     }
     let found = Calculation::new(&arguments.request(), Geometry::new(block_size))?;
     if arguments.json {
-        return Ok(Printer::json(&json::pretty(&found)?)?);
+        return Ok(Printer::json(&json::pretty(found)?)?);
     }
     Ok(printer.result(text(&found))?)
 }

@@ -116,9 +116,7 @@ pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failur
     match dropped.failed.as_slice() {
         [] => Ok(()),
         [(_, error), ..] => {
-            return Err(
-                Broken(format!("{} of them could not be dropped: {error}", dropped.failed.len())).into()
-            );
+            Err(Broken(format!("{} of them could not be dropped: {error}", dropped.failed.len())).into())
         }
     }
 }
