@@ -1,6 +1,6 @@
 //! When a fill stops, waits or warns because of space or time.
 //!
-//! [`Limits`] are what was asked for, [`Headroom`] is what the server needs to go on, a [`budget`]
+//! [`Limits`] are what was asked for, [`Headroom`] is what the server needs to go on, a `budget`
 //! decides with both, chunk by chunk, and knows neither clock nor volume; a [`Governor`] gives it those
 //! and serves the streams.
 

@@ -81,7 +81,7 @@ pub struct Conduct {
     pub sight: Option<Sight>,
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,
-    /// Directory for records of files that are written past the server; see [`remove_abandoned`].
+    /// Directory for records of files that are written past the server; see [`remove_abandoned`](crate::remove_abandoned).
     pub records: Option<PathBuf>,
 }
 
