@@ -19,15 +19,25 @@ const COPIED: &str = "copied";
 fn server(rig: &Rig, major: u16, checksums: bool) -> Server<'_> {
     let real = fetched(rig, major);
     let kind = if checksums { "with" } else { "without" };
-    let bin = real.with_file_name(format!("{major}-{kind}-checksums"));
+    server_of(
+        rig,
+        &real.join("bin"),
+        &real.with_file_name(format!("{major}-{kind}-checksums")),
+        major,
+        checksums,
+    )
+}
+
+/// The same of an installation whose programs are in `real`; `bin` gets links to them and an initdb of its own.
+fn server_of<'a>(rig: &'a Rig, real: &Path, bin: &Path, major: u16, checksums: bool) -> Server<'a> {
     let option = match (checksums, major) {
         (true, _) => "--data-checksums",
         (false, 18..) => "--no-data-checksums",
         (false, _) => "",
     };
     let script = format!(
-        "mkdir -p {bin} && ln -sf {real}/bin/postgres {real}/bin/pg_ctl {bin} && \
-         printf '#!/bin/sh\nexec {real}/bin/initdb {option} \"$@\"\n' > {bin}/initdb.new && \
+        "mkdir -p {bin} && ln -sf {real}/postgres {real}/pg_ctl {bin} && \
+         printf '#!/bin/sh\nexec {real}/initdb {option} \"$@\"\n' > {bin}/initdb.new && \
          chmod 755 {bin}/initdb.new && mv {bin}/initdb.new {bin}/initdb",
         bin = bin.display(),
         real = real.display()
@@ -188,6 +198,27 @@ versions! {
     on_16_without_checksums: 16, false;
     on_17_with_checksums: 17, true;
     on_18_with_checksums: 18, true;
+}
+
+#[test]
+fn the_installed_pg_checksums_finds_no_fault() {
+    if !require(Need::Installation) {
+        return;
+    }
+    let rig = Rig::new();
+    let installed = pgserver::Binaries::system().remove(0);
+    let (major, real) = (installed.version().major(), installed.dir());
+    let bin = testkit::cache().join(format!("installed-{major}-with-checksums"));
+    let server = server_of(&rig, real, &bin, major, true);
+    let data = rig.data();
+    assert_eq!(server.row("SHOW data_checksums").get::<_, String>(0), "on");
+    fill(&rig, "--rows 120000 --partitions 3");
+    rig.done("server stop");
+    let checked =
+        Command::new(real.join("pg_checksums")).args(["--check", "-D"]).arg(&data).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+    let blocks = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(blocks.contains("Bad checksums:  0") && assert_checksums(&data) > 5000, "{blocks}");
 }
 
 #[test]
