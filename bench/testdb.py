@@ -49,7 +49,7 @@ def main():
     parser.add_argument("--pg-client-bin", help="directory of createdb and pg_dump, no older than the server; else those "
                         "in --pg-bin, else in PATH")
     parser.add_argument("--scale", type=int, default=70, help="of the dump: 100,000 rows or some 9 MB each")
-    parser.add_argument("--dump-trials", type=int, default=5)
+    parser.add_argument("--dump-trials", type=int, default=6)
     options = parsed(parser)
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
         record = {"benchmark": "testdb", **surroundings(options, server)}
