@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// What the binary is made of, from the workspace's root. Other files may differ from the commit.
+/// Sources of the binary, from the workspace's root. Other files may differ from the commit.
 const SOURCES: [&str; 6] = [
     ":(exclude)crates/testkit",
     ":(glob)crates/*/src/**",
@@ -90,7 +90,7 @@ fn published() -> Option<String> {
     Some(format!("commit {commit}{dirty}"))
 }
 
-/// What git prints; none if it fails or is not there.
+/// Output of git; none if it fails or is not installed.
 fn git(arguments: &[&str]) -> Option<String> {
     let output =
         Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;

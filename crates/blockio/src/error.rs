@@ -104,7 +104,7 @@ pub enum BlockioError {
     Explain {
         /// The step's title.
         step: &'static str,
-        /// What is unusual about the plan.
+        /// Findings about the plan that are unusual.
         what: String,
     },
     /// A fault of pgrig's.

@@ -122,7 +122,7 @@ pub enum CatalogError {
     Spec {
         /// The column.
         column: String,
-        /// What is wrong with the value.
+        /// The fault of the value.
         why: String,
     },
     /// Nobody can give a generated column a value.

@@ -1,4 +1,4 @@
-//! What documents say of the sources: ARCHITECTURE.md names every crate on one page, each folder of sources says
+//! Documents agree with the sources: ARCHITECTURE.md names every crate on one page, each folder of sources says
 //! what it is for, README.md has all specifications of columns.
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What the tests of `catalog` share: real servers, a database for each test, and the least
+//! Shared by the tests of `catalog`: real servers, a database for each test, and the least
 //! that a fill does with a description.
 
 use failure::Classified;
