@@ -100,7 +100,9 @@ impl Kind {
         match self {
             Self::Path | Self::Polygon | Self::Composite { .. } => 8,
             Self::Array(element) | Self::Range { element, .. } | Self::Multirange { element, .. } => {
-                element.align().max(4)
+                // Not `element.align().max(4)`: rustc 1.95 (LLVM 22) turns that recursion into a loop that
+                // returns the element's alignment and loses the maximum, as tests with `name[]` showed.
+                if element.align() == 8 { 8 } else { 4 }
             }
             _ => 4,
         }

@@ -104,6 +104,17 @@ const MANY_ITEMS: &str = "[1,2,3,\"a\",5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,2
 const MANY_KEYS: &str = "{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5,\"f\":6,\"g\":7,\"h\":8,\"i\":9,\"j\":10,\"k\":11,\
                          \"l\":12,\"m\":13,\"n\":14,\"o\":15,\"p\":16,\"q\":17,\"r\":18,\"s\":19}";
 
+/// Longer than a short header has room for, of elements that are aligned to less than the array.
+const MANY_BOOLS: &str = "{t,f,t,t,f,f,t,t,t,f,f,f,t,t,t,t,f,f,f,f,t,t,t,t,t,f,f,f,f,f,t,t,t,t,t,t,f,f,f,f,f,f,t,t,t,t,\
+                          t,t,t,f,f,f,f,f,f,f,t,t,t,t,t,t,t,t,f,f,f,f,f,f,f,f,t,t,t,t,t,t,t,t,t,f,f,f,f,f,f,f,\
+                          f,f,t,t,t,t,t,t,t,t,t,t,f,f,f,f,f,f,f,f,f,f,t,t,t,t}";
+const MANY_INTEGERS: &str = "{1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,\
+                             32,33,34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57}";
+const MANY_UUIDS: &str = "{7625c60c-c857-445f-a117-d72646acc670,1625c60c-c857-445f-a117-d72646acc671,\
+                          2625c60c-c857-445f-a117-d72646acc672,3625c60c-c857-445f-a117-d72646acc673,\
+                          4625c60c-c857-445f-a117-d72646acc674,5625c60c-c857-445f-a117-d72646acc675,\
+                          6625c60c-c857-445f-a117-d72646acc676,8625c60c-c857-445f-a117-d72646acc677}";
+
 /// What users give, in the forms that are read here.
 async fn literals(server: &Server) {
     let array = |kind: Kind| Kind::Array(Box::new(kind));
@@ -163,7 +174,9 @@ async fn literals(server: &Server) {
         (Kind::Polygon, &["((1,2),(3,4),(-5,6))", "((1,2))"]),
         (Kind::Circle, &["<(1,2),3>", "<(0,0),0>"]),
         (array(Kind::Int4), &["{}", "{1}", "{1,-2,3}"]),
-        (array(Kind::Bool), &["{t}", "{t,f,t}"]),
+        (array(Kind::Bool), &["{t}", "{t,f,t}", MANY_BOOLS]),
+        (array(Kind::Int2), &["{1}", MANY_INTEGERS]),
+        (array(Kind::Uuid), &[MANY_UUIDS, "{7625c60c-c857-445f-a117-d72646acc670}"]),
         (array(Kind::Text), &["{}", "{a,\"\",\"NULL\",\"it's \\\"\\\\ odd, {very}\"}", "{é,foo_bar@x;y}"]),
         (array(Kind::Box), &["{(1,2),(3,4);(5,6),(7,8)}"]),
     ];
