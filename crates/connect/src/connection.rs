@@ -10,7 +10,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::tls::TlsStream;
 use tokio_postgres::{AsyncMessage, CancelToken, Client};
 
-use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError};
+use super::error::{CLOSED_WITHOUT_A_WORD, ConnectError, ServerError, why_lost};
 use super::handover::{Loan, RawConnection};
 use super::open::Registered;
 use super::overhear::Overheard;
@@ -140,10 +140,10 @@ impl Connection {
             return ConnectError::Nul;
         }
         match std::error::Error::source(&error) {
-            Some(why) if why.is::<std::io::Error>() => {
-                ConnectError::Lost { at, error: None, why: why.to_string() }
-            }
-            Some(why) => ConnectError::Protocol { at, why: format!("{error}: {why}") },
+            Some(why) => match why.downcast_ref() {
+                Some(why) => ConnectError::Lost { at, error: None, why: why_lost(why) },
+                None => ConnectError::Protocol { at, why: format!("{error}: {why}") },
+            },
             None => ConnectError::Protocol { at, why: error.to_string() },
         }
     }
@@ -258,7 +258,7 @@ impl From<&tokio_postgres::Error> for Ending {
         }
         let why = match std::error::Error::source(error) {
             _ if error.is_closed() => CLOSED_WITHOUT_A_WORD.to_owned(),
-            Some(source) => source.to_string(),
+            Some(source) => source.downcast_ref().map_or_else(|| source.to_string(), why_lost),
             None => error.to_string(),
         };
         Self { error: None, why }

@@ -434,6 +434,17 @@ fn beginning(sql: &str) -> String {
 pub const CLOSED_WITHOUT_A_WORD: &str =
     "the server closed it without a word (killed or crashed? its log says more)";
 
+/// Why a connection ended with this error of its socket. A server that is killed resets connections on which it
+/// has not read everything, and closes the others.
+pub fn why_lost(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::UnexpectedEof => {
+            CLOSED_WITHOUT_A_WORD.to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 fn searched(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     names.join(" or ")

@@ -54,7 +54,7 @@ mod transport;
 mod verify;
 
 pub use connection::{Canceller, Connection};
-pub use error::{CLOSED_WITHOUT_A_WORD, described};
+pub use error::{CLOSED_WITHOUT_A_WORD, described, why_lost};
 pub use error::{ConnectError, ServerError};
 pub use handover::RawConnection;
 pub use open::{Silence, answers, cancel_everything, silences, silent_for, stop_everything};

@@ -2,12 +2,16 @@
 //!
 //! What rows take with their indexes and what is toasted is measured as they come. Asking for the size of
 //! a table costs some 20 ms where it has hundreds of partitions, so it is asked for the less often the
-//! farther away the goal is. Only the last chunk is cut to measure, when no other one is loading.
+//! farther away the goal is. The last chunk is cut to measure, when no other one is loading. Its rows may go
+//! to pages that other streams have left empty (`RelationAddBlocks` in `hio.c` extends a table by up to 64
+//! blocks at once since PostgreSQL 16), so the size is asked for again, and another chunk follows if need be.
 
 /// How much farther than it has seen, the growth is trusted to go on as before.
 const FORESIGHT: u64 = 4;
 /// A table is as large as was asked for when less than this part of the size is missing.
 const TOLERANCE: u64 = 1000;
+/// Chunks that are cut to measure, at most.
+const MOST_CUTS: u32 = 8;
 
 /// A table on its way to a size.
 #[derive(Debug)]
@@ -26,8 +30,8 @@ pub(crate) struct Growth {
     loaded: u64,
     /// Rows that may be loaded before the size is looked at again.
     sure: u64,
-    /// Whether the chunk that was cut to measure has begun.
-    is_cut: bool,
+    /// Chunks that were cut to measure, begun or over.
+    cuts: u32,
 }
 
 /// What to do next.
@@ -44,12 +48,12 @@ pub(crate) enum Next {
 impl Growth {
     /// `row` is what a row takes with its indexes, bytes, as predicted.
     pub(crate) fn new(goal: u64, chunk_rows: u64, row: f64) -> Self {
-        Self { goal, chunk_rows, row, before: None, running: 0, loaded: 0, sure: 0, is_cut: false }
+        Self { goal, chunk_rows, row, before: None, running: 0, loaded: 0, sure: 0, cuts: 0 }
     }
 
     /// What a stream does that has nothing to do.
     pub(crate) fn next(&mut self) -> Next {
-        if self.is_cut {
+        if self.cuts > 0 && self.running > 0 {
             return Next::End;
         }
         if self.sure < self.chunk_rows {
@@ -70,15 +74,15 @@ impl Growth {
         let missing = self.goal.saturating_sub(size);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
         let left = ((missing as f64 / self.row) as u64).saturating_sub(self.running);
-        if left >= self.chunk_rows {
+        if left >= self.chunk_rows && self.cuts == 0 {
             self.sure = (left / 2).min(self.loaded * FORESIGHT).saturating_sub(self.chunk_rows);
             return self.load(self.chunk_rows);
         }
-        if self.running > 0 || left == 0 || missing < self.goal / TOLERANCE {
+        if self.running > 0 || left == 0 || missing < self.goal / TOLERANCE || self.cuts == MOST_CUTS {
             return Next::End;
         }
-        self.is_cut = true;
-        self.load(left)
+        self.cuts += 1;
+        self.load(left.min(self.chunk_rows))
     }
 
     /// A chunk with so many rows at most is over.
@@ -156,6 +160,25 @@ mod tests {
             prop_assert!((size as f64 / goal as f64 - 1.0).abs() < 0.003, "{size} of {goal}");
             prop_assert!(measured < 60 + 2 * streams as u64, "asked {measured} times");
         }
+    }
+
+    #[test]
+    fn rows_that_go_to_empty_pages_are_followed_by_others() {
+        let mut growth = Growth::new(1_000_000, 1_000, 100.0);
+        assert_eq!(growth.measured(0), Next::Load(1_000));
+        growth.ended(1_000);
+        // Each of the rows takes 100 bytes, and there are 90,000 bytes of empty pages.
+        assert_eq!(growth.measured(100_000 + 90_000), Next::Load(1_000));
+        let mut rows = 2_000;
+        growth.ended(1_000);
+        while let Next::Load(more) = match growth.next() {
+            Next::Measure => growth.measured((rows * 100).max(190_000)),
+            next => next,
+        } {
+            rows += more;
+            growth.ended(more);
+        }
+        assert!((9_990..=10_000).contains(&rows), "{rows}");
     }
 
     #[test]

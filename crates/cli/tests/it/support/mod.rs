@@ -44,7 +44,9 @@ impl Rig {
     }
 
     fn of(home: TempDir) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        // Its thread closes connections that are dropped outside of `block_on`.
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         Self { disk: None, home, runtime }
     }
 

@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use connect::{
-    CLOSED_WITHOUT_A_WORD, Canceller, ConnectError, RawConnection, ServerError, Stream, Transport,
+    CLOSED_WITHOUT_A_WORD, Canceller, ConnectError, RawConnection, ServerError, Stream, Transport, why_lost,
 };
 use incoming::Incoming;
 pub use message::{Columns, Message, Row, TransactionStatus};
@@ -249,7 +249,7 @@ impl Wire {
     }
 
     fn lost(&self, error: &io::Error) -> ConnectError {
-        ConnectError::Lost { at: self.at.clone(), error: None, why: error.to_string() }
+        ConnectError::Lost { at: self.at.clone(), error: None, why: why_lost(error) }
     }
 
     fn misunderstood(&self, why: String) -> ConnectError {
