@@ -1,5 +1,6 @@
 //! The plan: what is made where, how it relates to the server's memory, and what is needed for it.
 
+use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
 
 use crate::error::{BlockioError, Needed};
@@ -92,55 +93,57 @@ impl Plan {
     ///
     /// # Errors
     /// If the request cannot be met: see [`BlockioError`].
-    pub async fn new(
-        connection: &Connection,
-        survey: &Survey,
-        request: &Request,
-    ) -> Result<Self, BlockioError> {
-        request.check()?;
-        let most = survey.server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
-        if u32::from(request.clients) > most {
-            return Err(BlockioError::Clients { clients: request.clients, most });
-        }
-        let schema = request.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
-        refuse_odd_name(&schema)?;
-        let exists = schema_for_tables(connection, Some(&schema)).await?.exists;
-        let tables: Vec<Names> =
-            (1..=request.clients).map(|client| Names::of(request.mode, client)).collect();
-        if exists {
-            refuse_taken(connection, &schema, &tables).await?;
-        }
-        let room = ask(connection, include_str!("sql/room.sql"), &[]).await?;
-        let number = |column| u64::try_from(room.get::<_, i64>(column)).unwrap_or_default();
-        let (copies, copy_rows, heap) = match request.mode {
-            Mode::Own => {
-                let copies = request.size.div_ceil(COPY_BYTES);
-                (copies, COPY_ROWS, copies * COPY_BYTES)
+    pub fn new<'a>(
+        connection: &'a Connection,
+        survey: &'a Survey,
+        request: &'a Request,
+    ) -> LocalBoxFuture<'a, Result<Self, BlockioError>> {
+        Box::pin(async move {
+            request.check()?;
+            let most = survey.server.max_connections.saturating_sub(OTHER_SESSIONS).max(1);
+            if u32::from(request.clients) > most {
+                return Err(BlockioError::Clients { clients: request.clients, most });
             }
-            Mode::Compat => {
-                let copies = published_copies(request.size);
-                (copies, number("copy_rows"), copies * number("copy_bytes"))
+            let schema = request.schema.clone().unwrap_or_else(|| SCHEMA.to_owned());
+            refuse_odd_name(&schema)?;
+            let exists = schema_for_tables(connection, Some(&schema)).await?.exists;
+            let tables: Vec<Names> =
+                (1..=request.clients).map(|client| Names::of(request.mode, client)).collect();
+            if exists {
+                refuse_taken(connection, &schema, &tables).await?;
             }
-        };
-        let rows = copies * copy_rows;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes")]
-        let index = (rows as f64 * INDEX_BYTES_PER_ROW) as u64;
-        let predicted = Predicted { heap, index };
-        let needed = needed(request, predicted, survey, number("max_wal_size"));
-        refuse_too_little(connection, survey, needed).await?;
-        Ok(Self {
-            schema,
-            create_schema: !exists,
-            tables,
-            copies,
-            rows,
-            predicted,
-            needed,
-            shared_buffers: survey.server.shared_buffers,
-            memory: request.memory.or(survey.site.memory),
-            eviction: Eviction::ask(connection, survey, request.mode).await?,
-            steps: steps(request.mode).iter().map(|step| step.name).collect(),
-            request: request.clone(),
+            let room = ask(connection, include_str!("sql/room.sql"), &[]).await?;
+            let number = |column| u64::try_from(room.get::<_, i64>(column)).unwrap_or_default();
+            let (copies, copy_rows, heap) = match request.mode {
+                Mode::Own => {
+                    let copies = request.size.div_ceil(COPY_BYTES);
+                    (copies, COPY_ROWS, copies * COPY_BYTES)
+                }
+                Mode::Compat => {
+                    let copies = published_copies(request.size);
+                    (copies, number("copy_rows"), copies * number("copy_bytes"))
+                }
+            };
+            let rows = copies * copy_rows;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes")]
+            let index = (rows as f64 * INDEX_BYTES_PER_ROW) as u64;
+            let predicted = Predicted { heap, index };
+            let needed = needed(request, predicted, survey, number("max_wal_size"));
+            refuse_too_little(connection, survey, needed).await?;
+            Ok(Self {
+                schema,
+                create_schema: !exists,
+                tables,
+                copies,
+                rows,
+                predicted,
+                needed,
+                shared_buffers: survey.server.shared_buffers,
+                memory: request.memory.or(survey.site.memory),
+                eviction: Eviction::ask(connection, survey, request.mode).await?,
+                steps: steps(request.mode).iter().map(|step| step.name).collect(),
+                request: request.clone(),
+            })
         })
     }
 

@@ -1,5 +1,6 @@
 //! From a table's facts to rows that keep its constraints.
 
+use futures_util::future::LocalBoxFuture;
 use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table};
 use tokio_postgres::Client;
 
@@ -72,13 +73,15 @@ impl Described {
 ///
 /// # Errors
 /// If a constraint cannot be kept, with the remedy; if the server fails.
-pub async fn describe(
-    client: &Client,
-    info: &TableInfo,
-    wish: &Wish,
+pub fn describe<'a>(
+    client: &'a Client,
+    info: &'a TableInfo,
+    wish: &'a Wish,
     scope: Scope,
-) -> Result<Described, CatalogError> {
-    rolled_back(client, scope, Access::ReadOnly, Design::of(client, info, wish)).await
+) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
+    Box::pin(
+        async move { rolled_back(client, scope, Access::ReadOnly, Design::of(client, info, wish)).await },
+    )
 }
 
 struct Design<'a> {

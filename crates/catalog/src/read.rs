@@ -1,5 +1,6 @@
 //! Asks the catalogs about one table.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -19,8 +20,12 @@ impl TableInfo {
     ///
     /// # Errors
     /// If there is no such table, it is none that rows can be copied into, or the role may not.
-    pub async fn read(client: &Client, name: &str, scope: Scope) -> Result<Self, CatalogError> {
-        rolled_back(client, scope, Access::ReadOnly, read(client, name)).await
+    pub fn read<'a>(
+        client: &'a Client,
+        name: &'a str,
+        scope: Scope,
+    ) -> LocalBoxFuture<'a, Result<Self, CatalogError>> {
+        Box::pin(async move { rolled_back(client, scope, Access::ReadOnly, read(client, name)).await })
     }
 }
 

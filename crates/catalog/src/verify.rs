@@ -4,6 +4,7 @@
 //! generated columns, in a transaction that is rolled back. That needs the right to create temporary
 //! tables and nothing else (CREATE TABLE … LIKE would need SELECT on the target).
 
+use futures_util::future::LocalBoxFuture;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -50,21 +51,23 @@ impl Verified {
 ///
 /// # Errors
 /// If a row is refused: by which constraint and which row; if the server fails.
-pub async fn verify(
-    client: &Client,
-    info: &TableInfo,
-    described: &Described,
+pub fn verify<'a>(
+    client: &'a Client,
+    info: &'a TableInfo,
+    described: &'a Described,
     scope: Scope,
-) -> Result<Verified, CatalogError> {
-    if !info.may_create_temporary {
-        let role = &info.role;
-        return Ok(Verified::untried(format!(
-            "the rows are not tried beforehand: role {role} may not create temporary tables in this database \
+) -> LocalBoxFuture<'a, Result<Verified, CatalogError>> {
+    Box::pin(async move {
+        if !info.may_create_temporary {
+            let role = &info.role;
+            return Ok(Verified::untried(format!(
+                "the rows are not tried beforehand: role {role} may not create temporary tables in this database \
              (GRANT TEMPORARY ON DATABASE … TO {role})"
-        )));
-    }
-    let trial = Trial { client, info, described };
-    rolled_back(client, scope, Access::ReadWrite, trial.run()).await
+            )));
+        }
+        let trial = Trial { client, info, described };
+        rolled_back(client, scope, Access::ReadWrite, trial.run()).await
+    })
 }
 
 struct Trial<'a> {

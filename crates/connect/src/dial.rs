@@ -1,5 +1,6 @@
 //! Connecting: hosts in order, addresses of a host in order, one attempt at a time.
 
+use futures_util::future::BoxFuture;
 use std::hash::BuildHasher;
 use std::io;
 use std::sync::Arc;
@@ -26,14 +27,16 @@ impl Target {
     /// # Errors
     ///
     /// What failed and what to do; [`ConnectError::AllFailed`] lists every address if several were tried.
-    pub async fn connect(&self) -> Result<Connection, ConnectError> {
-        match self.session {
-            SessionAttributes::PreferStandby => match self.connect_as(SessionAttributes::Standby).await {
-                Ok(connection) => Ok(connection),
-                Err(_) => self.connect_as(SessionAttributes::Any).await,
-            },
-            wanted => self.connect_as(wanted).await,
-        }
+    pub fn connect(&self) -> BoxFuture<'_, Result<Connection, ConnectError>> {
+        Box::pin(async move {
+            match self.session {
+                SessionAttributes::PreferStandby => match self.connect_as(SessionAttributes::Standby).await {
+                    Ok(connection) => Ok(connection),
+                    Err(_) => self.connect_as(SessionAttributes::Any).await,
+                },
+                wanted => self.connect_as(wanted).await,
+            }
+        })
     }
 
     async fn connect_as(&self, wanted: SessionAttributes) -> Result<Connection, ConnectError> {

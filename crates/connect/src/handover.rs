@@ -4,6 +4,7 @@
 //! The driver only borrows its stream ([`Lent`]). Whoever takes it back ends the driver, which cannot say
 //! Terminate any more, so that the server sees one session that goes on.
 
+use futures_util::future::BoxFuture;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -41,8 +42,8 @@ impl Target {
     /// # Errors
     ///
     /// As [`Target::connect`], or [`ConnectError::Lost`].
-    pub async fn connect_raw(&self) -> Result<RawConnection, ConnectError> {
-        self.connect().await?.hand_over().await
+    pub fn connect_raw(&self) -> BoxFuture<'_, Result<RawConnection, ConnectError>> {
+        Box::pin(async move { self.connect().await?.hand_over().await })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Connecting to a server that is not ready yet: it starts, or recovers from a crash.
 
+use futures_util::future::LocalBoxFuture;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
 
@@ -23,33 +24,38 @@ impl Target {
     /// # Errors
     ///
     /// As [`Target::connect`].
-    pub async fn connect_when_ready(&self, tell: &dyn Fn(&str)) -> Result<Connection, ConnectError> {
-        let began = Instant::now();
-        let mut told: Option<Instant> = None;
-        let mut patience = Duration::ZERO;
-        loop {
-            let error = match self.connect().await {
-                Ok(connection) => return Ok(connection),
-                Err(error) => error,
-            };
-            patience = patience.max(match error.readiness() {
-                Readiness::Later => PATIENCE,
-                Readiness::Unknown => SHORT_PATIENCE,
-                // A server that has said that it is stopping is started again in a moment, or not.
-                Readiness::Absent => Duration::ZERO,
-                Readiness::Never => return Err(error),
-            });
-            if began.elapsed() >= patience {
-                return Err(error);
+    pub fn connect_when_ready<'a>(
+        &'a self,
+        tell: &'a dyn Fn(&str),
+    ) -> LocalBoxFuture<'a, Result<Connection, ConnectError>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let mut told: Option<Instant> = None;
+            let mut patience = Duration::ZERO;
+            loop {
+                let error = match self.connect().await {
+                    Ok(connection) => return Ok(connection),
+                    Err(error) => error,
+                };
+                patience = patience.max(match error.readiness() {
+                    Readiness::Later => PATIENCE,
+                    Readiness::Unknown => SHORT_PATIENCE,
+                    // A server that has said that it is stopping is started again in a moment, or not.
+                    Readiness::Absent => Duration::ZERO,
+                    Readiness::Never => return Err(error),
+                });
+                if began.elapsed() >= patience {
+                    return Err(error);
+                }
+                if told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL) {
+                    told = Some(Instant::now());
+                    let left = patience.saturating_sub(began.elapsed()).as_secs();
+                    let why = error.without_remedy();
+                    tell(&format!("waiting up to {left} s for the server to be ready: {why}"));
+                }
+                tokio::time::sleep(INTERVAL).await;
             }
-            if told.is_none_or(|told| told.elapsed() >= TELL_INTERVAL) {
-                told = Some(Instant::now());
-                let left = patience.saturating_sub(began.elapsed()).as_secs();
-                let why = error.without_remedy();
-                tell(&format!("waiting up to {left} s for the server to be ready: {why}"));
-            }
-            tokio::time::sleep(INTERVAL).await;
-        }
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! `--save-in-database`: results in schema `benchmark`, as the article keeps its own. What is there stays as it
 //! is; rows are added, nothing is dropped.
 
+use futures_util::future::LocalBoxFuture;
 use tokio_postgres::Row;
 
 use crate::error::MicroError;
@@ -32,14 +33,20 @@ pub async fn check(target: &Target) -> Result<(), MicroError> {
 ///
 /// # Errors
 /// If the server does not let it.
-pub async fn save(target: &Target, run_id: &str, outcome: &Outcome) -> Result<Saved, MicroError> {
-    let session = Sessions::new(target).open().await?;
-    session.run("BEGIN").await?;
-    let made = make(&session, &state(&session).await?).await?;
-    let rows = insert(&session, run_id, outcome).await?;
-    session.run("COMMIT").await?;
-    session.connection.close().await;
-    Ok(Saved { rows, made })
+pub fn save<'a>(
+    target: &'a Target,
+    run_id: &'a str,
+    outcome: &'a Outcome,
+) -> LocalBoxFuture<'a, Result<Saved, MicroError>> {
+    Box::pin(async move {
+        let session = Sessions::new(target).open().await?;
+        session.run("BEGIN").await?;
+        let made = make(&session, &state(&session).await?).await?;
+        let rows = insert(&session, run_id, outcome).await?;
+        session.run("COMMIT").await?;
+        session.connection.close().await;
+        Ok(Saved { rows, made })
+    })
 }
 
 async fn state(session: &Session) -> Result<Row, ConnectError> {

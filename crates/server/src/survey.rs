@@ -1,5 +1,6 @@
 //! A server and where it runs, as far as that can be seen: asked once, before anything is planned.
 
+use futures_util::future::LocalBoxFuture;
 use std::path::{Path, PathBuf};
 
 use connect::Connection;
@@ -58,52 +59,56 @@ impl Survey {
     ///
     /// # Errors
     /// If the server cannot be asked, or if the directory that was named is not its.
-    pub async fn of(
-        connection: &Connection,
-        directory: &DataDirectory,
-        pgrig: &str,
-    ) -> Result<Self, SurveyError> {
-        let server = match ServerInfo::ask(&connection.client).await {
-            Ok(server) => server,
-            Err(error) => return Err(connection.explain(error).await.into()),
-        };
-        let data_directory = match directory {
-            DataDirectory::Own(directory) => Some(directory.clone()),
-            DataDirectory::Named(directory) => Some(named(connection, directory).await?),
-            DataDirectory::Asked => machine::data_directory(connection, &server).await,
-        };
-        let environment = environment(connection, &server, data_directory.as_deref(), pgrig);
-        let local = environment.server_is_local == Some(true);
-        let site = Site {
-            cores: local.then_some(environment.client.cores),
-            memory: local.then_some(environment.client.memory),
-            remote: !local && !machine::is_loopback(&connection.transport),
-            own: matches!(directory, DataDirectory::Own(_)),
-        };
-        Ok(Self { server, site, environment, data_directory })
+    pub fn of<'a>(
+        connection: &'a Connection,
+        directory: &'a DataDirectory,
+        pgrig: &'a str,
+    ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
+        Box::pin(async move {
+            let server = match ServerInfo::ask(&connection.client).await {
+                Ok(server) => server,
+                Err(error) => return Err(connection.explain(error).await.into()),
+            };
+            let data_directory = match directory {
+                DataDirectory::Own(directory) => Some(directory.clone()),
+                DataDirectory::Named(directory) => Some(named(connection, directory).await?),
+                DataDirectory::Asked => machine::data_directory(connection, &server).await,
+            };
+            let environment = environment(connection, &server, data_directory.as_deref(), pgrig);
+            let local = environment.server_is_local == Some(true);
+            let site = Site {
+                cores: local.then_some(environment.client.cores),
+                memory: local.then_some(environment.client.memory),
+                remote: !local && !machine::is_loopback(&connection.transport),
+                own: matches!(directory, DataDirectory::Own(_)),
+            };
+            Ok(Self { server, site, environment, data_directory })
+        })
     }
 
     /// Looks at a server in which the verb is going to make tables, and refuses one that is too old or read-only.
     ///
     /// # Errors
     /// As [`Survey::of`], or if no tables can be made there.
-    pub async fn for_tables(
-        connection: &Connection,
-        directory: &DataDirectory,
-        pgrig: &str,
-    ) -> Result<Self, SurveyError> {
-        let survey = Self::of(connection, directory, pgrig).await?;
-        let server = &survey.server;
-        if server.version_num < OLDEST_VERSION {
-            return Err(SurveyError::TooOld { version: server.version.clone() });
-        }
-        if server.in_recovery {
-            return Err(SurveyError::InRecovery);
-        }
-        if server.read_only {
-            return Err(SurveyError::ReadOnly);
-        }
-        Ok(survey)
+    pub fn for_tables<'a>(
+        connection: &'a Connection,
+        directory: &'a DataDirectory,
+        pgrig: &'a str,
+    ) -> LocalBoxFuture<'a, Result<Self, SurveyError>> {
+        Box::pin(async move {
+            let survey = Self::of(connection, directory, pgrig).await?;
+            let server = &survey.server;
+            if server.version_num < OLDEST_VERSION {
+                return Err(SurveyError::TooOld { version: server.version.clone() });
+            }
+            if server.in_recovery {
+                return Err(SurveyError::InRecovery);
+            }
+            if server.read_only {
+                return Err(SurveyError::ReadOnly);
+            }
+            Ok(survey)
+        })
     }
 }
 

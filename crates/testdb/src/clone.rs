@@ -1,6 +1,7 @@
 //! Copies of a template database, in each way that the server has.
 
 use failure::{Class, Classified};
+use futures_util::future::BoxFuture;
 use std::fmt;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
@@ -151,31 +152,33 @@ pub(crate) const MARK: i32 = 1_885_827_689;
 ///
 /// # Errors
 /// [`CloneError`]; there is then no database `name` that was not there before.
-pub async fn clone(
-    session: &Session,
-    template: &str,
-    name: &str,
+pub fn clone<'a>(
+    session: &'a Session,
+    template: &'a str,
+    name: &'a str,
     strategy: Strategy,
-) -> Result<Duration, CloneError> {
-    if let Some(method) = strategy.file_copy_method() {
-        session.run(&format!("SET file_copy_method = {method}")).await?;
-    }
-    let create = format!(
-        "CREATE DATABASE {} TEMPLATE {}{} CONNECTION LIMIT {MARK}",
-        identifier(name),
-        identifier(template),
-        strategy.clause()
-    );
-    let started = Instant::now();
-    let created = session.run(&create).await;
-    let took = started.elapsed();
-    if strategy.file_copy_method().is_some() {
-        session.run("RESET file_copy_method").await?;
-    }
-    match created {
-        Ok(()) => Ok(took),
-        Err(error) => Err(explain(session, error, template, name, strategy).await),
-    }
+) -> BoxFuture<'a, Result<Duration, CloneError>> {
+    Box::pin(async move {
+        if let Some(method) = strategy.file_copy_method() {
+            session.run(&format!("SET file_copy_method = {method}")).await?;
+        }
+        let create = format!(
+            "CREATE DATABASE {} TEMPLATE {}{} CONNECTION LIMIT {MARK}",
+            identifier(name),
+            identifier(template),
+            strategy.clause()
+        );
+        let started = Instant::now();
+        let created = session.run(&create).await;
+        let took = started.elapsed();
+        if strategy.file_copy_method().is_some() {
+            session.run("RESET file_copy_method").await?;
+        }
+        match created {
+            Ok(()) => Ok(took),
+            Err(error) => Err(explain(session, error, template, name, strategy).await),
+        }
+    })
 }
 
 /// Drops a database if it is there, and ends sessions that are connected to it.
@@ -271,27 +274,29 @@ pub struct Timed {
 ///
 /// # Errors
 /// If the template cannot be copied. That the file system cannot clone is no error: [`Strategy::Clone`] is left out.
-pub async fn fastest(
-    session: &Session,
-    template: &str,
+pub fn fastest<'a>(
+    session: &'a Session,
+    template: &'a str,
     rounds: usize,
-    trial: &str,
-) -> Result<Measured, CloneError> {
-    drop_database(session, trial).await?;
-    let measured = time_all(session, template, rounds.max(1), trial).await;
-    let dropped = drop_database(session, trial).await;
-    let times = measured?;
-    dropped?;
-    let strategies: Vec<Timed> = times
-        .into_iter()
-        .filter_map(|(strategy, seconds)| {
-            let median = Sample::new(seconds.clone())?.median();
-            Some(Timed { strategy, median, seconds })
-        })
-        .collect();
-    let fastest = strategies.iter().min_by(|one, other| one.median.total_cmp(&other.median));
-    let fastest = fastest.map_or(Strategy::Default, |timed| timed.strategy);
-    Ok(Measured { fastest, strategies })
+    trial: &'a str,
+) -> BoxFuture<'a, Result<Measured, CloneError>> {
+    Box::pin(async move {
+        drop_database(session, trial).await?;
+        let measured = time_all(session, template, rounds.max(1), trial).await;
+        let dropped = drop_database(session, trial).await;
+        let times = measured?;
+        dropped?;
+        let strategies: Vec<Timed> = times
+            .into_iter()
+            .filter_map(|(strategy, seconds)| {
+                let median = Sample::new(seconds.clone())?.median();
+                Some(Timed { strategy, median, seconds })
+            })
+            .collect();
+        let fastest = strategies.iter().min_by(|one, other| one.median.total_cmp(&other.median));
+        let fastest = fastest.map_or(Strategy::Default, |timed| timed.strategy);
+        Ok(Measured { fastest, strategies })
+    })
 }
 
 async fn time_all(

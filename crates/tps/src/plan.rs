@@ -1,5 +1,6 @@
 //! What will be run: scripts parsed, the scale known, the tables made ready.
 
+use futures_util::future::LocalBoxFuture;
 use script::{Scripts, Source};
 
 use crate::error::TpsError;
@@ -31,8 +32,8 @@ impl Plan {
     ///
     /// # Errors
     /// As those.
-    pub async fn new(connection: &Connection, request: Request) -> Result<Self, TpsError> {
-        Self::parse(request)?.plan(connection).await
+    pub fn new(connection: &Connection, request: Request) -> LocalBoxFuture<'_, Result<Self, TpsError>> {
+        Box::pin(async move { Self::parse(request)?.plan(connection).await })
     }
 
     /// Checks the request and parses its scripts, before any server is started or asked.
@@ -59,25 +60,30 @@ impl Plan {
     ///
     /// # Errors
     /// If the connection is lost.
-    pub async fn prepare(&self, connection: &Connection) -> Result<Vec<String>, TpsError> {
-        let mut failures = Vec::new();
-        if !self.request.vacuum {
-            return Ok(failures);
-        }
-        for (table, statement) in PREPARATION {
-            if !exists(connection, table).await? {
-                continue;
+    pub fn prepare<'a>(
+        &'a self,
+        connection: &'a Connection,
+    ) -> LocalBoxFuture<'a, Result<Vec<String>, TpsError>> {
+        Box::pin(async move {
+            let mut failures = Vec::new();
+            if !self.request.vacuum {
+                return Ok(failures);
             }
-            if let Err(error) = connection.client.batch_execute(statement).await {
-                match connection.explain(error).await {
-                    error @ connect::ConnectError::Query { .. } => {
-                        failures.push(format!("{statement}: {error}"));
+            for (table, statement) in PREPARATION {
+                if !exists(connection, table).await? {
+                    continue;
+                }
+                if let Err(error) = connection.client.batch_execute(statement).await {
+                    match connection.explain(error).await {
+                        error @ connect::ConnectError::Query { .. } => {
+                            failures.push(format!("{statement}: {error}"));
+                        }
+                        lost => return Err(lost.into()),
                     }
-                    lost => return Err(lost.into()),
                 }
             }
-        }
-        Ok(failures)
+            Ok(failures)
+        })
     }
 }
 
@@ -104,23 +110,25 @@ impl Parsed {
     ///
     /// # Errors
     /// If pgbench's tables are needed and not there, or the server cannot be asked.
-    pub async fn plan(self, connection: &Connection) -> Result<Plan, TpsError> {
-        let asked = self.request.scale;
-        let mut warnings = Vec::new();
-        let scale = if self.needs_tables() {
-            let found = branches(connection).await?;
-            if let Some(asked) = asked.filter(|asked| *asked != found) {
-                warnings.push(format!(
+    pub fn plan(self, connection: &Connection) -> LocalBoxFuture<'_, Result<Plan, TpsError>> {
+        Box::pin(async move {
+            let asked = self.request.scale;
+            let mut warnings = Vec::new();
+            let scale = if self.needs_tables() {
+                let found = branches(connection).await?;
+                if let Some(asked) = asked.filter(|asked| *asked != found) {
+                    warnings.push(format!(
                     "--scale {asked} is not what is there: pgbench_branches has {found} rows, and the built-in \
                      scripts go by those"
                 ));
-            }
-            found
-        } else {
-            asked.unwrap_or(1)
-        };
-        let Self { request, scripts } = self;
-        Ok(Plan { request, scripts, scale, warnings })
+                }
+                found
+            } else {
+                asked.unwrap_or(1)
+            };
+            let Self { request, scripts } = self;
+            Ok(Plan { request, scripts, scale, warnings })
+        })
     }
 }
 

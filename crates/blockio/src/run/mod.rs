@@ -9,6 +9,7 @@ pub(crate) mod trial;
 pub(crate) mod vacuum;
 pub(crate) mod worker;
 
+use futures_util::future::LocalBoxFuture;
 use std::pin::pin;
 
 use self::bench::Bench;
@@ -52,43 +53,45 @@ pub async fn clear_leftovers(target: &Target, request: &Request) -> Result<(), B
 ///
 /// # Errors
 /// If a step fails or is interrupted.
-pub async fn run(
-    target: &Target,
-    survey: &Survey,
-    plan: &Plan,
-    observer: &dyn Observer,
-    interrupt: impl Future<Output = ()>,
-    mut finished: impl FnMut(Outcome),
-) -> Result<(), BlockioError> {
-    let bench = Bench::open(target, survey, plan, observer).await?;
-    let result = {
-        let work = pin!(caught(async {
-            bench.begin().await?;
-            for number in 1..=plan.request.trials {
-                finished(bench.trial(number).await?);
+pub fn run<'a>(
+    target: &'a Target,
+    survey: &'a Survey,
+    plan: &'a Plan,
+    observer: &'a dyn Observer,
+    interrupt: LocalBoxFuture<'a, ()>,
+    finished: &'a mut dyn FnMut(Outcome),
+) -> LocalBoxFuture<'a, Result<(), BlockioError>> {
+    Box::pin(async move {
+        let bench = Bench::open(target, survey, plan, observer).await?;
+        let result = {
+            let work = pin!(caught(async {
+                bench.begin().await?;
+                for number in 1..=plan.request.trials {
+                    finished(bench.trial(number).await?);
+                }
+                Ok(())
+            }));
+            match until_stopped(target, interrupt, work, || {}).await {
+                Ended::Done(result) => result,
+                Ended::Stopped(Some(Ok(()))) => Ok(()),
+                Ended::Stopped(Some(Err(_))) => Err(BlockioError::Interrupted { step: bench.step() }),
+                Ended::Stopped(None) => {
+                    observer.left_behind("the server does not answer");
+                    return Err(BlockioError::Interrupted { step: bench.step() });
+                }
             }
-            Ok(())
-        }));
-        match until_stopped(target, interrupt, work, || {}).await {
-            Ended::Done(result) => result,
-            Ended::Stopped(Some(Ok(()))) => Ok(()),
-            Ended::Stopped(Some(Err(_))) => Err(BlockioError::Interrupted { step: bench.step() }),
-            Ended::Stopped(None) => {
-                observer.left_behind("the server does not answer");
-                return Err(BlockioError::Interrupted { step: bench.step() });
+        };
+        if result.is_ok() {
+            if !plan.request.keep {
+                bench.clear().await?;
             }
+            return Ok(());
         }
-    };
-    if result.is_ok() {
-        if !plan.request.keep {
-            bench.clear().await?;
+        // Other clients may still be at the step that failed.
+        target.cancel_running().await;
+        if let Err(why) = clear_up(async || bench.clear().await).await {
+            observer.left_behind(&why);
         }
-        return Ok(());
-    }
-    // Other clients may still be at the step that failed.
-    target.cancel_running().await;
-    if let Err(why) = clear_up(async || bench.clear().await).await {
-        observer.left_behind(&why);
-    }
-    result
+        result
+    })
 }

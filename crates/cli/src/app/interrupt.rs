@@ -4,6 +4,7 @@
 //! is dropped at the first signal, and what it runs in the server is cancelled. If the server stays silent, pgrig
 //! leaves after two seconds; at a second signal it leaves at once.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{LazyLock, Once};
 use std::time::{Duration, Instant};
@@ -78,14 +79,17 @@ pub(crate) fn was_asked() -> bool {
     *ASKED.borrow()
 }
 
+/// Resolves when a run has to stop, as verbs' crates take it.
+pub(crate) type Interrupt<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
 /// Resolves when the user, or whoever ends sessions, wants pgrig to stop, or when something panics. From its first poll on,
 /// whoever waits for it sees to what is to be done then.
-pub(crate) fn interrupted(printer: &Printer) -> impl Future<Output = ()> {
-    interrupted_telling(|text| printer.say(text))
+pub(crate) fn interrupted(printer: &Printer) -> Interrupt<'_> {
+    Box::pin(interrupted_telling(|text| printer.say(text)))
 }
 
 /// The same, told as the caller wants it.
-pub(crate) async fn interrupted_telling<T: Fn(&str)>(tell: T) {
+pub(crate) async fn interrupted_telling(tell: impl Fn(&str)) {
     let _listener = Counted::new(&LISTENERS);
     tokio::select! {
         () = asked() => tell(TOLD),

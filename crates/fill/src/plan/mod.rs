@@ -24,6 +24,7 @@ pub(crate) mod sizes;
 pub(crate) mod tables;
 
 use connect::Connection;
+use futures_util::future::LocalBoxFuture;
 use measure::Disk;
 use server::volume::Volumes;
 use server::{Survey, refuse_odd_name};
@@ -45,35 +46,37 @@ use crate::run::direct::DataDirectory;
 ///
 /// # Errors
 /// If the request cannot be met: see [`FillError`].
-pub async fn plan(
-    survey: &Survey,
-    connection: &Connection,
-    request: &Request,
+pub fn plan<'a>(
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a Request,
     resume: bool,
-) -> Result<Plan, FillError> {
-    request.check()?;
-    if let Some(schema) = &request.schema {
-        refuse_odd_name(schema)?;
-    }
-    let data_directory =
-        DataDirectory::of(&connection.client, &survey.server, survey.data_directory.as_deref()).await;
-    let data_directory = match data_directory {
-        Ok(data_directory) => data_directory,
-        Err(error) => return Err(connection.explain(error).await.into()),
-    };
-    let facts = match &request.subject {
-        Subject::Table(own) => own_table::look(survey, connection, request, own, resume).await?,
-        Subject::Pgbench | Subject::Series => pgrig_tables::look(connection, request, resume).await?,
-    };
-    let plan = rules::resolve(survey, &data_directory, facts)?;
-    if plan.emptied {
-        pgrig_tables::refuse_other_shape(connection, &plan).await?;
-    }
-    // Of an interrupted fill some is there already, and has its space.
-    if let Some(disk) = survey.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none()) {
-        refuse_too_little(disk, request, &plan)?;
-    }
-    Ok(plan)
+) -> LocalBoxFuture<'a, Result<Plan, FillError>> {
+    Box::pin(async move {
+        request.check()?;
+        if let Some(schema) = &request.schema {
+            refuse_odd_name(schema)?;
+        }
+        let data_directory =
+            DataDirectory::of(&connection.client, &survey.server, survey.data_directory.as_deref()).await;
+        let data_directory = match data_directory {
+            Ok(data_directory) => data_directory,
+            Err(error) => return Err(connection.explain(error).await.into()),
+        };
+        let facts = match &request.subject {
+            Subject::Table(own) => own_table::look(survey, connection, request, own, resume).await?,
+            Subject::Pgbench | Subject::Series => pgrig_tables::look(connection, request, resume).await?,
+        };
+        let plan = rules::resolve(survey, &data_directory, facts)?;
+        if plan.emptied {
+            pgrig_tables::refuse_other_shape(connection, &plan).await?;
+        }
+        // Of an interrupted fill some is there already, and has its space.
+        if let Some(disk) = survey.environment.data_volume.as_ref().filter(|_| plan.unfinished.is_none()) {
+            refuse_too_little(disk, request, &plan)?;
+        }
+        Ok(plan)
+    })
 }
 
 fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), FillError> {
@@ -105,22 +108,24 @@ fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), 
 ///
 /// # Errors
 /// If the server cannot be asked.
-pub async fn sight(
-    survey: &Survey,
-    connection: &Connection,
-    plan: &Plan,
-) -> Result<Option<Sight>, FillError> {
-    let Some(directory) = &survey.data_directory else { return Ok(None) };
-    let look = async {
-        let (tables, indexes) = (plan.tablespace.as_deref(), plan.index_tablespace.as_deref());
-        let Some(volumes) = Volumes::of(&connection.client, directory, tables, indexes).await? else {
-            return Ok(None);
+pub fn sight<'a>(
+    survey: &'a Survey,
+    connection: &'a Connection,
+    plan: &'a Plan,
+) -> LocalBoxFuture<'a, Result<Option<Sight>, FillError>> {
+    Box::pin(async move {
+        let Some(directory) = &survey.data_directory else { return Ok(None) };
+        let look = async {
+            let (tables, indexes) = (plan.tablespace.as_deref(), plan.index_tablespace.as_deref());
+            let Some(volumes) = Volumes::of(&connection.client, directory, tables, indexes).await? else {
+                return Ok(None);
+            };
+            let facts = WalFacts::ask(&connection.client).await?;
+            Ok(Some(Sight::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
         };
-        let facts = WalFacts::ask(&connection.client).await?;
-        Ok(Some(Sight::new(&volumes, SpaceRule::new(&volumes, &facts, plan.wal_use()))))
-    };
-    match look.await {
-        Ok(sight) => Ok(sight),
-        Err(error) => Err(connection.explain(error).await.into()),
-    }
+        match look.await {
+            Ok(sight) => Ok(sight),
+            Err(error) => Err(connection.explain(error).await.into()),
+        }
+    })
 }

@@ -17,6 +17,7 @@ mod kind;
 mod point;
 mod turn;
 
+use futures_util::future::LocalBoxFuture;
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -156,34 +157,36 @@ impl Prober {
     ///
     /// # Errors
     /// If a query fails.
-    pub async fn run(
-        &mut self,
-        client: &Client,
+    pub fn run<'a>(
+        &'a mut self,
+        client: &'a Client,
         rows: u64,
         table_bytes: u64,
         budget: Duration,
-    ) -> Result<ProbePoint, Error> {
-        let started = Instant::now();
-        // Planned anew for each size: for an empty table the server would plan to read all of it.
-        self.prepare(client).await?;
-        let observed = self.observe(client, rows, budget).await;
-        self.deallocate(client).await;
-        self.spent += started.elapsed();
-        let (blocks, latencies) = observed?;
-        let point = ProbePoint {
-            table_bytes,
-            rows,
-            executions: latencies.count(),
-            latency: latencies.summary(),
-            hits: blocks.hits,
-            reads: blocks.reads,
-            bytes: (blocks.hits + blocks.reads) * f64::from(self.geometry.block_size()),
-        };
-        self.points.push(point);
-        while self.due(table_bytes) {
-            self.next *= 2;
-        }
-        Ok(point)
+    ) -> LocalBoxFuture<'a, Result<ProbePoint, Error>> {
+        Box::pin(async move {
+            let started = Instant::now();
+            // Planned anew for each size: for an empty table the server would plan to read all of it.
+            self.prepare(client).await?;
+            let observed = self.observe(client, rows, budget).await;
+            self.deallocate(client).await;
+            self.spent += started.elapsed();
+            let (blocks, latencies) = observed?;
+            let point = ProbePoint {
+                table_bytes,
+                rows,
+                executions: latencies.count(),
+                latency: latencies.summary(),
+                hits: blocks.hits,
+                reads: blocks.reads,
+                bytes: (blocks.hits + blocks.reads) * f64::from(self.geometry.block_size()),
+            };
+            self.points.push(point);
+            while self.due(table_bytes) {
+                self.next *= 2;
+            }
+            Ok(point)
+        })
     }
 
     async fn observe(

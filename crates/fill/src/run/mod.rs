@@ -32,6 +32,7 @@ mod steps;
 mod vacuum;
 mod watched;
 
+use futures_util::future::LocalBoxFuture;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
@@ -89,10 +90,16 @@ pub struct Conduct {
 ///
 /// # Errors
 /// As [`run`] before its first step.
-pub async fn rehearse(target: &Target, plan: &Plan, conduct: Conduct) -> Result<Rehearsed, FillError> {
-    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-    let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
-    Filler::new(target, plan, governor, prober, false, None, &Unwatched).rehearse_alone().await
+pub fn rehearse<'a>(
+    target: &'a Target,
+    plan: &'a Plan,
+    conduct: Conduct,
+) -> LocalBoxFuture<'a, Result<Rehearsed, FillError>> {
+    Box::pin(async move {
+        let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+        let governor = governor(plan, conduct.limits, conduct.sight, &|_| {})?;
+        Filler::new(target, plan, governor, prober, false, None, &Unwatched).rehearse_alone().await
+    })
 }
 
 /// Whether rows are committed chunk by chunk.
@@ -122,37 +129,39 @@ fn governor<'a>(
 ///
 /// # Errors
 /// If a step fails or is interrupted.
-pub async fn run(
-    target: &Target,
-    plan: &Plan,
+pub fn run<'a>(
+    target: &'a Target,
+    plan: &'a Plan,
     conduct: Conduct,
-    observer: &dyn Observer,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Outcome, FillError> {
-    let tell = |event: &Event| observer.event(event);
-    // The checkpoints' own files are beside tables that are in no tablespace of their own.
-    let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
-    let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
-    let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
-    let filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
-    let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
-    let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
-        Ended::Done(result) => Some(result),
-        Ended::Stopped(Some(Ok(Ok(outcome)))) => return Ok(outcome),
-        // Cancelled statements end with an error of their own.
-        Ended::Stopped(_) => None,
-    };
-    if !matches!(result, Some(Ok(Ok(_)))) {
-        filler.look_at_volumes();
-    }
-    match result {
-        Some(Ok(Ok(outcome))) => Ok(outcome),
-        Some(Err(refused)) => Err(refused),
-        Some(Ok(Err(source))) => Err(FillError::Step {
-            step: filler.step(),
-            source: Box::new(source.with_remedy()),
-            remains: filler.remains().await,
-        }),
-        None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),
-    }
+    observer: &'a dyn Observer,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Outcome, FillError>> {
+    Box::pin(async move {
+        let tell = |event: &Event| observer.event(event);
+        // The checkpoints' own files are beside tables that are in no tablespace of their own.
+        let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
+        let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
+        let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
+        let filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+        let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
+        let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
+            Ended::Done(result) => Some(result),
+            Ended::Stopped(Some(Ok(Ok(outcome)))) => return Ok(outcome),
+            // Cancelled statements end with an error of their own.
+            Ended::Stopped(_) => None,
+        };
+        if !matches!(result, Some(Ok(Ok(_)))) {
+            filler.look_at_volumes();
+        }
+        match result {
+            Some(Ok(Ok(outcome))) => Ok(outcome),
+            Some(Err(refused)) => Err(refused),
+            Some(Ok(Err(source))) => Err(FillError::Step {
+                step: filler.step(),
+                source: Box::new(source.with_remedy()),
+                remains: filler.remains().await,
+            }),
+            None => Err(FillError::Interrupted { step: filler.step(), remains: filler.remains().await }),
+        }
+    })
 }

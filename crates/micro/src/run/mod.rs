@@ -7,6 +7,7 @@ pub(crate) mod rows;
 pub(crate) mod scratch;
 pub(crate) mod session;
 
+use futures_util::future::LocalBoxFuture;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -59,70 +60,76 @@ const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// If the server does not take a candidate, or cannot be asked.
-pub async fn explain(
-    target: &Target,
-    connection: &Connection,
-    request: &Request,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Plan, MicroError> {
-    let bench = Bench::open(Sessions::new(target), request).await?;
-    let work = async {
-        let settings = bench.begin(connection, request.rows.unwrap_or(0)).await?;
-        let (_, mut plan) = bench.look(settings).await?;
-        plan.notes = bench.notes();
-        Ok(plan)
-    };
-    let (result, left_behind) = guarded(&bench, interrupt, work).await;
-    let plan = result?;
-    left_behind.map_or(Ok(plan), |why| Err(MicroError::Request(why)))
+pub fn explain<'a>(
+    target: &'a Target,
+    connection: &'a Connection,
+    request: &'a Request,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Plan, MicroError>> {
+    Box::pin(async move {
+        let bench = Bench::open(Sessions::new(target), request).await?;
+        let work = async {
+            let settings = bench.begin(connection, request.rows.unwrap_or(0)).await?;
+            let (_, mut plan) = bench.look(settings).await?;
+            plan.notes = bench.notes();
+            Ok(plan)
+        };
+        let (result, left_behind) = guarded(&bench, interrupt, work).await;
+        let plan = result?;
+        left_behind.map_or(Ok(plan), |why| Err(MicroError::Request(why)))
+    })
 }
 
 /// Measures. `interrupt` resolves when the user wants to stop. Everything made is dropped again.
 ///
 /// # Errors
 /// If there is no session to measure with; what comes later is in [`Ended::result`].
-pub async fn run(
-    target: &Target,
-    connection: &Connection,
-    request: &Request,
-    observer: &mut dyn Observer,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Ended, MicroError> {
-    let bench = Bench::open(Sessions::new(target), request).await?;
-    let work = async {
-        let settings = bench.begin(connection, request.rows.unwrap_or(0)).await?;
-        let (arms, mut plan) = bench.look(settings).await?;
-        bench.refuse(&plan.findings)?;
-        bench.size_up(&arms, &mut plan).await?;
-        bench.refuse(&plan.findings)?;
-        observer.planned(&plan);
-        rounds::run(&bench, &arms, &plan, observer).await
-    };
-    let (result, left_behind) = guarded(&bench, interrupt, work).await;
-    Ok(Ended { result, notes: bench.notes(), own_checkpoints: bench.checkpoints.get(), left_behind })
+pub fn run<'a>(
+    target: &'a Target,
+    connection: &'a Connection,
+    request: &'a Request,
+    observer: &'a mut dyn Observer,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Ended, MicroError>> {
+    Box::pin(async move {
+        let bench = Bench::open(Sessions::new(target), request).await?;
+        let work = async {
+            let settings = bench.begin(connection, request.rows.unwrap_or(0)).await?;
+            let (arms, mut plan) = bench.look(settings).await?;
+            bench.refuse(&plan.findings)?;
+            bench.size_up(&arms, &mut plan).await?;
+            bench.refuse(&plan.findings)?;
+            observer.planned(&plan);
+            rounds::run(&bench, &arms, &plan, observer).await
+        };
+        let (result, left_behind) = guarded(&bench, interrupt, work).await;
+        Ok(Ended { result, notes: bench.notes(), own_checkpoints: bench.checkpoints.get(), left_behind })
+    })
 }
 
 /// Times the first candidate at many numbers of rows.
 ///
 /// # Errors
 /// If it fails or is interrupted.
-pub async fn calibrate(
-    target: &Target,
-    connection: &Connection,
-    request: &Request,
-    observer: &mut dyn FnMut(&Calibration, Outlook),
-    interrupt: impl Future<Output = ()>,
-) -> Result<Calibration, MicroError> {
-    let bench = Bench::open(Sessions::new(target), request).await?;
-    let work = async {
-        let settings = bench.begin(connection, calibrate::most_rows(request)).await?;
-        let (arms, plan) = bench.look(settings).await?;
-        bench.refuse(&plan.findings)?;
-        calibrate::run(&bench, &arms, plan, observer).await
-    };
-    let (result, left_behind) = guarded(&bench, interrupt, work).await;
-    let calibration = result?;
-    left_behind.map_or(Ok(calibration), |why| Err(MicroError::Request(why)))
+pub fn calibrate<'a>(
+    target: &'a Target,
+    connection: &'a Connection,
+    request: &'a Request,
+    observer: &'a mut dyn FnMut(&Calibration, Outlook),
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Calibration, MicroError>> {
+    Box::pin(async move {
+        let bench = Bench::open(Sessions::new(target), request).await?;
+        let work = async {
+            let settings = bench.begin(connection, calibrate::most_rows(request)).await?;
+            let (arms, plan) = bench.look(settings).await?;
+            bench.refuse(&plan.findings)?;
+            calibrate::run(&bench, &arms, plan, observer).await
+        };
+        let (result, left_behind) = guarded(&bench, interrupt, work).await;
+        let calibration = result?;
+        left_behind.map_or(Ok(calibration), |why| Err(MicroError::Request(why)))
+    })
 }
 
 /// Does the work until it ends or is interrupted, and clears up after it; why not, if that fails.

@@ -27,7 +27,7 @@ impl Observer for Recorder {
 
 async fn explained(server: &Server, request: &Request) -> Plan {
     request.check().unwrap();
-    explain(&server.target, &server.connection, request, pending()).await.unwrap()
+    explain(&server.target, &server.connection, request, Box::pin(pending())).await.unwrap()
 }
 
 async fn findings(server: &Server, request: &Request) -> Vec<Finding> {
@@ -36,7 +36,8 @@ async fn findings(server: &Server, request: &Request) -> Vec<Finding> {
 
 async fn measured(server: &Server, request: &Request) -> Outcome {
     let mut recorder = Recorder::default();
-    let ended = run(&server.target, &server.connection, request, &mut recorder, pending()).await.unwrap();
+    let ended =
+        run(&server.target, &server.connection, request, &mut recorder, Box::pin(pending())).await.unwrap();
     ended.result.unwrap();
     assert_eq!(ended.left_behind, None);
     recorder.0.unwrap()
@@ -45,7 +46,8 @@ async fn measured(server: &Server, request: &Request) -> Outcome {
 /// The error of a run that is refused before anything is timed.
 async fn refused(server: &Server, request: &Request) -> String {
     let mut recorder = Recorder::default();
-    let ended = run(&server.target, &server.connection, request, &mut recorder, pending()).await.unwrap();
+    let ended =
+        run(&server.target, &server.connection, request, &mut recorder, Box::pin(pending())).await.unwrap();
     let error = ended.result.unwrap_err();
     assert!(error.is_usage(), "{error}");
     assert!(recorder.0.is_none_or(|outcome| outcome.rounds.is_empty()));
@@ -355,8 +357,9 @@ fn a_failed_setup_is_torn_down() {
         request.setup = Some("CREATE TABLE made (n int); COMMIT; SELECT 1 / 0".to_owned());
         request.teardown = Some("DROP TABLE made".to_owned());
         let mut recorder = Recorder::default();
-        let ended =
-            run(&server.target, &server.connection, &request, &mut recorder, pending()).await.unwrap();
+        let ended = run(&server.target, &server.connection, &request, &mut recorder, Box::pin(pending()))
+            .await
+            .unwrap();
         assert!(
             matches!(ended.result, Err(MicroError::Script { what: "--setup", .. })),
             "{:?}",

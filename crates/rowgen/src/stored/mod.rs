@@ -97,15 +97,16 @@ impl Kind {
 
     /// Alignment of a varying-length type's values with long headers, bytes.
     pub(crate) fn varying_align(&self) -> u32 {
-        match self {
-            Self::Path | Self::Polygon | Self::Composite { .. } => 8,
+        let is_double = match self {
+            Self::Path | Self::Polygon | Self::Composite { .. } => true,
+            // Not `element.align().max(4)`: rustc 1.95 (LLVM 22) turns that recursion into a loop that
+            // returns the element's alignment and loses the maximum, as tests with `name[]` showed.
             Self::Array(element) | Self::Range { element, .. } | Self::Multirange { element, .. } => {
-                // Not `element.align().max(4)`: rustc 1.95 (LLVM 22) turns that recursion into a loop that
-                // returns the element's alignment and loses the maximum, as tests with `name[]` showed.
-                if element.align() == 8 { 8 } else { 4 }
+                element.align() == 8
             }
-            _ => 4,
-        }
+            _ => false,
+        };
+        if is_double { 8 } else { 4 }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Changing what a server was like.
 
+use futures_util::future::LocalBoxFuture;
 use std::cell::Cell;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -49,13 +50,15 @@ impl Changer {
     /// # Errors
     /// If another pgrig is changing settings of the server, something cannot be changed, or the journal cannot be
     /// written.
-    pub async fn begin(
-        target: &Target,
+    pub fn begin<'a>(
+        target: &'a Target,
         place: ServerRef,
-        directory: &Path,
-        to_change: &ToChange,
-    ) -> Result<Self, SettingsError> {
-        Self::begin_waiting_in(target.dbname(), target, place, directory, to_change).await
+        directory: &'a Path,
+        to_change: &'a ToChange,
+    ) -> LocalBoxFuture<'a, Result<Self, SettingsError>> {
+        Box::pin(
+            async move { Self::begin_waiting_in(target.dbname(), target, place, directory, to_change).await },
+        )
     }
 
     /// The same, where the target's database must not be in use between two changes, because it is copied. Its rights
@@ -63,30 +66,32 @@ impl Changer {
     ///
     /// # Errors
     /// As [`Changer::begin`].
-    pub async fn begin_waiting_in(
-        database: &str,
-        target: &Target,
+    pub fn begin_waiting_in<'a>(
+        database: &'a str,
+        target: &'a Target,
         place: ServerRef,
-        directory: &Path,
-        to_change: &ToChange,
-    ) -> Result<Self, SettingsError> {
-        let mut record = Record::new(place, None);
-        let target = named_session(target, &record);
-        let server = Server { waiting: target.clone().with_database(database), acting: target };
-        let session = Sessions::new(&server.waiting).open().await?;
-        refuse_others(&session).await?;
-        record.system_identifier = system_identifier(&session).await?;
-        let found = to_change.look(&server.acting).await?;
-        let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
-        record.settings = reloaded.map(|setting| setting.before).collect();
-        let filled = found.tables.iter().filter(|loggable| loggable.has_rows);
-        record.filled = filled.map(|loggable| loggable.table.clone()).collect();
-        record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
-        record.statistics_since = statistics_since(&session).await?;
-        session.run(LOCK_TIMEOUT).await?;
-        let journal = Journal::begin(directory, record)?;
-        let (has_changed, was_without_fsync) = (Cell::new(false), Cell::new(false));
-        Ok(Self { server, session, journal, has_changed, was_without_fsync })
+        directory: &'a Path,
+        to_change: &'a ToChange,
+    ) -> LocalBoxFuture<'a, Result<Self, SettingsError>> {
+        Box::pin(async move {
+            let mut record = Record::new(place, None);
+            let target = named_session(target, &record);
+            let server = Server { waiting: target.clone().with_database(database), acting: target };
+            let session = Sessions::new(&server.waiting).open().await?;
+            refuse_others(&session).await?;
+            record.system_identifier = system_identifier(&session).await?;
+            let found = to_change.look(&server.acting).await?;
+            let reloaded = found.settings.into_iter().filter(|setting| setting.effect == Effect::Reload);
+            record.settings = reloaded.map(|setting| setting.before).collect();
+            let filled = found.tables.iter().filter(|loggable| loggable.has_rows);
+            record.filled = filled.map(|loggable| loggable.table.clone()).collect();
+            record.tables = found.tables.into_iter().map(|loggable| loggable.table).collect();
+            record.statistics_since = statistics_since(&session).await?;
+            session.run(LOCK_TIMEOUT).await?;
+            let journal = Journal::begin(directory, record)?;
+            let (has_changed, was_without_fsync) = (Cell::new(false), Cell::new(false));
+            Ok(Self { server, session, journal, has_changed, was_without_fsync })
+        })
     }
 
     /// Content of the journal.
@@ -117,14 +122,19 @@ impl Changer {
     ///
     /// # Errors
     /// [`SettingsError::Value`].
-    pub async fn try_values(&self, values: &[(String, String)]) -> Result<(), SettingsError> {
-        for (name, value) in values {
-            self.alter_system(name, value).await?;
-        }
-        for before in &self.record().settings {
-            self.reset(before).await?;
-        }
-        Ok(())
+    pub fn try_values<'a>(
+        &'a self,
+        values: &'a [(String, String)],
+    ) -> LocalBoxFuture<'a, Result<(), SettingsError>> {
+        Box::pin(async move {
+            for (name, value) in values {
+                self.alter_system(name, value).await?;
+            }
+            for before in &self.record().settings {
+                self.reset(before).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Sets all settings of the journal: each as `wanted` says, and the others as they were found. Returns what
@@ -133,34 +143,39 @@ impl Changer {
     ///
     /// # Errors
     /// If the server refuses a value, or a new session does not have it.
-    pub async fn set(&self, wanted: &[(String, String)]) -> Result<Vec<(String, String)>, SettingsError> {
-        let settings = &self.record().settings;
-        if settings.is_empty() {
-            return Ok(Vec::new());
-        }
-        let was_without_fsync = show(&self.session, FSYNC).await? == "off";
-        let value_of = |before: &Before| {
-            wanted.iter().find(|(name, _)| *name == before.name).map(|(_, value)| value.as_str())
-        };
-        for before in settings {
-            match value_of(before) {
-                Some(value) => self.alter_system(&before.name, value).await?,
-                None => self.reset(before).await?,
+    pub fn set<'a>(
+        &'a self,
+        wanted: &'a [(String, String)],
+    ) -> LocalBoxFuture<'a, Result<Vec<(String, String)>, SettingsError>> {
+        Box::pin(async move {
+            let settings = &self.record().settings;
+            if settings.is_empty() {
+                return Ok(Vec::new());
             }
-        }
-        if was_without_fsync || value_of_fsync(wanted) {
-            self.was_without_fsync.set(true);
-        }
-        let fresh = reload(&self.session, &self.server).await?;
-        let mut shown = Vec::new();
-        for before in settings {
-            shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
-        }
-        if was_without_fsync && has_fsync(&shown) {
-            // Where that cannot be done, people are told once all is put back.
-            force_out(&self.session).await?;
-        }
-        Ok(shown)
+            let was_without_fsync = show(&self.session, FSYNC).await? == "off";
+            let value_of = |before: &Before| {
+                wanted.iter().find(|(name, _)| *name == before.name).map(|(_, value)| value.as_str())
+            };
+            for before in settings {
+                match value_of(before) {
+                    Some(value) => self.alter_system(&before.name, value).await?,
+                    None => self.reset(before).await?,
+                }
+            }
+            if was_without_fsync || value_of_fsync(wanted) {
+                self.was_without_fsync.set(true);
+            }
+            let fresh = reload(&self.session, &self.server).await?;
+            let mut shown = Vec::new();
+            for before in settings {
+                shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
+            }
+            if was_without_fsync && has_fsync(&shown) {
+                // Where that cannot be done, people are told once all is put back.
+                force_out(&self.session).await?;
+            }
+            Ok(shown)
+        })
     }
 
     /// Makes the journal's tables unlogged, or logged again. Whether any had to be changed.

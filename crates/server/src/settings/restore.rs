@@ -12,6 +12,7 @@ use super::record::{Before, Table};
 use super::tables;
 use crate::session::{Session, Sessions};
 use connect::{ConnectError, Target};
+use futures_util::future::LocalBoxFuture;
 
 /// Changes that were undone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,10 +34,15 @@ pub struct PutBack {
 ///
 /// # Errors
 /// If something cannot be put back; the journal then stays.
-pub async fn put_back(target: &Target, journal: &Journal) -> Result<PutBack, SettingsError> {
-    let target = named_session(target, &journal.record);
-    // Its process may have turned fsync on again, and come no further.
-    put_back_on(&Server { waiting: target.clone(), acting: target }, journal, true).await
+pub fn put_back<'a>(
+    target: &'a Target,
+    journal: &'a Journal,
+) -> LocalBoxFuture<'a, Result<PutBack, SettingsError>> {
+    Box::pin(async move {
+        let target = named_session(target, &journal.record);
+        // Its process may have turned fsync on again, and come no further.
+        put_back_on(&Server { waiting: target.clone(), acting: target }, journal, true).await
+    })
 }
 
 /// The server's `system_identifier`; none where the role may not ask.

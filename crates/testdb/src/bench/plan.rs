@@ -5,6 +5,7 @@ use crate::bench::request::{BenchRequest, Site};
 use crate::bench::run::lab::{Active, Content, dangerous};
 use crate::bench::variant::{Choice, Means, Missing, Variant};
 use crate::clone::Measured;
+use futures_util::future::LocalBoxFuture;
 
 /// One combination that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,32 +53,37 @@ impl BenchPlan {
 ///
 /// # Errors
 /// [`BenchError::Missing`], for a variant that was asked for.
-pub async fn check(site: &Site<'_>, request: &BenchRequest) -> Result<Vec<Missing>, BenchError> {
-    let mut missing = Vec::new();
-    let mut lacks = |means, why: String| missing.push(Missing { means, why });
-    if let Content::Empty = request.content {
-        let why = "the suite makes its own tables; give --schema-file, --dump or a database to copy (-d)";
-        lacks(Means::Unlogged, why.to_owned());
-        lacks(
-            Means::Template,
-            "there is nothing to copy: give --schema-file, --dump or a database (-d)".to_owned(),
-        );
-    }
-    if let Err(why) = &site.tmpfs {
-        lacks(Means::Tmpfs, why.clone());
-    }
-    if let (Err(how), false) = (&site.own, request.allow_dangerous) {
-        let why = format!(
-            "fsync and full_page_writes would be off on a server that may be somebody else's: meanwhile a crash of the \
+pub fn check<'a>(
+    site: &'a Site<'a>,
+    request: &'a BenchRequest,
+) -> LocalBoxFuture<'a, Result<Vec<Missing>, BenchError>> {
+    Box::pin(async move {
+        let mut missing = Vec::new();
+        let mut lacks = |means, why: String| missing.push(Missing { means, why });
+        if let Content::Empty = request.content {
+            let why = "the suite makes its own tables; give --schema-file, --dump or a database to copy (-d)";
+            lacks(Means::Unlogged, why.to_owned());
+            lacks(
+                Means::Template,
+                "there is nothing to copy: give --schema-file, --dump or a database (-d)".to_owned(),
+            );
+        }
+        if let Err(why) = &site.tmpfs {
+            lacks(Means::Tmpfs, why.clone());
+        }
+        if let (Err(how), false) = (&site.own, request.allow_dangerous) {
+            let why = format!(
+                "fsync and full_page_writes would be off on a server that may be somebody else's: meanwhile a crash of the \
              machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server ({how}), or accept \
              that with --allow-dangerous-settings"
-        );
-        lacks(Means::Dangerous, why);
-    } else if let Err(error) = dangerous().look(site.target).await {
-        lacks(Means::Dangerous, error.to_string());
-    }
-    choose(request, &missing)?;
-    Ok(missing)
+            );
+            lacks(Means::Dangerous, why);
+        } else if let Err(error) = dangerous().look(site.target).await {
+            lacks(Means::Dangerous, error.to_string());
+        }
+        choose(request, &missing)?;
+        Ok(missing)
+    })
 }
 
 pub(super) fn choose(request: &BenchRequest, missing: &[Missing]) -> Result<Choice, BenchError> {

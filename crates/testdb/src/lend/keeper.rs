@@ -1,6 +1,8 @@
 //! The keeper: the state's decisions, carried out. One loop owns the state; whatever takes time is a task that tells
 //! the loop what came of it.
 
+use futures_util::future::BoxFuture;
+use futures_util::future::LocalBoxFuture;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,24 +94,26 @@ impl Keeper {
     ///
     /// # Errors
     /// [`LendError`], if databases cannot be lent there.
-    pub async fn open(config: KeeperConfig) -> Result<Self, LendError> {
-        let (executor, server) = Executor::connect(&config.target, &config.keeper).await?;
-        let now = Time::now();
-        let mut state = KeeperState::new(
-            config.keeper.clone(),
-            server.epoch,
-            config.rules.clone(),
-            server.strategies,
-            fastrand::Rng::new(),
-            now,
-        );
-        let first = state.adopt(executor.find().await?, Owner::may_be_alive, now);
-        Ok(Self {
-            config: Arc::new(config),
-            executor: Arc::new(executor),
-            version: server.version,
-            state,
-            first,
+    pub fn open(config: KeeperConfig) -> BoxFuture<'static, Result<Self, LendError>> {
+        Box::pin(async move {
+            let (executor, server) = Executor::connect(&config.target, &config.keeper).await?;
+            let now = Time::now();
+            let mut state = KeeperState::new(
+                config.keeper.clone(),
+                server.epoch,
+                config.rules.clone(),
+                server.strategies,
+                fastrand::Rng::new(),
+                now,
+            );
+            let first = state.adopt(executor.find().await?, Owner::may_be_alive, now);
+            Ok(Self {
+                config: Arc::new(config),
+                executor: Arc::new(executor),
+                version: server.version,
+                state,
+                first,
+            })
         })
     }
 
@@ -125,66 +129,68 @@ impl Keeper {
     ///
     /// # Errors
     /// If the server goes.
-    pub async fn run(
+    pub fn run(
         self,
         endpoints: Vec<Endpoint>,
-        stop: impl Future<Output = ()>,
-    ) -> Result<Ended, LendError> {
-        let Self { config, executor, version, mut state, first } = self;
-        let (events, mut coming) = mpsc::unbounded_channel();
-        let server = HttpServer::new(KeeperHandle {
-            config: Arc::clone(&config),
-            executor: Arc::clone(&executor),
-            version,
-            hashes: Arc::default(),
-            events: events.clone(),
-            tickets: AtomicU64::new(1),
-        });
-        for endpoint in endpoints {
-            server.open(endpoint);
-        }
-        let (asked, stops) = (HashMap::new(), HashMap::new());
-        let mut work = Work { config, executor: Arc::clone(&executor), events, asked, stops };
-        let mut finished = work.all(first);
-        let mut stop = std::pin::pin!(stop);
-        let mut stopped = false;
-        let mut lost = std::pin::pin!(executor.lost());
-        while !finished {
-            let passed = state.next().map(|next| next.since(Time::now()));
-            let fact = tokio::select! {
-                Some(event) = coming.recv() => match event {
-                    Event::Fact(fact) => fact,
-                    Event::Ask(ticket, fact, answer) => {
-                        work.asked.insert(ticket, answer);
-                        fact
-                    }
-                    Event::Inspect(inspect) => {
-                        inspect(&state);
-                        continue;
-                    }
-                    Event::Retire(answer) => match work.may_retire(&state) {
-                        Ok(()) => {
-                            let _ = answer.send(Ok(()));
-                            server.close().await;
-                            return Ok(Ended::Retired);
+        stop: LocalBoxFuture<'_, ()>,
+    ) -> LocalBoxFuture<'_, Result<Ended, LendError>> {
+        Box::pin(async move {
+            let Self { config, executor, version, mut state, first } = self;
+            let (events, mut coming) = mpsc::unbounded_channel();
+            let server = HttpServer::new(KeeperHandle {
+                config: Arc::clone(&config),
+                executor: Arc::clone(&executor),
+                version,
+                hashes: Arc::default(),
+                events: events.clone(),
+                tickets: AtomicU64::new(1),
+            });
+            for endpoint in endpoints {
+                server.open(endpoint);
+            }
+            let (asked, stops) = (HashMap::new(), HashMap::new());
+            let mut work = Work { config, executor: Arc::clone(&executor), events, asked, stops };
+            let mut finished = work.all(first);
+            let mut stop = std::pin::pin!(stop);
+            let mut stopped = false;
+            let mut lost = std::pin::pin!(executor.lost());
+            while !finished {
+                let passed = state.next().map(|next| next.since(Time::now()));
+                let fact = tokio::select! {
+                    Some(event) = coming.recv() => match event {
+                        Event::Fact(fact) => fact,
+                        Event::Ask(ticket, fact, answer) => {
+                            work.asked.insert(ticket, answer);
+                            fact
                         }
-                        Err(refusal) => {
-                            let _ = answer.send(Err(refusal));
+                        Event::Inspect(inspect) => {
+                            inspect(&state);
                             continue;
                         }
+                        Event::Retire(answer) => match work.may_retire(&state) {
+                            Ok(()) => {
+                                let _ = answer.send(Ok(()));
+                                server.close().await;
+                                return Ok(Ended::Retired);
+                            }
+                            Err(refusal) => {
+                                let _ = answer.send(Err(refusal));
+                                continue;
+                            }
+                        },
                     },
-                },
-                () = sleep(passed) => Fact::TimePassed,
-                () = &mut stop, if !stopped => {
-                    stopped = true;
-                    Fact::Shutdown
-                }
-                error = &mut lost => return Err(LendError::ServerGone(error)),
-            };
-            finished = work.all(state.learn(fact, Time::now()));
-        }
-        server.close().await;
-        Ok(Ended::Done)
+                    () = sleep(passed) => Fact::TimePassed,
+                    () = &mut stop, if !stopped => {
+                        stopped = true;
+                        Fact::Shutdown
+                    }
+                    error = &mut lost => return Err(LendError::ServerGone(error)),
+                };
+                finished = work.all(state.learn(fact, Time::now()));
+            }
+            server.close().await;
+            Ok(Ended::Done)
+        })
     }
 }
 

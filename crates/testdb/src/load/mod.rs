@@ -7,6 +7,7 @@
 mod error;
 mod parts;
 
+use futures_util::future::BoxFuture;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio_postgres::error::SqlState;
@@ -54,30 +55,36 @@ pub struct Loaded {
 ///
 /// # Errors
 /// If the script cannot be read, holds what only psql can do, or a statement fails.
-pub async fn load(target: &Target, source: &Source, as_unlogged: bool) -> Result<Loaded, LoadError> {
-    let began = Instant::now();
-    let session = Sessions::new(target).open().await?;
-    // Commits need not wait for the disk one by one: `settle` waits for all of them.
-    session.run("SET synchronous_commit = off").await?;
-    let unlogger = if as_unlogged { Some(unlogger(&session, source).await?) } else { None };
-    let mut parts = Parts::read(source.clone(), unlogger)?;
-    let mut loaded = Loaded::default();
-    while let Some(part) = parts.next().await? {
-        match part {
-            Part::Statement(text) => statement(&session, text, &mut loaded).await?,
-            Part::Copy(text) => copy(&session, text, &mut parts, &mut loaded).await?,
-            Part::Unlogged(summary) => loaded.unlogged = Some(summary),
-            Part::Data(_) | Part::End => unreachable!("data come after their COPY"),
+pub fn load<'a>(
+    target: &'a Target,
+    source: &'a Source,
+    as_unlogged: bool,
+) -> BoxFuture<'a, Result<Loaded, LoadError>> {
+    Box::pin(async move {
+        let began = Instant::now();
+        let session = Sessions::new(target).open().await?;
+        // Commits need not wait for the disk one by one: `settle` waits for all of them.
+        session.run("SET synchronous_commit = off").await?;
+        let unlogger = if as_unlogged { Some(unlogger(&session, source).await?) } else { None };
+        let mut parts = Parts::read(source.clone(), unlogger)?;
+        let mut loaded = Loaded::default();
+        while let Some(part) = parts.next().await? {
+            match part {
+                Part::Statement(text) => statement(&session, text, &mut loaded).await?,
+                Part::Copy(text) => copy(&session, text, &mut parts, &mut loaded).await?,
+                Part::Unlogged(summary) => loaded.unlogged = Some(summary),
+                Part::Data(_) | Part::End => unreachable!("data come after their COPY"),
+            }
+            count_notices(&session.connection, &mut loaded);
         }
-        count_notices(&session.connection, &mut loaded);
-    }
-    if is_in_transaction(&session).await? {
-        return Err(LoadError::InTransaction);
-    }
-    settle(&session).await?;
-    session.connection.close().await;
-    loaded.took = began.elapsed();
-    Ok(loaded)
+        if is_in_transaction(&session).await? {
+            return Err(LoadError::InTransaction);
+        }
+        settle(&session).await?;
+        session.connection.close().await;
+        loaded.took = began.elapsed();
+        Ok(loaded)
+    })
 }
 
 /// Makes tables unlogged on their way; the better if the script can be read twice.

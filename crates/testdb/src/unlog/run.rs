@@ -1,5 +1,6 @@
 //! Carries a plan out: all of it or nothing.
 
+use futures_util::future::LocalBoxFuture;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -51,39 +52,41 @@ pub struct Unlogged {
 ///
 /// # Errors
 /// If a statement fails, a lock cannot be had in time, or it is interrupted: then nothing was changed.
-pub async fn apply(
-    target: &Target,
-    plan: &UnlogPlan,
-    observer: &dyn Observer,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Unlogged, UnlogError> {
-    let session = Session::open(target).await?;
-    let pid = session.pid().await?;
-    // Now: a request to cancel that comes late must not hit it.
-    let durability = durability(&session).await?;
-    let stop = AtomicBool::new(false);
-    let result = {
-        let work = pin!(async {
-            tokio::select! {
-                result = transaction(&session, plan, observer, &stop) => result,
-                never = watch(target, pid, observer) => match never {},
+pub fn apply<'a>(
+    target: &'a Target,
+    plan: &'a UnlogPlan,
+    observer: &'a dyn Observer,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Unlogged, UnlogError>> {
+    Box::pin(async move {
+        let session = Session::open(target).await?;
+        let pid = session.pid().await?;
+        // Now: a request to cancel that comes late must not hit it.
+        let durability = durability(&session).await?;
+        let stop = AtomicBool::new(false);
+        let result = {
+            let work = pin!(async {
+                tokio::select! {
+                    result = transaction(&session, plan, observer, &stop) => result,
+                    never = watch(target, pid, observer) => match never {},
+                }
+            });
+            match until_stopped(target, interrupt, work, || stop.store(true, Ordering::Relaxed)).await {
+                Ended::Done(result) => result,
+                // If it was committing already, it is done.
+                Ended::Stopped(Some(result)) => result.map_err(interrupted),
+                Ended::Stopped(None) => Err(UnlogError::Silent),
             }
-        });
-        match until_stopped(target, interrupt, work, || stop.store(true, Ordering::Relaxed)).await {
-            Ended::Done(result) => result,
-            // If it was committing already, it is done.
-            Ended::Stopped(Some(result)) => result.map_err(interrupted),
-            Ended::Stopped(None) => Err(UnlogError::Silent),
-        }
-    };
-    let took = result?;
-    session.connection.close().await;
-    Ok(Unlogged {
-        tables: plan.changes(ObjectKind::Table).count(),
-        sequences: plan.changes(ObjectKind::Sequence).count() + plan.following,
-        bytes: plan.bytes(),
-        took,
-        durability,
+        };
+        let took = result?;
+        session.connection.close().await;
+        Ok(Unlogged {
+            tables: plan.changes(ObjectKind::Table).count(),
+            sequences: plan.changes(ObjectKind::Sequence).count() + plan.following,
+            bytes: plan.bytes(),
+            took,
+            durability,
+        })
     })
 }
 

@@ -20,7 +20,7 @@ fn back() -> UnlogRequest {
 
 async fn run(database: &Database, request: &UnlogRequest) -> Result<(UnlogPlan, Unlogged), UnlogError> {
     let plan = plan(&database.target, request).await?;
-    let done = apply(&database.target, &plan, &(), std::future::pending()).await?;
+    let done = apply(&database.target, &plan, &(), Box::pin(std::future::pending())).await?;
     Ok((plan, done))
 }
 
@@ -330,7 +330,7 @@ fn what_was_interrupted_is_rolled_back() {
 
         // Between two statements.
         let (teller, told) = Teller::new();
-        let error = apply(&database.target, &plan, &Halfway(teller), told).await.unwrap_err();
+        let error = apply(&database.target, &plan, &Halfway(teller), Box::pin(told)).await.unwrap_err();
         assert!(matches!(error, UnlogError::Interrupted), "{error}");
         assert_same(&database.everything().await, &before);
 
@@ -339,7 +339,7 @@ fn what_was_interrupted_is_rolled_back() {
         let other = database.target.clone().with_application_name("the other").connect().await.unwrap();
         other.client.batch_execute("BEGIN; LOCK TABLE ring_b").await.unwrap();
         let (teller, told) = Teller::new();
-        let error = apply(&database.target, &plan, &Waiting(teller), told).await.unwrap_err();
+        let error = apply(&database.target, &plan, &Waiting(teller), Box::pin(told)).await.unwrap_err();
         assert!(matches!(error, UnlogError::Interrupted), "{error}");
         other.client.batch_execute("ROLLBACK").await.unwrap();
         assert_same(&database.everything().await, &before);

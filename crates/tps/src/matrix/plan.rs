@@ -1,5 +1,6 @@
 //! What is run in which order, and whether it can be.
 
+use futures_util::future::LocalBoxFuture;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -118,40 +119,42 @@ impl MatrixPlan {
     ///
     /// # Errors
     /// If the matrix cannot be run.
-    pub async fn new(
-        target: &Target,
-        connection: &Connection,
+    pub fn new<'a>(
+        target: &'a Target,
+        connection: &'a Connection,
         base: Request,
-        matrix: &Matrix,
+        matrix: &'a Matrix,
         ground: ServerFacts,
-    ) -> Result<Self, MatrixError> {
-        matrix.check()?;
-        refuse_danger(matrix, ground)?;
-        let cells = Cell::all(&matrix.axes);
-        for cell in &cells {
-            Plan::parse(cell.request(&base))?;
-        }
-        let parsed = Plan::parse(base.clone())?;
-        let named = tables(matrix, &base, &parsed)?;
-        let mut warnings = parsed.plan(connection).await?.warnings;
-        let tables = present(connection, &named).await?;
-        if matrix.durabilities().is_some() {
-            refuse_abnormal(connection, &tables).await?;
-        }
-        let mut settings: Vec<String> = Vec::new();
-        for name in matrix.axes.iter().flat_map(Axis::settings) {
-            if !settings.iter().any(|other| other == name) {
-                settings.push(name.to_owned());
+    ) -> LocalBoxFuture<'a, Result<Self, MatrixError>> {
+        Box::pin(async move {
+            matrix.check()?;
+            refuse_danger(matrix, ground)?;
+            let cells = Cell::all(&matrix.axes);
+            for cell in &cells {
+                Plan::parse(cell.request(&base))?;
             }
-        }
-        let unlogged = if matrix.has(Durability::Unlogged) { named } else { Vec::new() };
-        let to_change = ToChange { settings, tables: unlogged, restart: ground.restart };
-        let looked = to_change.look(target).await?;
-        if base.warmup.is_zero() {
-            warnings.extend(cold(connection, &looked).await?);
-        }
-        let rounds = order::rounds(cells.len(), matrix.trials, base.seed);
-        Ok(Self { base, cells, rounds, to_change, looked, tables, warnings })
+            let parsed = Plan::parse(base.clone())?;
+            let named = tables(matrix, &base, &parsed)?;
+            let mut warnings = parsed.plan(connection).await?.warnings;
+            let tables = present(connection, &named).await?;
+            if matrix.durabilities().is_some() {
+                refuse_abnormal(connection, &tables).await?;
+            }
+            let mut settings: Vec<String> = Vec::new();
+            for name in matrix.axes.iter().flat_map(Axis::settings) {
+                if !settings.iter().any(|other| other == name) {
+                    settings.push(name.to_owned());
+                }
+            }
+            let unlogged = if matrix.has(Durability::Unlogged) { named } else { Vec::new() };
+            let to_change = ToChange { settings, tables: unlogged, restart: ground.restart };
+            let looked = to_change.look(target).await?;
+            if base.warmup.is_zero() {
+                warnings.extend(cold(connection, &looked).await?);
+            }
+            let rounds = order::rounds(cells.len(), matrix.trials, base.seed);
+            Ok(Self { base, cells, rounds, to_change, looked, tables, warnings })
+        })
     }
 
     /// The run document's `plan`.

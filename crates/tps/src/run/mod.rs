@@ -13,7 +13,7 @@ pub(crate) mod tally;
 mod waiter;
 pub mod wire;
 
-use std::future::Future;
+use futures_util::future::LocalBoxFuture;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -198,71 +198,74 @@ impl Crew {
 /// # Errors
 /// If nothing was measured, because clients could not connect or the user was faster. Later failures are in
 /// the outcome.
-pub async fn run(
-    target: &Target,
-    plan: &Plan,
-    observer: &dyn Observer,
-    interrupt: impl Future<Output = ()>,
-) -> Result<Outcome, TpsError> {
-    let mut interrupt = pin!(interrupt);
-    make_room_for_files(&plan.request)?;
-    let run = Arc::new(Run::new(target, plan)?);
-    let began = Instant::now();
-    let sessions = tokio::select! {
-        biased;
-        () = &mut interrupt => return Err(TpsError::Interrupted),
-        sessions = connect_all(&run) => sessions?,
-    };
-    run.connecting_took(began.elapsed());
-    let (tell, mut heard) = mpsc::channel(UNHEARD);
-    let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell))?;
-    drop(tell);
-    let mut collector = Collector::new(timetable, &plan.scripts, plan.request.statements, run.tallies.len());
-    let mut lost = Vec::new();
-    let mut interrupted: Option<Instant> = None;
-    let cancelling = async {
-        loop {
-            run.cancel().await;
-            tokio::time::sleep(CANCEL_INTERVAL).await;
-        }
-    };
-    let mut cancelling = pin!(cancelling);
-    let mut cutting = tokio::time::interval(CANCEL_INTERVAL);
-    loop {
-        tokio::select! {
+pub fn run<'a>(
+    target: &'a Target,
+    plan: &'a Plan,
+    observer: &'a dyn Observer,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<Outcome, TpsError>> {
+    Box::pin(async move {
+        let mut interrupt = pin!(interrupt);
+        make_room_for_files(&plan.request)?;
+        let run = Arc::new(Run::new(target, plan)?);
+        let began = Instant::now();
+        let sessions = tokio::select! {
             biased;
-            () = &mut interrupt, if interrupted.is_none() => {
-                interrupted = Some(Instant::now());
-                run.alarm.raise();
+            () = &mut interrupt => return Err(TpsError::Interrupted),
+            sessions = connect_all(&run) => sessions?,
+        };
+        run.connecting_took(began.elapsed());
+        let (tell, mut heard) = mpsc::channel(UNHEARD);
+        let (crew, timetable) = Crew::start(Arc::clone(&run), starts(plan, sessions, &tell))?;
+        drop(tell);
+        let mut collector =
+            Collector::new(timetable, &plan.scripts, plan.request.statements, run.tallies.len());
+        let mut lost = Vec::new();
+        let mut interrupted: Option<Instant> = None;
+        let cancelling = async {
+            loop {
+                run.cancel().await;
+                tokio::time::sleep(CANCEL_INTERVAL).await;
             }
-            told = heard.recv() => match told {
-                Some(Told::Lost(client)) => lost.push(client),
-                Some(Told::Debugged(debugged)) => observer.debugged(&debugged),
-                // All jobs are done.
-                None => break,
-            },
-            () = tokio::time::sleep_until(collector.next().into()) => {
-                observer.second(&collector.cut(&run.tallies));
-            }
-            () = &mut cancelling, if interrupted.is_some() => {}
-            _ = cutting.tick(), if interrupted.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
-                run.cut();
+        };
+        let mut cancelling = pin!(cancelling);
+        let mut cutting = tokio::time::interval(CANCEL_INTERVAL);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut interrupt, if interrupted.is_none() => {
+                    interrupted = Some(Instant::now());
+                    run.alarm.raise();
+                }
+                told = heard.recv() => match told {
+                    Some(Told::Lost(client)) => lost.push(client),
+                    Some(Told::Debugged(debugged)) => observer.debugged(&debugged),
+                    // All jobs are done.
+                    None => break,
+                },
+                () = tokio::time::sleep_until(collector.next().into()) => {
+                    observer.second(&collector.cut(&run.tallies));
+                }
+                () = &mut cancelling, if interrupted.is_some() => {}
+                _ = cutting.tick(), if interrupted.is_some_and(|since| since.elapsed() > CANCEL_DEADLINE) => {
+                    run.cut();
+                }
             }
         }
-    }
-    let over = crew.join()?;
-    let (collected, rest) = collector.finish(&run.tallies, over);
-    if let Some(second) = rest {
-        observer.second(&second);
-    }
-    let end = match (interrupted, lost.as_slice()) {
-        (Some(_), _) => End::Interrupted,
-        (None, []) => End::Complete,
-        (None, _) => End::Lost,
-    };
-    let Connected { took, connections } = *lock(&run.connected);
-    let Collected { elapsed, all, scripts, seconds } = collected;
-    Ok(Outcome { end, elapsed, connecting: took, connections, all, scripts, seconds, lost })
+        let over = crew.join()?;
+        let (collected, rest) = collector.finish(&run.tallies, over);
+        if let Some(second) = rest {
+            observer.second(&second);
+        }
+        let end = match (interrupted, lost.as_slice()) {
+            (Some(_), _) => End::Interrupted,
+            (None, []) => End::Complete,
+            (None, _) => End::Lost,
+        };
+        let Connected { took, connections } = *lock(&run.connected);
+        let Collected { elapsed, all, scripts, seconds } = collected;
+        Ok(Outcome { end, elapsed, connecting: took, connections, all, scripts, seconds, lost })
+    })
 }
 
 /// Raises this process's limit of open files as far as the clients need it.

@@ -72,7 +72,7 @@ async fn measure(
     };
     let mut recording = Recording::begin(home, begun)?;
     let progress = BlockioProgress::new(&plan, printer);
-    let work = blockio::run(&chosen.target, &survey, &plan, &progress, interrupted(printer), |outcome| {
+    let mut finished = |outcome: blockio::Outcome| {
         recording.run.trials.extend(outcome.trials(&plan));
         for text in outcome.notes {
             let note = Note { text };
@@ -81,8 +81,9 @@ async fn measure(
             }
         }
         recording.save();
-    });
-    let result = Box::pin(work).await;
+    };
+    let interrupt = interrupted(printer);
+    let result = blockio::run(&chosen.target, &survey, &plan, &progress, interrupt, &mut finished).await;
     drop(progress);
     let finished = recording.finish(result.map_err(Failure::from));
     if finished.result.is_err() {

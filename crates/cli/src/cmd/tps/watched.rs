@@ -4,6 +4,7 @@ use connect::{APPLICATION_NAME, Target};
 use tps::watch::{Watch, Watched, Watching};
 use tps::{self, Debugged, Observer, Outcome, Phase, Plan, Second, TpsError};
 
+use crate::app::interrupt::Interrupt;
 use crate::cmd::tps::live::Live;
 
 /// Carries the plan out. What else happened is known even where the run failed.
@@ -11,13 +12,13 @@ pub(crate) async fn run(
     target: &Target,
     plan: &Plan,
     live: &Live<'_>,
-    interrupt: impl Future<Output = ()>,
+    interrupt: Interrupt<'_>,
 ) -> (Result<Outcome, TpsError>, Watched) {
     let target = told_apart(target);
     let clients = target.application_name().to_owned();
     let watch = Watch::start(&target, Watching { clients, jobs: plan.request.jobs }).await;
     let observer = WatchedRun::new(plan, live, &watch);
-    let result = Box::pin(tps::run(&target, plan, &observer, interrupt)).await;
+    let result = tps::run(&target, plan, &observer, interrupt).await;
     (result, watch.finish().await)
 }
 

@@ -6,6 +6,7 @@
 //! number; that transaction did not commit; and no relation of its database has the number. Where one of these is in
 //! doubt, nothing is removed.
 
+use futures_util::future::LocalBoxFuture;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -49,27 +50,29 @@ enum Verdict {
 }
 
 /// Goes through the records in `directory` and removes what this server is proved to have no use for.
-pub async fn remove_abandoned(
-    target: &Target,
-    connection: &Connection,
-    survey: &Survey,
-    directory: &Path,
-) -> Vec<Abandoned> {
-    let left = |record: &Path, why: String| Abandoned::Left { record: record.to_owned(), why };
-    let (found, unreadable) = match Recorded::all(directory) {
-        Ok(all) => all,
-        Err(error) => return vec![left(directory, error.to_string())],
-    };
-    let mut told: Vec<Abandoned> =
-        unreadable.into_iter().map(|(path, error)| left(&path, error.to_string())).collect();
-    for recorded in found {
-        let path = recorded.path.clone();
-        match settle(target, connection, survey, recorded).await {
-            Ok(done) => told.extend(done),
-            Err(why) => told.push(left(&path, why)),
+pub fn remove_abandoned<'a>(
+    target: &'a Target,
+    connection: &'a Connection,
+    survey: &'a Survey,
+    directory: &'a Path,
+) -> LocalBoxFuture<'a, Vec<Abandoned>> {
+    Box::pin(async move {
+        let left = |record: &Path, why: String| Abandoned::Left { record: record.to_owned(), why };
+        let (found, unreadable) = match Recorded::all(directory) {
+            Ok(all) => all,
+            Err(error) => return vec![left(directory, error.to_string())],
+        };
+        let mut told: Vec<Abandoned> =
+            unreadable.into_iter().map(|(path, error)| left(&path, error.to_string())).collect();
+        for recorded in found {
+            let path = recorded.path.clone();
+            match settle(target, connection, survey, recorded).await {
+                Ok(done) => told.extend(done),
+                Err(why) => told.push(left(&path, why)),
+            }
         }
-    }
-    told
+        told
+    })
 }
 
 async fn settle(

@@ -165,7 +165,7 @@ impl<'a> Lab<'a> {
         let copy = self.databases.at(name);
         let plan = unlog::plan(&copy, &UnlogRequest::whole_database(Direction::Unlogged)).await?;
         // Who interrupts a bench drops its databases.
-        unlog::apply(&copy, &plan, &Unobserved, std::future::pending()).await?;
+        unlog::apply(&copy, &plan, &Unobserved, Box::pin(std::future::pending())).await?;
         Ok(())
     }
 

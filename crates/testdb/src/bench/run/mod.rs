@@ -6,6 +6,7 @@ pub(crate) mod lab;
 pub(crate) mod tmpfs;
 
 use failure::Classified;
+use futures_util::future::LocalBoxFuture;
 use std::future::pending;
 use std::pin::pin;
 
@@ -102,44 +103,46 @@ pub trait BenchObserver {
 ///
 /// # Errors
 /// If the normal variant fails, the server does, the user interrupts it, or something could not be put back.
-pub async fn run(
-    site: &Site<'_>,
-    request: &BenchRequest,
+pub fn run<'a>(
+    site: &'a Site<'a>,
+    request: &'a BenchRequest,
     missing: Vec<Missing>,
-    observer: &mut dyn BenchObserver,
-    interrupt: impl Future<Output = ()>,
-) -> Result<(), BenchError> {
-    let (stop, stopped) = watch::channel(false);
-    let work = async {
-        let (mut stop, watched) = (stopped.clone(), stopped.clone());
-        let interrupt = async {
-            // The sender outlives this.
-            let _ = stop.wait_for(|stopped| *stopped).await;
+    observer: &'a mut dyn BenchObserver,
+    interrupt: LocalBoxFuture<'a, ()>,
+) -> LocalBoxFuture<'a, Result<(), BenchError>> {
+    Box::pin(async move {
+        let (stop, stopped) = watch::channel(false);
+        let work = async {
+            let (mut stop, watched) = (stopped.clone(), stopped.clone());
+            let interrupt = async {
+                // The sender outlives this.
+                let _ = stop.wait_for(|stopped| *stopped).await;
+            };
+            let begin = pin!(Lab::begin(site.target, &request.content, &watched));
+            let lab = match until_stopped(site.target, interrupt, begin, || {}).await {
+                interruption::Ended::Done(lab) => lab?,
+                interruption::Ended::Stopped(Some(Ok(lab))) => lab,
+                interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
+            };
+            let mut bench =
+                Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
+            let result = Box::pin(caught(bench.work(missing, observer))).await;
+            observer.putting_back();
+            Box::pin(bench.finish(result, observer)).await
         };
-        let begin = pin!(Lab::begin(site.target, &request.content, &watched));
-        let lab = match until_stopped(site.target, interrupt, begin, || {}).await {
-            interruption::Ended::Done(lab) => lab?,
-            interruption::Ended::Stopped(Some(Ok(lab))) => lab,
-            interruption::Ended::Stopped(_) => return Err(BenchError::InterruptedEarly),
+        let heard = async {
+            interrupt.await;
+            // The work hears that wherever it is, and ends by itself.
+            let _ = stop.send(true);
+            pending().await
         };
-        let mut bench =
-            Bench { site, request, lab, volatile: None, stopped, failed: Vec::new(), has_judged: false };
-        let result = Box::pin(caught(bench.work(missing, observer))).await;
-        observer.putting_back();
-        Box::pin(bench.finish(result, observer)).await
-    };
-    let heard = async {
-        interrupt.await;
-        // The work hears that wherever it is, and ends by itself.
-        let _ = stop.send(true);
-        pending().await
-    };
-    tokio::select! {
-        // So that signals are caught before anything is made.
-        biased;
-        result = heard => result,
-        result = work => result,
-    }
+        tokio::select! {
+            // So that signals are caught before anything is made.
+            biased;
+            result = heard => result,
+            result = work => result,
+        }
+    })
 }
 
 struct Bench<'a> {
@@ -386,7 +389,7 @@ impl<'a> Bench<'a> {
             // The sender outlives all trials.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
-        match Box::pin(tps::run(target, &plan, &Unwatched, interrupt)).await {
+        match tps::run(target, &plan, &Unwatched, Box::pin(interrupt)).await {
             Err(TpsError::Interrupted) => Err(BenchError::Interrupted),
             outcome => Ok(outcome?),
         }

@@ -4,6 +4,7 @@ mod choice;
 mod foreign_keys;
 pub(super) mod look;
 
+use futures_util::future::LocalBoxFuture;
 use std::fmt;
 use std::time::Duration;
 use tokio_postgres::error::SqlState;
@@ -251,19 +252,24 @@ impl UnlogPlan {
 ///
 /// # Errors
 /// If the request cannot be fulfilled, naming what stands in its way; if a query fails.
-pub async fn plan(target: &Target, request: &UnlogRequest) -> Result<UnlogPlan, UnlogError> {
-    let session = Sessions::new(target).open().await?;
-    // Sizes are asked under a lock.
-    session.run(&format!("SET lock_timeout = '{}ms'", request.lock_timeout.as_millis())).await?;
-    let planned = planned(&session, request).await;
-    let planned = match planned {
-        Err(UnlogError::Connect(error)) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-            Err(locked(&session, None, error).await)
-        }
-        planned => planned,
-    };
-    session.connection.close().await;
-    planned
+pub fn plan<'a>(
+    target: &'a Target,
+    request: &'a UnlogRequest,
+) -> LocalBoxFuture<'a, Result<UnlogPlan, UnlogError>> {
+    Box::pin(async move {
+        let session = Sessions::new(target).open().await?;
+        // Sizes are asked under a lock.
+        session.run(&format!("SET lock_timeout = '{}ms'", request.lock_timeout.as_millis())).await?;
+        let planned = planned(&session, request).await;
+        let planned = match planned {
+            Err(UnlogError::Connect(error)) if error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                Err(locked(&session, None, error).await)
+            }
+            planned => planned,
+        };
+        session.connection.close().await;
+        planned
+    })
 }
 
 /// The error of a lock that was not had, with who has it.

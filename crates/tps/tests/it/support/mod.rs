@@ -186,7 +186,7 @@ impl Database {
             let connection = self.connect().await;
             let plan = Plan::new(&connection, request).await?;
             assert_eq!(plan.prepare(&connection).await?, Vec::<String>::new());
-            run(&self.target, &plan, notes, interrupt).await
+            run(&self.target, &plan, notes, Box::pin(interrupt)).await
         })
     }
 

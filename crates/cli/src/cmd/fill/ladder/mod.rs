@@ -170,7 +170,7 @@ impl Ladder<'_> {
             // The sender outlives this.
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
-        let outcome = Box::pin(fill::run(&self.chosen.target, &plan, conduct, &progress, interrupt)).await?;
+        let outcome = fill::run(&self.chosen.target, &plan, conduct, &progress, Box::pin(interrupt)).await?;
         drop(progress);
         let after = Checkpoints::so_far(&self.connection.client).await;
         if let Some(note) = disturbances(before, after, outcome.own_checkpoints) {

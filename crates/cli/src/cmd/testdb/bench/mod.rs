@@ -104,7 +104,7 @@ async fn measure(
     }
     recording.save();
     let mut recorder = Recorder::new(recording, arguments, printer);
-    let result = Box::pin(bench::run(&site, &request, missing, &mut recorder, interrupted(printer))).await;
+    let result = bench::run(&site, &request, missing, &mut recorder, interrupted(printer)).await;
     let destroyed = tokio::task::block_in_place(|| memory.destroy());
     let Recorder { recording, results, .. } = recorder;
     let finished = recording.finish(result.map_err(Failure::from));

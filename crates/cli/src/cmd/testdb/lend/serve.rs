@@ -262,7 +262,7 @@ impl Work {
                 () = ends.notified() => {}
             }
         };
-        let mut running = pin!(keeper.run(endpoints, stop));
+        let mut running = pin!(keeper.run(endpoints, Box::pin(stop)));
         let readied = tokio::select! {
             ended = &mut running => Err(ended),
             readied = self.make_ready(&socket, url.as_deref()) => Ok(readied),

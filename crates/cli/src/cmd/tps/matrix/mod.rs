@@ -112,7 +112,8 @@ async fn measure_one(
 ) -> Result<(Outcome, Watched), TpsError> {
     let every = arguments.progress.unwrap_or(LINE_INTERVAL);
     let live = Live::new(&trial.plan.request, Some(every), printer);
-    let (result, watched) = watched::run(trial.target, trial.plan, &live, trial.interrupted()).await;
+    let (result, watched) =
+        watched::run(trial.target, trial.plan, &live, Box::pin(trial.interrupted())).await;
     drop(live);
     Ok((result?, watched))
 }

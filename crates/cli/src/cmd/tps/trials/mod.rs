@@ -91,7 +91,7 @@ impl Trials<'_> {
         }
         let every = self.arguments.progress.or((self.arguments.trials() > 1).then_some(LINE_INTERVAL));
         let live = Live::new(&self.plan.request, every, self.printer);
-        let interrupt = interrupted_telling(|text| live.tell(text));
+        let interrupt = Box::pin(interrupted_telling(|text| live.tell(text)));
         let (result, watched) = watched::run(&self.chosen.target, self.plan, &live, interrupt).await;
         drop(live);
         Ok(Measured { outcome: result?, watched })
