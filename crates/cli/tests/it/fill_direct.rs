@@ -151,24 +151,24 @@ fn assert_version(major: u16, checksums: bool) {
         "--rows 62 --unlogged",
         "--rows 3 --partitions 7 --partition-method hash",
         "--rows 2 --partitions 3 --partition-method range --unlogged",
-        "--rows 30000 --fillfactor 10 --data-only --partitions 2 --unlogged",
+        "--rows 12000 --fillfactor 10 --data-only --partitions 2 --unlogged",
     ] {
         assert_proved(&rig, &server, &data, options);
     }
-    assert_proved(&rig, &server, &data, "--rows 30000 --unlogged --fillfactor 10");
-    assert_found_by_key(&server, 29_999);
-    assert_proved(&rig, &server, &data, "--rows 100000 --partitions 4 --partition-method hash --unlogged");
-    assert_found_by_key(&server, 77_777);
+    assert_proved(&rig, &server, &data, "--rows 12000 --unlogged --fillfactor 10");
+    assert_found_by_key(&server, 11_999);
+    assert_proved(&rig, &server, &data, "--rows 50000 --partitions 4 --partition-method hash --unlogged");
+    assert_found_by_key(&server, 37_777);
     assert_lives_on(&server, &data);
     assert_proved(&rig, &server, &data, "--rows 100000 --partitions 3 --partition-method range");
     assert_pgbench_runs(&server);
-    assert_proved(&rig, &server, &data, "--rows 120000 --foreign-keys");
+    assert_proved(&rig, &server, &data, "--rows 100000 --foreign-keys");
     assert_found_by_key(&server, 1);
     if major <= OLDEST_PG_DUMP {
         assert_eq!(dump(&server, QUOTED), dump(&server, COPIED));
     }
     assert_pgbench_runs(&server);
-    fill(&rig, "--rows 120000");
+    fill(&rig, "--rows 60000");
     assert_lives_on(&server, &data);
     rig.done(&format!("fill --method direct --drop --rows 120000 --schema {DIRECT}"));
 

@@ -168,8 +168,8 @@ fn all_other_options_give_what_copy_gives() {
             "-I dtg",
             "-I dtgp --partitions 2 --partition-method hash",
         ] {
-            rig.done(&format!("fill --rows 30000 --method direct --schema d --drop {options}"));
-            rig.done(&format!("fill --rows 30000 --method copy --schema c --drop {options}"));
+            rig.done(&format!("fill --rows 12000 --method direct --schema d --drop {options}"));
+            rig.done(&format!("fill --rows 12000 --method copy --schema c --drop {options}"));
             let (direct, copied) = (Proof::of(&server, &data, "d"), Proof::of(&server, &data, "c"));
             direct.assert_sound();
             direct.assert_files();
