@@ -244,8 +244,8 @@ fn what_is_committed_outlives_the_server() {
             // The server writes such small tables to its WAL at the commit.
             "--rows 1000",
             "--rows 1000 --partitions 3 --partition-method hash",
-            "--rows 200000 --data-only",
-            "--rows 200000 --partitions 2",
+            "--rows 50000 --data-only",
+            "--rows 50000 --partitions 2",
         ] {
             let server = rig.server(&version);
             let data = rig.data();
@@ -322,7 +322,7 @@ fn assert_completed(version: u16, options: &str, kill: impl Fn(&Rig, &Running)) 
     let rig = Rig::new();
     let version = format!("--pg-version {version} --set autovacuum=off");
     let server = rig.server(&version);
-    let fill = format!("fill --rows 600000 --fillfactor 20 --partitions 5 {options}");
+    let fill = format!("fill --rows 300000 --fillfactor 20 --partitions 5 {options}");
     rig.done(&format!("{fill} --method copy --schema copied"));
     let fill = format!("{fill} --method direct --streams 1");
     let mut pgrig = rig.spawn(&fill);
@@ -336,7 +336,7 @@ fn assert_completed(version: u16, options: &str, kill: impl Fn(&Rig, &Running)) 
     let server = rig.server(&version);
     let leaves = chunks_done(&rig, &server.url, LEDGER).unwrap();
     assert!(leaves < 5, "it was not over");
-    let other = rig.run("fill --rows 600001 --method direct");
+    let other = rig.run("fill --rows 300001 --method direct");
     assert_eq!(other.code, Some(2), "{other:#?}");
     assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
 

@@ -8,6 +8,7 @@ use page::checksum;
 
 use super::Server;
 use testkit::until_some as until;
+use tokio_postgres::{Client, Row};
 
 /// Pages of all servers here, bytes.
 const BLOCK: usize = 8192;
@@ -17,6 +18,8 @@ const SEGMENT: u32 = 131_072;
 /// Tables and indexes of one schema.
 pub struct Proof<'a> {
     server: &'a Server<'a>,
+    /// One session for everything: a proof asks much.
+    client: Client,
     data: &'a Path,
     schema: &'a str,
     pub major: i64,
@@ -53,12 +56,30 @@ impl Relation {
 impl<'a> Proof<'a> {
     /// `data` is the server's directory.
     pub fn of(server: &'a Server<'a>, data: &'a Path, schema: &'a str) -> Self {
-        server.execute(
+        let client = server.rig.connect(&server.url);
+        let mut proof = Self { server, client, data, schema, major: 0 };
+        proof.execute(
             "CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA pg_catalog; \
              CREATE EXTENSION IF NOT EXISTS pg_visibility SCHEMA pg_catalog",
         );
-        let major = server.number("SELECT current_setting('server_version_num')::bigint / 10000");
-        Self { server, data, schema, major }
+        proof.major = proof.number("SELECT current_setting('server_version_num')::bigint / 10000");
+        proof
+    }
+
+    fn row(&self, query: &str) -> Row {
+        self.server.rig.block_on(self.client.query_one(query, &[])).unwrap()
+    }
+
+    fn rows(&self, query: &str) -> Vec<Row> {
+        self.server.rig.block_on(self.client.query(query, &[])).unwrap()
+    }
+
+    fn number(&self, query: &str) -> i64 {
+        self.row(query).get(0)
+    }
+
+    fn execute(&self, sql: &str) {
+        self.server.rig.block_on(self.client.batch_execute(sql)).unwrap();
     }
 
     /// Those that have files, by their names.
@@ -70,13 +91,13 @@ impl<'a> Proof<'a> {
               WHERE nspname = '{}' AND relkind IN ('r', 'i') ORDER BY relname",
             self.schema.replace('\'', "''")
         );
-        let relation = |row: &tokio_postgres::Row| Relation {
+        let relation = |row: &Row| Relation {
             oid: row.get("oid"),
             name: row.get("name"),
             is_index: row.get("is_index"),
             first: self.data.join(row.get::<_, &str>("file")),
         };
-        self.server.rows(&query).iter().map(relation).collect()
+        self.rows(&query).iter().map(relation).collect()
     }
 
     pub fn tables(&self) -> Vec<Relation> {
@@ -101,13 +122,13 @@ impl<'a> Proof<'a> {
                 ));
             }
             for check in checks {
-                let found: Option<String> = self.server.row(&check).get(0);
+                let found: Option<String> = self.row(&check).get(0);
                 assert_eq!(found, None, "{name}: {check}");
             }
         }
         for Relation { oid, .. } in self.indexes() {
             // It fails if it finds something. What bt_index_check looks for is part of it (amcheck's documentation).
-            self.server.execute(&format!(
+            self.execute(&format!(
                 "SELECT bt_index_parent_check(c.oid, heapallindexed => true, rootdescend => true) \
                    FROM pg_class c JOIN pg_am m ON m.oid = relam WHERE c.oid = {oid} AND amname = 'btree'"
             ));
@@ -118,7 +139,7 @@ impl<'a> Proof<'a> {
     pub fn assert_settled(&self) {
         for relation in self.relations() {
             let table = self.table_of(&relation);
-            let row = self.server.row(&format!(
+            let row = self.row(&format!(
                 "SELECT pg_relation_size(oid) / {BLOCK}, relpages::bigint, relallvisible::bigint, reltuples::bigint, \
                         (SELECT count(*) FROM {table}) FROM pg_class WHERE oid = {}",
                 relation.oid
@@ -128,7 +149,7 @@ impl<'a> Proof<'a> {
             let maps = if relation.is_index { 0 } else { blocks };
             assert_eq!((pages, tuples, visible), (blocks, rows, maps), "{relation:?}");
             if !relation.is_index && relation.is_bulk() {
-                let marked = self.server.row(&format!(
+                let marked = self.row(&format!(
                     "SELECT all_visible, all_frozen FROM pg_visibility_map_summary({})",
                     relation.oid
                 ));
@@ -140,7 +161,7 @@ impl<'a> Proof<'a> {
     fn table_of(&self, relation: &Relation) -> String {
         let oid = relation.oid;
         let index = format!("(SELECT indrelid FROM pg_index WHERE indexrelid = {oid})");
-        self.server.row(&format!("SELECT coalesce({index}, {oid})::regclass::text")).get(0)
+        self.row(&format!("SELECT coalesce({index}, {oid})::regclass::text")).get(0)
     }
 
     /// The rows are the same, and those of the bulk table in the same order.
@@ -160,7 +181,7 @@ impl<'a> Proof<'a> {
     /// Tables' names, numbers of rows, and a checksum of them and a number of theirs.
     fn summed(&self, number: &str, of: impl Fn(&Relation) -> bool) -> Vec<(String, i64, String)> {
         let sum = |Relation { oid, name, .. }: Relation| {
-            let row = self.server.row(&format!(
+            let row = self.row(&format!(
                 "SELECT (SELECT relname::text FROM pg_class WHERE oid = {oid}), count(*), \
                         coalesce(sum(hashtextextended(t::text, number)), 0)::text \
                    FROM (SELECT t, {number} AS number FROM {name} t) t"
@@ -176,7 +197,7 @@ impl<'a> Proof<'a> {
             let file = fs::metadata(path).unwrap();
             (file.mode(), file.uid(), file.gid())
         };
-        let catalog: String = self.server.row("SELECT pg_relation_filepath('pg_class')").get(0);
+        let catalog: String = self.row("SELECT pg_relation_filepath('pg_class')").get(0);
         let theirs = look(&self.data.join(catalog));
         for relation in self.relations() {
             for file in relation.files() {
@@ -189,19 +210,18 @@ impl<'a> Proof<'a> {
     /// with a checkpoint.
     pub fn until_no_orphans(&self) {
         until("only files of relations are left", || {
-            self.server.execute("CHECKPOINT");
+            self.execute("CHECKPOINT");
             self.orphans().is_empty().then_some(())
         });
     }
 
     /// Files in the database's directory that are of no relation.
     pub fn orphans(&self) -> Vec<PathBuf> {
-        let oid =
-            self.server.number("SELECT oid::bigint FROM pg_database WHERE datname = current_database()");
+        let oid = self.number("SELECT oid::bigint FROM pg_database WHERE datname = current_database()");
         let files = fs::read_dir(self.data.join(format!("base/{oid}"))).unwrap();
         // Looked for first: a relation that comes later is no orphan.
         let files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
-        let known = self.server.rows("SELECT pg_relation_filenode(oid) FROM pg_class WHERE relkind <> 'v'");
+        let known = self.rows("SELECT pg_relation_filenode(oid) FROM pg_class WHERE relkind <> 'v'");
         let known: Vec<u32> = known.iter().filter_map(|row| row.get(0)).collect();
         let is_orphan = |path: &PathBuf| {
             let name = path.file_name().unwrap().to_str().unwrap();
