@@ -280,7 +280,7 @@ fn assert_interrupted(version: &str, statement: &str) {
     let rig = Rig::new();
     let server = rig.server(version);
     let json = rig.home.path().join("run.json");
-    let command = format!("blockio 300MB --trials 1 --clients 2 --json {}", json.display());
+    let command = format!("blockio 100MB --trials 1 --clients 2 --json {}", json.display());
     let pgrig = caught_at(&rig, &server, &command, statement);
     pgrig.signal(Signal::SIGINT);
     let Ran { code, stderr, .. } = pgrig.end();
@@ -301,7 +301,7 @@ fn an_interrupted_run_leaves_nothing() {
 fn assert_killed(version: &str, statement: &str) {
     let rig = Rig::new();
     let server = rig.server(version);
-    let pgrig = caught_at(&rig, &server, "blockio 200MB --trials 1", statement);
+    let pgrig = caught_at(&rig, &server, "blockio 80MB --trials 1", statement);
     pgrig.signal(Signal::SIGKILL);
     pgrig.end();
     let journal = "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_blockio'";
@@ -395,7 +395,7 @@ fn tables_without_the_mark_are_refused_and_stay() {
 fn a_second_run_in_the_same_schema_is_refused_while_the_first_works() {
     let rig = Rig::new();
     let server = rig.server("");
-    let first = caught_at(&rig, &server, "blockio 100MB --trials 1", "CREATE TABLE");
+    let first = caught_at(&rig, &server, "blockio 40MB --trials 1", "CREATE TABLE");
     first.signal(Signal::SIGSTOP);
     let second = rig.run("blockio 10MB --trials 1");
     assert_eq!(second.code, Some(1), "{second:#?}");

@@ -147,29 +147,29 @@ fn fills(mount: fn(&Path) -> Mount, options: &str, keyed: bool) {
 
 #[test]
 fn logged_and_whole() {
-    fills(|home| Mount::tmpfs(home, 350), "--pg-version 18", true);
+    fills(|home| Mount::tmpfs(home, 260), "--pg-version 18", true);
 }
 
 #[test]
 fn unlogged_and_whole_on_the_oldest_version() {
-    fills(|home| Mount::ext4(home, 350), "--pg-version 13 --unlogged", true);
+    fills(|home| Mount::ext4(home, 280), "--pg-version 13 --unlogged", true);
 }
 
 #[test]
 fn logged_rows_alone_by_two_streams_on_the_oldest_version() {
-    fills(|home| Mount::tmpfs(home, 300), "--pg-version 13 --data-only --streams 2", false);
+    fills(|home| Mount::tmpfs(home, 260), "--pg-version 13 --data-only --streams 2", false);
 }
 
 #[test]
 fn unlogged_rows_alone_by_two_streams() {
-    fills(|home| Mount::ext4(home, 300), "--pg-version 18 --unlogged --data-only --streams 2", false);
+    fills(|home| Mount::ext4(home, 280), "--pg-version 18 --unlogged --data-only --streams 2", false);
 }
 
 /// Reading, vacuum and checkpoints at the brim: none of them crashes the server, whatever WAL hint bits cost. With
 /// so much of the table in shared_buffers checkpoints are slower than WAL grows.
 fn stays_readable(server: &str, fill: &str) {
-    const SMALL: &str = "--set shared_buffers=400MB --set max_wal_size=64MB --set min_wal_size=32MB";
-    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 868)) else { return };
+    const SMALL: &str = "--set shared_buffers=200MB --set max_wal_size=64MB --set min_wal_size=32MB";
+    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 500)) else { return };
     let document = rig.document(&format!("fill --brim --data-only {fill} {SMALL} {server}"));
     assert_eq!(stopped(&document)["name"], "brim-reached");
     let server = rig.server(&format!("{SMALL} {server}"));
@@ -208,7 +208,7 @@ fn unlogged_rows_can_be_read_with_checksums() {
 
 #[test]
 fn partitions_by_hash_end_at_the_same_id() {
-    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 350)) else { return };
+    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 280)) else { return };
     for (limit, streams) in [("--brim", 1), ("--brim", 3), ("--for 300ms", 2)] {
         let fill =
             format!("fill {limit} --drop --data-only --unlogged --partitions 3 --streams {streams} {SMALL}");
@@ -323,7 +323,7 @@ fn hog(rig: &Rig) -> std::path::PathBuf {
 fn a_disk_that_somebody_else_fills_ends_it_well() {
     for wal_apart in [false, true] {
         let Some(small) = Elsewhere::tmpfs(200) else { return };
-        let Some(rig) = Rig::on_small_disk(400) else { return };
+        let Some(rig) = Rig::on_small_disk(300) else { return };
         // Logged tables need WAL, which is only safe elsewhere.
         let tables = if wal_apart { "--logged" } else { "--unlogged" };
         rig.done(&format!("server start {SMALL}"));
@@ -331,7 +331,7 @@ fn a_disk_that_somebody_else_fills_ends_it_well() {
         if wal_apart {
             small.take_wal(&rig);
         }
-        let fill = format!("fill --brim --data-only --streams 1 --chunk 50MB {tables} {SMALL}");
+        let fill = format!("fill --brim --data-only --streams 1 --chunk 25MB {tables} {SMALL}");
         let ran = take_all(&rig, &fill);
         assert_eq!(ran.code, Some(0), "{ran:#?}");
         assert!(ran.stdout.contains("the server reports disk full (53100)"), "{ran:#?}");
@@ -346,8 +346,8 @@ fn a_disk_that_somebody_else_fills_ends_it_well() {
 
 #[test]
 fn a_disk_that_somebody_else_fills_fails_what_has_to_fit() {
-    let Some(rig) = Rig::on_small_disk(400) else { return };
-    let fill = format!("fill 200MB --streams 1 --chunk 50MB --unlogged --data-only {SMALL}");
+    let Some(rig) = Rig::on_small_disk(300) else { return };
+    let fill = format!("fill 120MB --streams 1 --chunk 30MB --unlogged --data-only {SMALL}");
     let ran = take_all(&rig, &fill);
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     for said in ["disk full (53100)", "--wait-for-space", "--brim", "The same command completes it"] {
@@ -355,13 +355,13 @@ fn a_disk_that_somebody_else_fills_fails_what_has_to_fit() {
     }
     std::fs::remove_file(hog(&rig)).unwrap();
     let document = rig.document(&fill);
-    assert!(observed(&document, "heap").abs_diff(200_000_000) < 2_000_000);
+    assert!(observed(&document, "heap").abs_diff(120_000_000) < 2_000_000);
     assert_sound(&rig);
 }
 
 #[test]
 fn keys_that_find_no_room_say_what_is_there() {
-    let Some(rig) = Rig::on_small_disk(400) else { return };
+    let Some(rig) = Rig::on_small_disk(260) else { return };
     let server = rig.server(SMALL);
     server.execute(
         "CREATE FUNCTION full_disk() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
@@ -432,7 +432,7 @@ fn a_volume_that_grows_is_waited_for_and_an_interrupt_ends_the_wait() {
 #[test]
 fn what_was_killed_goes_on_and_more_is_added_on_a_larger_volume() {
     for version in [13, 18] {
-        let Some(rig) = Rig::on_small_disk(400) else { return };
+        let Some(rig) = Rig::on_small_disk(300) else { return };
         let disk = rig.disk.as_ref().unwrap();
         let fill = format!("fill --brim --streams 2 --pg-version {version} {SMALL}");
         let pgrig = rig.spawn(&fill);
@@ -453,7 +453,7 @@ fn what_was_killed_goes_on_and_more_is_added_on_a_larger_volume() {
         let rows = assert_sound(&rig);
         assert_eq!(keys(&rig), 3);
 
-        disk.grow(500);
+        disk.grow(380);
         let document = rig.document(&format!("fill --append --brim --pg-version {version} {SMALL}"));
         let more = observed(&document, "rows");
         assert!(disk.free() < NEED + 2 * CHUNK, "{} are free", disk.free());

@@ -14,7 +14,7 @@ use testkit::until_some as until;
 const OLDEST: &str = "--pg-version 13";
 const NEWEST: &str = "--pg-version 18";
 /// In what order does not matter here.
-const SHORT: &str = "-T 1 --trials 1 --random-seed 1";
+const SHORT: &str = "-T 0.3 --trials 1 --random-seed 1";
 
 fn configs(document: &Value) -> Vec<String> {
     let trials = document["trials"].as_array().unwrap();
