@@ -21,6 +21,7 @@
 mod archive;
 pub mod bench;
 pub mod clone;
+#[cfg(feature = "serve")]
 pub mod lend;
 pub mod load;
 pub mod sink;

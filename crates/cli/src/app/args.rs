@@ -16,10 +16,7 @@ pub(crate) use crate::cmd::compare::args::{CompareArgs, JudgeArgs};
 pub(crate) use crate::cmd::fill::args::{FillArgs, LEVELS};
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
 pub(crate) use crate::cmd::size::args::SizeArgs;
-pub(crate) use crate::cmd::testdb::args::{
-    BenchArgs, Compress, DropArgs, KeepArgs, KeeperArgs, LeaseFormat, ListArgs, NewArgs, ServeArgs,
-    TestdbAction, TestdbArgs, UnlogArgs,
-};
+pub(crate) use crate::cmd::testdb::args::{BenchArgs, Compress, TestdbAction, TestdbArgs, UnlogArgs};
 pub(crate) use crate::cmd::tps::args::TpsArgs;
 
 /// A test rig for PostgreSQL: fills a server with test data as fast as the hardware allows, and measures it.

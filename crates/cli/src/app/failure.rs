@@ -65,6 +65,7 @@ pub(crate) enum Unhappy {
     Stopped,
     /// The user ended a server that runs until it is ended.
     #[error("interrupted: what was lent is dropped; templates and kept databases stay")]
+    #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only a keeper ends so"))]
     Ended,
 }
 

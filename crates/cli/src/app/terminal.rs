@@ -16,6 +16,7 @@ struct Borrowed {
 }
 
 /// What is typed is not shown meanwhile. Ctrl-C remains a signal.
+#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture borrows it"))]
 pub(crate) fn borrow() {
     let stdin = io::stdin();
     let modes = tcgetattr(stdin.as_fd()).ok();

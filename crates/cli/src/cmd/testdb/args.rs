@@ -5,9 +5,8 @@ use clap::{Args, Subcommand};
 use crate::app::args::{SaveArgs, ServerChoice};
 
 pub(crate) use crate::cmd::testdb::bench::args::BenchArgs;
-pub(crate) use crate::cmd::testdb::lend::args::{
-    DropArgs, KeepArgs, KeeperArgs, LeaseFormat, ListArgs, NewArgs, ServeArgs,
-};
+#[cfg(feature = "serve")]
+use crate::cmd::testdb::lend::args::LendAction;
 pub(crate) use crate::cmd::testdb::unlog::args::{Compress, UnlogArgs};
 
 /// Databases for integration tests: make them fast, prove it, and have a fresh one in milliseconds.
@@ -24,11 +23,8 @@ impl TestdbArgs {
             TestdbAction::Unlog(unlog) if !unlog.is_live() => return None,
             TestdbAction::Unlog(unlog) => unlog.server.clone(),
             TestdbAction::Bench(bench) => bench.server(),
-            TestdbAction::New(new) => new.server.clone(),
-            TestdbAction::List(list) => list.server.clone(),
-            TestdbAction::Keep(keep) => keep.server.clone(),
-            TestdbAction::Drop(drop) => drop.server.clone(),
-            TestdbAction::Serve(serve) => serve.server.clone(),
+            #[cfg(feature = "serve")]
+            TestdbAction::Lend(lend) => lend.server().clone(),
         })
     }
 
@@ -36,13 +32,19 @@ impl TestdbArgs {
     pub(crate) fn save(&self) -> Option<&SaveArgs> {
         match &self.action {
             TestdbAction::Bench(bench) => Some(&bench.save),
-            _ => None,
+            TestdbAction::Unlog(_) => None,
+            #[cfg(feature = "serve")]
+            TestdbAction::Lend(_) => None,
         }
     }
 
     /// Whether it is the process in the background that lends databases.
     pub(crate) fn is_background(&self) -> bool {
-        matches!(&self.action, TestdbAction::Serve(serve) if serve.background.is_some())
+        match &self.action {
+            #[cfg(feature = "serve")]
+            TestdbAction::Lend(lend) => lend.is_background(),
+            _ => false,
+        }
     }
 
     /// Whether standard output is for a program alone: for JSON, a dump, or the shell's eval.
@@ -50,9 +52,8 @@ impl TestdbArgs {
         match &self.action {
             TestdbAction::Bench(bench) => bench.save.is_to_stdout(),
             TestdbAction::Unlog(unlog) => !unlog.is_live(),
-            TestdbAction::New(_) | TestdbAction::Serve(_) => true,
-            TestdbAction::List(list) => list.json,
-            _ => false,
+            #[cfg(feature = "serve")]
+            TestdbAction::Lend(lend) => lend.json_to_stdout(),
         }
     }
 }
@@ -61,9 +62,7 @@ impl TestdbArgs {
 pub(crate) enum TestdbAction {
     Unlog(Box<UnlogArgs>),
     Bench(Box<BenchArgs>),
-    New(Box<NewArgs>),
-    List(Box<ListArgs>),
-    Keep(Box<KeepArgs>),
-    Drop(Box<DropArgs>),
-    Serve(Box<ServeArgs>),
+    #[cfg(feature = "serve")]
+    #[command(flatten)]
+    Lend(LendAction),
 }

@@ -2,10 +2,9 @@
 
 pub(crate) mod args;
 mod bench;
+#[cfg(feature = "serve")]
 mod lend;
 mod unlog;
-
-pub(crate) use lend::fail_in_eval;
 
 use crate::app::args::{TestdbAction, TestdbArgs};
 use crate::app::failure::Failure;
@@ -16,10 +15,13 @@ pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> Result<(), Failu
     match &arguments.action {
         TestdbAction::Unlog(arguments) => unlog::run(arguments, printer),
         TestdbAction::Bench(arguments) => bench::run(arguments, printer),
-        TestdbAction::New(arguments) => lend::new(arguments, printer),
-        TestdbAction::List(arguments) => lend::list(arguments, printer),
-        TestdbAction::Keep(arguments) => lend::keep(arguments, printer),
-        TestdbAction::Drop(arguments) => lend::drop(arguments, printer),
-        TestdbAction::Serve(arguments) => lend::serve(arguments, printer),
+        #[cfg(feature = "serve")]
+        TestdbAction::Lend(action) => lend::run(action, printer),
     }
+}
+
+/// Eval of nothing would succeed, and a script go on with whatever database it had.
+pub(crate) fn fail_in_eval() {
+    // Without an output nobody evaluates it.
+    let _ = Printer::json("false");
 }

@@ -335,6 +335,8 @@ mod tests {
     use super::*;
     use crate::app::args::Cli;
     use crate::app::args::{ServerAction, TestdbAction, Verb};
+    #[cfg(feature = "serve")]
+    use crate::cmd::testdb::lend::args::LendAction;
 
     fn typed(variant: &str, from: From<'_>, server: &str) -> String {
         commands(variant.parse().unwrap(), from, server, " --pg-version 15").join(" && ")
@@ -438,7 +440,8 @@ mod tests {
                             }
                             None => assert_eq!(unlog.server.dbname.as_deref(), Some(recipe), "{command}"),
                         },
-                        TestdbAction::New(new) => {
+                        #[cfg(feature = "serve")]
+                        TestdbAction::Lend(LendAction::New(new)) => {
                             assert_eq!(is_own, started.is_some(), "{typed:?}");
                             if is_own {
                                 assert_eq!(new.server.embedded.instance, started, "{typed:?}");

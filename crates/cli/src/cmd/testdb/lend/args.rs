@@ -2,10 +2,46 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
 use crate::app::args::ServerChoice;
 use crate::app::duration::Length;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LendAction {
+    New(Box<NewArgs>),
+    List(Box<ListArgs>),
+    Keep(Box<KeepArgs>),
+    Drop(Box<DropArgs>),
+    Serve(Box<ServeArgs>),
+}
+
+impl LendAction {
+    /// The server that lends.
+    pub(crate) fn server(&self) -> &ServerChoice {
+        match self {
+            Self::New(new) => &new.server,
+            Self::List(list) => &list.server,
+            Self::Keep(keep) => &keep.server,
+            Self::Drop(drop) => &drop.server,
+            Self::Serve(serve) => &serve.server,
+        }
+    }
+
+    /// Whether it is the process in the background that lends databases.
+    pub(crate) fn is_background(&self) -> bool {
+        matches!(self, Self::Serve(serve) if serve.background.is_some())
+    }
+
+    /// Whether standard output is for a program alone: for JSON, or the shell's eval.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        match self {
+            Self::New(_) | Self::Serve(_) => true,
+            Self::List(list) => list.json,
+            Self::Keep(_) | Self::Drop(_) => false,
+        }
+    }
+}
 
 /// A fresh database in milliseconds, for eval in a shell.
 ///

@@ -10,10 +10,11 @@ use pgserver::{Instance, TELL_AFTER};
 use testdb::lend::{CallError, Client};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::app::args::{KeeperArgs, ServerChoice};
+use crate::app::args::ServerChoice;
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::target::spec;
+use crate::cmd::testdb::lend::args::KeeperArgs;
 use crate::cmd::testdb::lend::place::KeeperPlace;
 
 /// Between two looks whether the keeper is there.

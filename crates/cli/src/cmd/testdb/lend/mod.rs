@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use testdb::lend::{Format, LendRequest, Owner, OwnerName, Which};
 
-use crate::app::args::{DropArgs, KeepArgs, LeaseFormat, ListArgs, NewArgs};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::cmd::testdb::fail_in_eval;
+use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
 use call::Caller;
-
-pub(crate) use serve::run as serve;
 
 /// What a crash does to unlogged tables.
 const EMPTIED: &str = "unlogged: a crash of the server empties these tables";
@@ -27,19 +26,24 @@ const LENDS: Duration = Duration::from_mins(10);
 /// And one that was started to look or to tidy up.
 const LOOKS: Duration = Duration::from_secs(5);
 
+/// Does what is asked of the keeper, or is one.
+pub(crate) fn run(action: &LendAction, printer: &Printer) -> Result<(), Failure> {
+    match action {
+        LendAction::New(arguments) => new(arguments, printer),
+        LendAction::List(arguments) => list(arguments, printer),
+        LendAction::Keep(arguments) => keep(arguments, printer),
+        LendAction::Drop(arguments) => drop(arguments, printer),
+        LendAction::Serve(arguments) => serve::run(arguments, printer),
+    }
+}
+
 /// A fresh database.
-pub(crate) fn new(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
+fn new(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
     let result = lend(arguments, printer);
     if result.is_err() && matches!(arguments.format, LeaseFormat::Shell) {
         fail_in_eval();
     }
     result
-}
-
-/// Eval of nothing would succeed, and a script go on with whatever database it had.
-pub(crate) fn fail_in_eval() {
-    // Without an output nobody evaluates it.
-    let _ = Printer::json("false");
 }
 
 fn lend(arguments: &NewArgs, printer: &Printer) -> Result<(), Failure> {
@@ -72,7 +76,7 @@ fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
 }
 
 /// What there is.
-pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
+fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let list = caller.call(&async |client| client.list().await)?;
     if arguments.json {
@@ -82,7 +86,7 @@ pub(crate) fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failur
 }
 
 /// Keeps databases.
-pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
+fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     for name in &arguments.names {
         let lease = caller.call(&async |client| client.keep(name).await)?;
@@ -92,7 +96,7 @@ pub(crate) fn keep(arguments: &KeepArgs, printer: &Printer) -> Result<(), Failur
 }
 
 /// Drops what is named.
-pub(crate) fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
+fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let which = [
         (arguments.all, Which::All),

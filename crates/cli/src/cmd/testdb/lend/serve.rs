@@ -16,11 +16,12 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::runtime::Builder;
 use tokio::sync::Notify;
 
-use crate::app::args::{ServeArgs, ServerChoice};
+use crate::app::args::ServerChoice;
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
 use crate::app::printer::Printer;
 use crate::app::target::{self, Chosen};
+use crate::cmd::testdb::lend::args::ServeArgs;
 use crate::cmd::testdb::lend::call::DBNAME_VARIABLE;
 use crate::cmd::testdb::lend::place::KeeperPlace;
 use crate::cmd::testdb::lend::{EMPTIED, absolute, list_text};

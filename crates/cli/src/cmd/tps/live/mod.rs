@@ -1,8 +1,11 @@
 //! A run's progress: a picture on a terminal, plain lines elsewhere or with -P, nothing with -q.
 
+#[cfg(feature = "live")]
 mod draw;
+#[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture shows it"))]
 mod history;
 mod lines;
+#[cfg_attr(not(feature = "live"), path = "no_screen.rs")]
 mod screen;
 
 use std::sync::Mutex;
@@ -52,20 +55,26 @@ impl Lull {
     }
 }
 
+/// What is drawn, and where.
+struct Picture {
+    screen: Screen,
+    history: History,
+}
+
 enum View {
     Nothing,
-    Lines(Lines),
-    Picture { screen: Screen, history: History },
+    Lines(Box<Lines>),
+    Picture(Box<Picture>),
 }
 
 impl<'a> Live<'a> {
     /// For a run of this request; `every` is -P.
     pub(crate) fn new(request: &Request, every: Option<u64>, printer: &'a Printer) -> Self {
-        let lines = || View::Lines(Lines::new(every.unwrap_or(LINE_INTERVAL), request));
+        let lines = || View::Lines(Box::new(Lines::new(every.unwrap_or(LINE_INTERVAL), request)));
         let view = match (printer.progress(), every) {
             (ProgressStyle::None, _) => View::Nothing,
             (ProgressStyle::Bar, None) => match Screen::open() {
-                Some(screen) => View::Picture { screen, history: History::new(request) },
+                Some(screen) => View::Picture(Box::new(Picture { screen, history: History::new(request) })),
                 None => lines(),
             },
             (ProgressStyle::Bar | ProgressStyle::Lines, _) => lines(),
@@ -76,7 +85,8 @@ impl<'a> Live<'a> {
     /// A line of its own, above the picture if there is one.
     pub(crate) fn tell(&self, text: &str) {
         match self.view.lock().as_deref_mut() {
-            Ok(View::Picture { screen, history }) => {
+            Ok(View::Picture(picture)) => {
+                let Picture { screen, history } = &mut **picture;
                 // If the terminal is gone there is nobody left to tell.
                 let _ = screen.tell(text).and_then(|()| screen.draw(history));
             }
@@ -101,7 +111,8 @@ impl Observer for Live<'_> {
                     self.printer.say(line);
                 }
             }
-            View::Picture { screen, history } => {
+            View::Picture(picture) => {
+                let Picture { screen, history } = &mut **picture;
                 history.add(second);
                 let _ = screen.draw(history);
             }
@@ -117,7 +128,8 @@ impl Observer for Live<'_> {
 impl Drop for Live<'_> {
     /// The last picture stays, without what is no longer true of it.
     fn drop(&mut self) {
-        if let Ok(View::Picture { screen, history }) = self.view.get_mut() {
+        if let Ok(View::Picture(picture)) = self.view.get_mut() {
+            let Picture { screen, history } = &mut **picture;
             history.is_over = true;
             let _ = screen.draw(history);
         }
