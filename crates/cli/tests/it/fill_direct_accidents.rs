@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::support::proof::Proof;
-use crate::support::victims::{chunks_done, kill_server};
+use crate::support::victims::{Ledger, chunks_done, kill_server};
 use crate::support::{Ran, Rig, Running, Server, connect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -326,9 +326,10 @@ fn assert_completed(version: u16, options: &str, kill: impl Fn(&Rig, &Running)) 
     rig.done(&format!("{fill} --method copy --schema copied"));
     let fill = format!("{fill} --method direct --streams 1");
     let mut pgrig = rig.spawn(&fill);
+    let mut ledger = Ledger::of(&rig, &server.url, LEDGER);
     until("a leaf is there", || {
         assert!(!pgrig.has_ended(), "it ended before");
-        chunks_done(&rig, &server.url, LEDGER).filter(|leaves| *leaves > 0)
+        ledger.chunks().filter(|leaves| *leaves > 0)
     });
     kill(&rig, &pgrig);
     drop(pgrig);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::victims::{Chance, Victim, chunks_done, kill_server, killed};
+use crate::support::victims::{Chance, Ledger, Victim, kill_server, killed};
 use crate::support::{Rig, Server};
 use nix::sys::signal::Signal;
 
@@ -125,9 +125,8 @@ fn a_second_pgrig_waits_for_the_first_or_is_refused() {
     let rig = Rig::new();
     let server = rig.server("");
     let first = rig.spawn("fill --rows 300000 --chunk 200kB --streams 1");
-    testkit::until_some("the first is at it", || {
-        chunks_done(&rig, &server.url, LEDGER).filter(|done| *done > 2)
-    });
+    let mut ledger = Ledger::of(&rig, &server.url, LEDGER);
+    testkit::until_some("the first is at it", || ledger.chunks().filter(|done| *done > 2));
     first.signal(Signal::SIGSTOP);
     let started = Instant::now();
     let second = rig.run("fill --rows 300000 --chunk 200kB --streams 1");
@@ -146,9 +145,10 @@ fn crashed(rig: &Rig, server: &Server, command: &str, chunks: i64) {
 
 fn crashed_at(rig: &Rig, server: &Server, command: &str, chunks: i64, ledger: &str) {
     let mut pgrig = rig.spawn(command);
+    let mut ledger = Ledger::of(rig, &server.url, ledger);
     testkit::until_some("some chunks are recorded", || {
         assert!(!pgrig.has_ended(), "it ended before: {:#?}", rig.run(command));
-        chunks_done(rig, &server.url, ledger).filter(|done| *done >= chunks)
+        ledger.chunks().filter(|done| *done >= chunks)
     });
     kill_server(rig);
     let ran = pgrig.end();
@@ -244,9 +244,10 @@ fn unlogged_branches_are_filled_again_after_a_crash() {
 /// Kills pgrig once so many chunks are recorded; the server goes on.
 fn stopped(rig: &Rig, server: &Server, command: &str, ledger: &str) {
     let mut pgrig = rig.spawn(command);
+    let mut ledger = Ledger::of(rig, &server.url, ledger);
     testkit::until_some("some chunks are recorded", || {
         assert!(!pgrig.has_ended(), "it ended before: {:#?}", rig.run(command));
-        chunks_done(rig, &server.url, ledger).filter(|done| *done >= 4)
+        ledger.chunks().filter(|done| *done >= 4)
     });
     pgrig.signal(Signal::SIGKILL);
     drop(pgrig);

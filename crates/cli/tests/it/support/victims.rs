@@ -27,15 +27,38 @@ pub enum Victim {
     Backend,
 }
 
-/// Chunks that the ledger has in its two tables, however the fill goes on meanwhile; none before there is one.
+/// Looks at a ledger again and again, in one session as long as that lasts.
+pub struct Ledger<'a> {
+    rig: &'a Rig,
+    url: &'a str,
+    table: &'a str,
+    client: Option<Client>,
+}
+
+impl<'a> Ledger<'a> {
+    pub fn of(rig: &'a Rig, url: &'a str, table: &'a str) -> Self {
+        Self { rig, url, table, client: None }
+    }
+
+    /// Chunks that it has in its two tables, however the fill goes on meanwhile; none before there is one.
+    pub fn chunks(&mut self) -> Option<i64> {
+        let Self { rig, url, table, client } = self;
+        rig.block_on(async {
+            if client.as_ref().is_none_or(Client::is_closed) {
+                *client = Some(connect(url).await.ok()?);
+            }
+            let client = client.as_ref()?;
+            let first = chunks_in(client, table).await?;
+            // Rows of unlogged tables may have a table beside.
+            let second = chunks_in(client, &table.replace("pgrig_chunks", "pgrig_unlogged_chunks")).await;
+            Some(first + second.unwrap_or(0))
+        })
+    }
+}
+
+/// The same, once.
 pub fn chunks_done(rig: &Rig, url: &str, ledger: &str) -> Option<i64> {
-    rig.block_on(async {
-        let client = connect(url).await.ok()?;
-        let first = chunks_in(&client, ledger).await?;
-        // Rows of unlogged tables may have a table beside.
-        let second = chunks_in(&client, &ledger.replace("pgrig_chunks", "pgrig_unlogged_chunks")).await;
-        Some(first + second.unwrap_or(0))
-    })
+    Ledger::of(rig, url, ledger).chunks()
 }
 
 async fn chunks_in(client: &Client, table: &str) -> Option<i64> {
@@ -60,9 +83,10 @@ impl Victim {
 /// Kills the victim once pgrig, just started, has recorded `chunks` more chunks. Returns whether the fill
 /// was over before that.
 pub fn killed(mut pgrig: Running, rig: &Rig, url: &str, ledger: &str, victim: Victim, chunks: i64) -> bool {
-    let before = chunks_done(rig, url, ledger).unwrap_or(0);
+    let mut ledger = Ledger::of(rig, url, ledger);
+    let before = ledger.chunks().unwrap_or(0);
     let started = Instant::now();
-    while chunks_done(rig, url, ledger).is_none_or(|done| done < before + chunks) {
+    while ledger.chunks().is_none_or(|done| done < before + chunks) {
         assert!(started.elapsed() < DEADLINE, "no chunks come in");
         if pgrig.has_ended() {
             return pgrig.end().code == Some(0);
