@@ -285,11 +285,11 @@ fn unlogged_tables_are_empty_after_a_crash_and_the_plan_said_so() {
 #[test]
 fn a_full_disk_ends_it_and_everything_goes() {
     for options in ["--unlogged", "--partitions 2"] {
-        let Some(rig) = Rig::on_disk(|home| testkit::Mount::ext4(home, 800)) else { return };
+        let Some(rig) = Rig::on_disk(|home| testkit::Mount::ext4(home, 600)) else { return };
         let server = rig.server("--set max_wal_size=64MB --set min_wal_size=32MB");
         let data = rig.data();
         let mut pgrig =
-            rig.spawn(&format!("fill --method direct --rows 280000 --fillfactor 10 --data-only {options}"));
+            rig.spawn(&format!("fill --method direct --rows 200000 --fillfactor 10 --data-only {options}"));
         let is_large = |path: &PathBuf| path.metadata().is_ok_and(|file| file.len() > 30 << 20);
         until("something is written", || {
             assert!(!pgrig.has_ended(), "it ended before");

@@ -76,7 +76,7 @@ fn the_document_has_every_sample_and_the_table_the_verdict() {
         assert_eq!((&verdict["verdict"], &verdict["candidate"]), (&"regressed".into(), &dear.into()));
         assert!(verdict["difference"]["low"].as_f64().unwrap() > 0.0, "{verdict}");
 
-        let ran = done(&rig, &["abs(i)", dear, "--budget", "3s", "-q"]);
+        let ran = done(&rig, &["abs(i)", dear, "--budget", "1s", "-q"]);
         for said in ["ns per row", "slower", "noise: ", "the empty loop's", "(cold) round", "cut: mean"] {
             assert!(ran.stdout.contains(said), "{said}: {ran:#?}");
         }
@@ -246,11 +246,11 @@ fn tables_compete_and_wal_is_told() {
         "CREATE TABLE {table} (id int)",
         "CREATE TABLE {table} (id uuid DEFAULT gen_random_uuid() PRIMARY KEY)",
     );
-    let found = document(&rig, &["--ddl", int, "--ddl", uuid, "--rows", "500", "--budget", "2s"]);
+    let found = document(&rig, &["--ddl", int, "--ddl", uuid, "--rows", "500", "--budget", "1s"]);
     let round = of_config(&found, "round")[0];
     assert!(names(round).contains(&format!("{uuid}-wal").as_str()), "{round}");
     assert_nothing_left(&server);
-    let ran = done(&rig, &["--suite", "integer-keys", "--rows", "500", "--budget", "2s"]);
+    let ran = done(&rig, &["--suite", "integer-keys", "--rows", "500", "--budget", "1s"]);
     assert!(ran.stdout.contains("WAL bytes") && ran.stdout.contains("bigint"), "{ran:#?}");
     assert_nothing_left(&server);
 }
