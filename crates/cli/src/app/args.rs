@@ -13,7 +13,7 @@ use crate::app::version::VERSION;
 pub(crate) use crate::cmd::ab::args::AbArgs;
 pub(crate) use crate::cmd::blockio::args::BlockioArgs;
 pub(crate) use crate::cmd::compare::args::{CompareArgs, JudgeArgs};
-pub(crate) use crate::cmd::fill::args::{FillArgs, LEVELS};
+pub(crate) use crate::cmd::fill::args::FillArgs;
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
 pub(crate) use crate::cmd::size::args::SizeArgs;
 pub(crate) use crate::cmd::testdb::args::{BenchArgs, Compress, TestdbAction, TestdbArgs, UnlogArgs};
@@ -57,7 +57,7 @@ pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
     let cli = parse_as_written(arguments).map_err(|error| remedied(arguments, error))?;
     match &cli.verb {
         Verb::Fill(fill) => match fill.level {
-            Some(level) => parse_as_written(&crate::cmd::fill::args::with_level(arguments, level)),
+            Some(level) => parse_as_written(&crate::cmd::fill::level::with_level(arguments, level)),
             None => Ok(cli),
         },
         _ => Ok(cli),

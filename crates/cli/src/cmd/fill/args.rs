@@ -1,6 +1,5 @@
 //! `pgrig fill`'s arguments, and the request that they make.
 
-use std::ffi::OsString;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
@@ -17,6 +16,7 @@ use crate::app::duration::Length;
 use crate::app::failure::Usage;
 use crate::app::input;
 use crate::app::size::Size;
+use crate::cmd::fill::level::Level;
 use crate::cmd::fill::mark::Marks;
 
 /// Fill a server with test data of an exact size, or to the brim: pgbench's four tables.
@@ -300,57 +300,6 @@ pub(crate) enum Method {
     Direct,
 }
 
-/// A level of article 000 ("Generating lots of test data with Postgres, fast and faster").
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Level {
-    #[value(name = "0", help = "CREATE TABLE AS SELECT generate_series")]
-    Series,
-    #[value(name = "1", help = "pgbench's plain init")]
-    Plain,
-    #[value(name = "2", help = "unlogged")]
-    Unlogged,
-    #[value(name = "3", help = "data only")]
-    DataOnly,
-    #[value(name = "4", help = "fillfactor 10")]
-    Sparse,
-    #[value(name = "5", help = "two streams")]
-    Parallel,
-    #[value(name = "bonus", help = "partitions, seed rows re-inserted")]
-    Bonus,
-}
-
-/// Every level, and the flags that it stands for.
-pub(crate) const LEVELS: [(Level, &str); 7] = [
-    (Level::Series, "--series --init-steps tg"),
-    (Level::Plain, "--logged --streams 1 --init-steps tgvp --method copy"),
-    (Level::Unlogged, "--unlogged --streams 1 --init-steps tgvp --method copy"),
-    (Level::DataOnly, "--unlogged --streams 1 --data-only --method copy"),
-    (Level::Sparse, "--unlogged --streams 1 --data-only --fillfactor 10 --method copy"),
-    (Level::Parallel, "--unlogged --streams 2 --partitions 2 --data-only --fillfactor 10 --method copy"),
-    (
-        Level::Bonus,
-        "--unlogged --data-only --fillfactor 10 --partitions 4 --partition-method hash --method reinsert",
-    ),
-];
-
-impl Level {
-    /// The flags that it stands for.
-    pub(crate) fn flags(self) -> &'static str {
-        LEVELS.iter().find(|(level, _)| *level == self).map_or("", |(_, flags)| flags)
-    }
-
-    /// As the command line names it.
-    pub(crate) fn name(self) -> String {
-        self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
-    }
-
-    /// What it is, in a few words.
-    pub(crate) fn phrase(self) -> String {
-        let help = self.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string));
-        help.unwrap_or_default()
-    }
-}
-
 /// Flags alone, to read those of a level.
 #[derive(Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
@@ -499,38 +448,9 @@ impl FillArgs {
     }
 }
 
-/// The command line with a level's flags in place of `--level`, right after the verb: what is given
-/// besides comes later, and so counts.
-pub(crate) fn with_level(arguments: &[OsString], level: Level) -> Vec<OsString> {
-    let verb = arguments.iter().position(|argument| argument == "fill").unwrap_or(0);
-    let (before, after) = arguments.split_at(verb + 1);
-    let flags = level.flags().split_whitespace().map(OsString::from);
-    before.iter().cloned().chain(flags).chain(after.iter().cloned()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_level_s_flags_are_flags() {
-        for (level, flags) in LEVELS {
-            let arguments = FillArgs::of_flags(&format!("{flags} 1GB")).unwrap();
-            arguments.request().unwrap();
-            assert!(arguments.size.is_some(), "{}", level.name());
-        }
-    }
-
-    #[test]
-    fn what_is_given_beside_a_level_counts() {
-        let line: Vec<OsString> =
-            ["pgrig", "fill", "1GB", "--level", "4", "--logged", "-F", "20"].map(Into::into).into();
-        let expanded = with_level(&line, Level::Sparse);
-        let flags: Vec<String> =
-            expanded[2..].iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
-        let arguments = FillArgs::of_flags(&flags.join(" ")).unwrap();
-        assert_eq!((arguments.fillfactor, arguments.unlogged, arguments.data_only), (20, false, true));
-    }
 
     #[test]
     fn steps_follow_from_switches() {

@@ -2,6 +2,7 @@
 
 pub(crate) mod args;
 mod ladder;
+pub(crate) mod level;
 mod mark;
 pub(crate) mod progress;
 pub(crate) mod text;

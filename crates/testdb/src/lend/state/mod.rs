@@ -3,6 +3,7 @@
 mod adopt;
 mod drops;
 mod fact;
+mod leases;
 mod speeds;
 mod template;
 #[cfg(test)]
@@ -320,86 +321,6 @@ impl KeeperState {
             self.watch(&terms);
             self.lent.insert(spare.clone(), Lent { template: name.to_owned(), since: now, terms });
             self.mark(spare, Change::Lend(ticket, wanted));
-        }
-    }
-
-    fn watch(&mut self, terms: &Terms) {
-        let owner = terms.owner.as_ref().filter(|_| !terms.kept);
-        if let Some(owner) = owner.filter(|owner| !self.watched.contains(owner)) {
-            self.watched.push(owner.clone());
-            self.actions.push(Action::Watch(owner.clone()));
-        }
-    }
-
-    fn mark(&mut self, name: String, change: Change) {
-        let lent = &self.lent[&name];
-        let state = Purpose::Lent(lent.terms.clone());
-        let tag = Tag::new(&self.keeper, &lent.template, &self.epoch, lent.since, state);
-        self.marking += 1;
-        self.actions.push(Action::Mark { name, tag, change });
-    }
-
-    fn marked(&mut self, name: String, change: Change, marked: Result<(), Failed>) {
-        self.marking -= 1;
-        let lent = self.lent.get(&name).map(|lent| (lent.template.clone(), lent.terms.until));
-        match (marked, lent, change) {
-            (Ok(()), Some((_, until)), Change::Lend(ticket, _)) => {
-                self.answer(ticket, Ok(Answer::Lent { name, until }));
-            }
-            (Ok(()), Some((_, until)), Change::Terms(ticket)) => {
-                self.answer(ticket, Ok(Answer::Changed { name, until }));
-            }
-            // Somebody dropped the spare: the next one.
-            (Err(Failed::Missing), Some((template, _)), Change::Lend(ticket, wanted)) if !self.ending => {
-                self.lent.remove(&name);
-                match self.templates.get_mut(&template) {
-                    Some(template) => template.waiting.push_front((ticket, wanted)),
-                    None => self.answer(ticket, Err(Failed::Missing.told())),
-                }
-            }
-            (Err(failed), Some(_), Change::Lend(ticket, _)) => {
-                self.end_lease(&name);
-                self.answer(ticket, Err(failed.told()));
-            }
-            (Err(failed), Some(_), Change::Terms(ticket)) => {
-                if failed == Failed::Missing {
-                    self.lent.remove(&name);
-                }
-                self.answer(ticket, Err(failed.told()));
-            }
-            // Its owner exited, or its time was over, meanwhile.
-            (_, None, Change::Lend(ticket, _) | Change::Terms(ticket)) => {
-                self.answer(ticket, Err(Failed::Missing.told()));
-            }
-        }
-    }
-
-    fn change(&mut self, ticket: Ticket, name: &str, now: Time, change: impl FnOnce(&mut Terms)) {
-        self.last_request = now;
-        if let Some(lent) = self.lent.get_mut(name) {
-            change(&mut lent.terms);
-            return self.mark(name.to_owned(), Change::Terms(ticket));
-        }
-        let refusal = if self.knows(name) { Refusal::not_lent(name) } else { Refusal::unknown(name) };
-        self.answer(ticket, Err(refusal));
-    }
-
-    fn end_lease(&mut self, name: &str) {
-        if self.lent.remove(name).is_some() {
-            self.drops.add(name.to_owned());
-        }
-    }
-
-    fn owner_gone(&mut self, owner: &Owner) {
-        self.watched.retain(|watched| watched != owner);
-        self.end_leases_if(|terms| !terms.kept && terms.owner.as_ref() == Some(owner));
-    }
-
-    fn end_leases_if(&mut self, condition: impl Fn(&Terms) -> bool) {
-        let names = self.lent.iter().filter(|(_, lent)| condition(&lent.terms));
-        let names: Vec<String> = names.map(|(name, _)| name.clone()).collect();
-        for name in names {
-            self.end_lease(&name);
         }
     }
 
