@@ -152,6 +152,7 @@ fn in_the_middle_of(
     change: impl FnOnce(Command) -> Command,
 ) -> Running {
     let arguments = format!("tps --matrix durability=unlogged --set fsync=off -T 600 {arguments}");
+    let before = journals(rig);
     let pgrig = Running::start(change(rig.command(&arguments)));
     until("a trial runs", || {
         rig.block_on(async {
@@ -164,7 +165,7 @@ fn in_the_middle_of(
             runs.then_some(())
         })
     });
-    assert_eq!(journals(rig), 1);
+    assert_eq!(journals(rig), before + 1);
     pgrig
 }
 
@@ -323,6 +324,35 @@ fn a_matrix_that_gave_up_was_not_killed() {
         assert!(!ran.stderr.contains(untrue), "{ran:#?}");
     }
     assert_put_back(&rig, &server);
+}
+
+#[test]
+fn the_server_that_a_verb_names_is_restored_first() {
+    let rig = Rig::new();
+    let server = filled(&rig, NEWEST);
+    rig.done("server start --instance other --pg-version 18 --set shared_buffers=64MB");
+    let other = rig.done("server url --instance other").stdout.trim().to_owned();
+    rig.done(&format!("fill --scale 1 --foreign-keys -d {other}"));
+    let urls = [server.url.clone(), other];
+    for named in &urls {
+        let running: Vec<Running> = urls
+            .iter()
+            .map(|url| in_the_middle(&rig, url, &format!("--allow-dangerous-settings -d {url}")))
+            .collect();
+        let killed: Vec<_> = running.iter().map(Running::pid).collect();
+        for pgrig in running {
+            pgrig.signal(Signal::SIGKILL);
+            pgrig.end();
+        }
+        let ran = rig.done(&format!("blockio 10MB --explain -d {named}"));
+        let place = |url: &String| {
+            let killed = killed[urls.iter().position(|known| known == url).unwrap()];
+            ran.stderr.find(&format!("pgrig process {killed} ended")).unwrap()
+        };
+        assert!(urls.iter().all(|url| place(named) <= place(url)), "{named}: {ran:#?}");
+        assert_eq!(journals(&rig), 0);
+    }
+    rig.done("server destroy --instance other");
 }
 
 #[test]
