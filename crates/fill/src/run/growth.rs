@@ -2,16 +2,20 @@
 //!
 //! What rows take with their indexes and what is toasted is measured as they come. Asking for the size of
 //! a table costs some 20 ms where it has hundreds of partitions, so it is asked for the less often the
-//! farther away the goal is. The last chunk is cut to measure, when no other one is loading. Its rows may go
-//! to pages that other streams have left empty (`RelationAddBlocks` in `hio.c` extends a table by up to 64
-//! blocks at once since PostgreSQL 16), so the size is asked for again, and another chunk follows if need be.
+//! farther away the goal is. Only the last chunk is cut to measure, when no other one is loading.
+//!
+//! Streams extend a table by many pages at once, up to 64 for each since PostgreSQL 16 (`RelationAddBlocks` in
+//! `hio.c`), and the size counts those that are still empty. So one stream loads the last chunks of a small
+//! table alone, whose rows fill them.
 
 /// How much farther than it has seen, the growth is trusted to go on as before.
 const FORESIGHT: u64 = 4;
 /// A table is as large as was asked for when less than this part of the size is missing.
 const TOLERANCE: u64 = 1000;
-/// Chunks that are cut to measure, at most.
-const MOST_CUTS: u32 = 8;
+/// Chunks that one stream loads alone at the end.
+const ALONE: u64 = 4;
+/// Empty pages of a table that is larger are far below 1 % of it, bytes.
+const SMALL: u64 = 1 << 30;
 
 /// A table on its way to a size.
 #[derive(Debug)]
@@ -30,8 +34,8 @@ pub(crate) struct Growth {
     loaded: u64,
     /// Rows that may be loaded before the size is looked at again.
     sure: u64,
-    /// Chunks that were cut to measure, begun or over.
-    cuts: u32,
+    /// Whether the chunk that was cut to measure has begun.
+    is_cut: bool,
 }
 
 /// What to do next.
@@ -48,12 +52,12 @@ pub(crate) enum Next {
 impl Growth {
     /// `row` is what a row takes with its indexes, bytes, as predicted.
     pub(crate) fn new(goal: u64, chunk_rows: u64, row: f64) -> Self {
-        Self { goal, chunk_rows, row, before: None, running: 0, loaded: 0, sure: 0, cuts: 0 }
+        Self { goal, chunk_rows, row, before: None, running: 0, loaded: 0, sure: 0, is_cut: false }
     }
 
     /// What a stream does that has nothing to do.
     pub(crate) fn next(&mut self) -> Next {
-        if self.cuts > 0 && self.running > 0 {
+        if self.is_cut {
             return Next::End;
         }
         if self.sure < self.chunk_rows {
@@ -74,15 +78,20 @@ impl Growth {
         let missing = self.goal.saturating_sub(size);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
         let left = ((missing as f64 / self.row) as u64).saturating_sub(self.running);
-        if left >= self.chunk_rows && self.cuts == 0 {
-            self.sure = (left / 2).min(self.loaded * FORESIGHT).saturating_sub(self.chunk_rows);
+        if left >= self.chunk_rows {
+            let alone = if self.goal < SMALL { ALONE * self.chunk_rows } else { 0 };
+            if self.running > 0 && left < alone {
+                return Next::End;
+            }
+            let shared = left.saturating_sub(alone);
+            self.sure = (shared / 2).min(self.loaded * FORESIGHT).saturating_sub(self.chunk_rows);
             return self.load(self.chunk_rows);
         }
-        if self.running > 0 || left == 0 || missing < self.goal / TOLERANCE || self.cuts == MOST_CUTS {
+        if self.running > 0 || left == 0 || missing < self.goal / TOLERANCE {
             return Next::End;
         }
-        self.cuts += 1;
-        self.load(left.min(self.chunk_rows))
+        self.is_cut = true;
+        self.load(left)
     }
 
     /// A chunk with so many rows at most is over.
@@ -162,23 +171,37 @@ mod tests {
         }
     }
 
+    /// Three streams whose tables have up to 64 empty pages for each, as long as several are loading.
     #[test]
-    fn rows_that_go_to_empty_pages_are_followed_by_others() {
-        let mut growth = Growth::new(1_000_000, 1_000, 100.0);
-        assert_eq!(growth.measured(0), Next::Load(1_000));
-        growth.ended(1_000);
-        // Each of the rows takes 100 bytes, and there are 90,000 bytes of empty pages.
-        assert_eq!(growth.measured(100_000 + 90_000), Next::Load(1_000));
-        let mut rows = 2_000;
-        growth.ended(1_000);
-        while let Next::Load(more) = match growth.next() {
-            Next::Measure => growth.measured((rows * 100).max(190_000)),
-            next => next,
-        } {
-            rows += more;
-            growth.ended(more);
+    fn pages_that_streams_leave_empty_are_filled_by_the_last_one() {
+        const EMPTY: f64 = 3.0 * 64.0 * 8192.0;
+        let (goal, row) = (50_000_000, 120.0);
+        let mut growth = Growth::new(goal, 5_630, 150.0);
+        let (mut rows, mut size) = (0, 0.0_f64);
+        let mut loading: Vec<u64> = Vec::new();
+        let mut idle = 3;
+        while idle > 0 || !loading.is_empty() {
+            if idle == 0 {
+                let done = loading.remove(0);
+                growth.ended(done);
+                rows += done;
+                idle += 1;
+            }
+            let under_way = loading.iter().sum::<u64>() / 2;
+            let empty = if loading.is_empty() { 0.0 } else { EMPTY };
+            let used = (rows + under_way) as f64 * row;
+            size = size.max(if used > 0.0 { used + empty } else { 0.0 });
+            let next = match growth.next() {
+                Next::Measure => growth.measured(size as u64),
+                next => next,
+            };
+            idle -= 1;
+            if let Next::Load(rows) = next {
+                loading.push(rows);
+            }
         }
-        assert!((9_990..=10_000).contains(&rows), "{rows}");
+        let size = size.max(rows as f64 * row);
+        assert!((size / goal as f64 - 1.0).abs() < 0.005, "{size}");
     }
 
     #[test]
