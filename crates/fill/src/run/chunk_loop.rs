@@ -10,7 +10,7 @@ use crate::limits::{Admission, Governor, OutOfSpace, Shortage, StopReason};
 use crate::request::InitStep;
 use crate::run::direct::{self, Direct};
 use crate::run::filler::Filler;
-use crate::run::growth::{Growth, Next};
+use crate::run::growth::{self, Growth, Next, Size};
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
 use crate::run::sink::Sink;
@@ -96,7 +96,10 @@ impl ChunkLoop<'_, '_> {
         let Some(growth) = &self.growth else { return Ok(Some(u64::MAX)) };
         let mut growth = growth.lock().await;
         let next = match growth.next() {
-            Next::Measure => growth.measured(self.size(session).await?),
+            Next::Measure => {
+                let at_rest = growth.is_at_rest();
+                growth.measured(self.size(session, at_rest).await?)
+            }
             next => next,
         };
         Ok(match next {
@@ -106,11 +109,25 @@ impl ChunkLoop<'_, '_> {
     }
 
     /// What the bulk table takes with its indexes, and with the maps that the vacuum will make, bytes.
-    pub(super) async fn size(&self, session: &Session) -> Result<u64, ConnectError> {
+    async fn size(&self, session: &Session, at_rest: bool) -> Result<Size, ConnectError> {
+        /// More than streams leave empty.
+        const LAST: i64 = 512;
         let (plan, name) = (self.filler.plan, &self.filler.plan.tables.bulk.name);
         let vacuum = plan.includes(InitStep::Vacuum);
         let row = session.row(include_str!("../sql/growth.sql"), &[&plan.schema, name, &vacuum]).await?;
-        Ok(u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default())
+        let bytes = u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default();
+        let (blocks, block_size): (i64, i64) = (row.get("blocks"), row.get("block_size"));
+        if !at_rest || !growth::extends_by_many_pages(plan) || blocks == 0 {
+            return Ok(Size { bytes, empty: 0 });
+        }
+        let first = (blocks - LAST).max(0);
+        let used = format!(
+            "SELECT count(DISTINCT (ctid::text::point)[0]) FROM ONLY {} WHERE ctid >= '({first},0)' AND ctid < '({blocks},0)'",
+            plan.bulk_qualified()
+        );
+        let used: i64 = session.row(&used, &[]).await?.get(0);
+        let empty = (blocks - first - used).max(0) * block_size;
+        Ok(Size { bytes, empty: u64::try_from(empty).unwrap_or_default() })
     }
 
     /// Loads a chunk once the governor lets one begin; gives the reason if none may any more. The chunk is

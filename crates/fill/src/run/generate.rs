@@ -16,7 +16,7 @@ use crate::request::InitStep;
 use crate::run::chunk_loop::ChunkLoop;
 use crate::run::direct::Direct;
 use crate::run::filler::Filler;
-use crate::run::growth::Growth;
+use crate::run::growth::{EXTENSION, Growth, extends_by_many_pages};
 use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
 use crate::run::sink::Sink;
@@ -67,7 +67,8 @@ impl Filler<'_> {
             queue: Queue::of(plan, ledger),
             growth: plan.until_size.map(|goal| {
                 let row = plan.predicted.sizes.total() as f64 / plan.chunking.chunk_rows as f64;
-                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row))
+                let extension = if extends_by_many_pages(plan) { EXTENSION } else { 0 };
+                Mutex::new(Growth::new(goal, plan.chunking.chunk_rows, row, extension))
             }),
             loading: RwLock::new(()),
         };
