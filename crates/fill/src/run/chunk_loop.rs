@@ -118,7 +118,7 @@ impl ChunkLoop<'_, '_> {
         let bytes = u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default();
         let (blocks, block_size): (i64, i64) = (row.get("blocks"), row.get("block_size"));
         if !at_rest || !growth::extends_by_many_pages(plan) || blocks == 0 {
-            return Ok(Size { bytes, empty: 0 });
+            return Ok(Size { bytes, heap: 0, empty: 0 });
         }
         let first = (blocks - LAST).max(0);
         let used = format!(
@@ -127,7 +127,9 @@ impl ChunkLoop<'_, '_> {
         );
         let used: i64 = session.row(&used, &[]).await?.get(0);
         let empty = (blocks - first - used).max(0) * block_size;
-        Ok(Size { bytes, empty: u64::try_from(empty).unwrap_or_default() })
+        let [heap, empty] =
+            [blocks * block_size, empty].map(|bytes| u64::try_from(bytes).unwrap_or_default());
+        Ok(Size { bytes, heap, empty })
     }
 
     /// Loads a chunk once the governor lets one begin; gives the reason if none may any more. The chunk is

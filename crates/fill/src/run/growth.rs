@@ -55,7 +55,9 @@ pub(crate) struct Growth {
 pub(crate) struct Size {
     /// With its indexes.
     pub(crate) bytes: u64,
-    /// Of them, pages at the end of the heap that hold no row.
+    /// Of them, the heap; 0 if it is in partitions.
+    pub(crate) heap: u64,
+    /// Of that, pages at its end that hold no row.
     pub(crate) empty: u64,
 }
 
@@ -94,7 +96,7 @@ impl Growth {
     }
 
     /// The same, now that the table takes `size`.
-    pub(crate) fn measured(&mut self, Size { bytes, empty }: Size) -> Next {
+    pub(crate) fn measured(&mut self, Size { bytes, heap, empty }: Size) -> Next {
         let size = bytes.saturating_sub(empty);
         let grown = size.saturating_sub(*self.before.get_or_insert(size));
         // Of the rows that are under way about half are in the size.
@@ -102,8 +104,11 @@ impl Growth {
         if self.loaded > 0 && grown > 0 {
             self.row = grown as f64 / counted as f64;
         }
-        // Half of what the last COPY extends the table by stays empty.
-        let missing = self.goal.saturating_sub(size + self.extension / 2);
+        let missing = self.goal.saturating_sub(size);
+        // Half of what the last COPY extends the heap by at once stays empty; that is no more than it has added.
+        let added = u128::from(missing) * u128::from(heap) / u128::from(bytes.max(1));
+        let added = u64::try_from(added).unwrap_or(missing);
+        let missing = missing.saturating_sub(self.extension.min(added) / 2);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
         let left = ((missing as f64 / self.row) as u64).saturating_sub(self.running);
         if left >= self.chunk_rows {
@@ -173,7 +178,7 @@ mod tests {
                     measured += 1;
                     let under_way = loading.iter().sum::<u64>() / 2;
                     let bytes = before + ((rows + under_way) as f64 * row) as u64;
-                    growth.measured(Size { bytes, empty: 0 })
+                    growth.measured(Size { bytes, heap: bytes, empty: 0 })
                 }
                 next => next,
             };
@@ -210,7 +215,7 @@ mod tests {
             loop {
                 let used = (rows as f64 * row) as u64;
                 let next = match growth.next() {
-                    Next::Measure => growth.measured(Size { bytes, empty: bytes - used }),
+                    Next::Measure => growth.measured(Size { bytes, heap: bytes, empty: bytes - used }),
                     next => next,
                 };
                 let Next::Load(more) = next else { break };
