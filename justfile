@@ -7,6 +7,8 @@ _default:
 check:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
+    cargo clippy --package pgrig --no-default-features --locked -- -D warnings
+    cargo deny --locked check bans licenses sources
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
 
 # All tests, on real PostgreSQL servers that they start themselves
