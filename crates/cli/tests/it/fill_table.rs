@@ -124,7 +124,7 @@ fn assert_sizes(version: &str) {
         ("wide", "", &wide),
         ("many", "", &[]),
     ] {
-        // What is promised holds from 50 MB up.
+        // The promised 1 % holds from 50 MB up.
         for (arguments, bytes) in [("50MB", 50e6), ("60MB --append", 110e6)] {
             filled(&rig, &format!("{arguments} --table {table} {options}"), columns);
             let size = size(&server, table);

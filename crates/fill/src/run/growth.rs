@@ -50,7 +50,7 @@ pub(crate) struct Growth {
     is_cut: bool,
 }
 
-/// What a table takes, bytes.
+/// Size of a table, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// With its indexes.

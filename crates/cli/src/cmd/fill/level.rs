@@ -48,7 +48,7 @@ impl Level {
         self.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
     }
 
-    /// What it is, in a few words.
+    /// Its help text.
     pub(crate) fn phrase(self) -> String {
         let help = self.to_possible_value().and_then(|value| value.get_help().map(ToString::to_string));
         help.unwrap_or_default()

@@ -55,7 +55,7 @@ impl Lull {
     }
 }
 
-/// What is drawn, and where.
+/// The terminal, and the figures that it shows.
 struct Picture {
     screen: Screen,
     history: History,
