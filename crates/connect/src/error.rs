@@ -437,8 +437,9 @@ pub const CLOSED_WITHOUT_A_WORD: &str =
 /// Why a connection ended with this error of its socket. A server that is killed resets connections on which it
 /// has not read everything, and closes the others.
 pub fn why_lost(error: &std::io::Error) -> String {
+    use std::io::ErrorKind;
     match error.kind() {
-        std::io::ErrorKind::ConnectionReset | std::io::ErrorKind::UnexpectedEof => {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
             CLOSED_WITHOUT_A_WORD.to_owned()
         }
         _ => error.to_string(),

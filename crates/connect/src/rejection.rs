@@ -22,7 +22,7 @@ pub(super) struct Attempt<'a> {
 }
 
 /// Translates the driver's error.
-#[allow(clippy::needless_pass_by_value)] // it ends here
+#[expect(clippy::needless_pass_by_value, reason = "it ends here")]
 pub(super) fn startup_error(attempt: &Attempt<'_>, error: tokio_postgres::Error) -> ConnectError {
     let at = attempt.address.to_string();
     if let Some(db) = error.as_db_error() {

@@ -68,8 +68,11 @@ pub(crate) fn disk_usage(dir: &Path) -> u64 {
 /// Bytes that an ordinary process can still write on the file system of `path`.
 pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
     let stat = nix::sys::statvfs::statvfs(path).ok()?;
-    // The types of the fields differ between systems.
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        reason = "the types of the fields differ between systems"
+    )]
     Some(u64::from(stat.blocks_available()) * (stat.fragment_size() as u64))
 }
 

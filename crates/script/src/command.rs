@@ -296,8 +296,7 @@ impl Shell {
     pub fn printed(output: &str) -> Option<i64> {
         let line = output.lines().next()?;
         number::integer(line.trim_ascii_end()).map(|number| {
-            // pgbench keeps an int of strtol's long.
-            #[allow(clippy::cast_possible_truncation)]
+            #[expect(clippy::cast_possible_truncation, reason = "pgbench keeps an int of strtol's long")]
             i64::from(number as i32)
         })
     }

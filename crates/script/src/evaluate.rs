@@ -189,8 +189,7 @@ fn binary(operator: Operator, left: Value, right: Value) -> Result<Value> {
     }
 }
 
-// Equality is meant to be exact: that is what scripts ask for.
-#[allow(clippy::float_cmp)]
+#[expect(clippy::float_cmp, reason = "scripts ask for exact equality")]
 fn of_doubles(operator: Operator, left: f64, right: f64) -> Value {
     match operator {
         Operator::Add => Value::Double(left + right),

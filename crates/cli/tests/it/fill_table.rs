@@ -269,6 +269,24 @@ fn assert_survives(seed: u64, version: &str, table: &str) {
 }
 
 #[test]
+fn a_killed_fill_to_a_size_is_completed_without_gaps() {
+    for (id, options) in [("bigint", "--streams 2"), ("int", "--streams 1")] {
+        let rig = Rig::new();
+        let server = rig.server(NEWEST);
+        server.execute(&format!("CREATE TABLE t (id {id} PRIMARY KEY, note text)"));
+        let fill = format!("fill 60MB --table t --chunk 500kB {options}");
+        assert!(!killed(rig.spawn(&fill), &rig, &server.url, "pgrig_chunks_t", Victim::Pgrig, 3));
+        let plan = rig.done(&format!("{fill} --explain")).stdout;
+        assert!(plan.contains("an interrupted fill: ") && !plan.contains(" of 9"), "{plan}");
+        rig.done(&fill);
+        let ids = ["count(*) = max(id)", "count(DISTINCT id) = max(id)", "min(id)"];
+        assert_eq!(texts(&server, ids, "t"), ["true", "true", "1"]);
+        let size = size(&server, "t");
+        assert!((size / 60e6 - 1.0).abs() < 0.01, "{options}: {size} bytes");
+    }
+}
+
+#[test]
 fn a_killed_fill_is_completed() {
     assert_survives(1, NEWEST, "CREATE TABLE t (id int PRIMARY KEY, a text, n int)");
 }

@@ -235,3 +235,17 @@ fn roles_fill_what_they_may() {
         assert_eq!(server.number("SELECT count(*) FROM shared"), 0);
     }
 }
+
+#[test]
+fn more_rows_than_any_disk_holds_are_refused() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "CREATE TABLE even (id bigint PRIMARY KEY, n int); CREATE TABLE uneven (id bigint PRIMARY KEY, note text)",
+    );
+    for table in ["even", "uneven"] {
+        let refused = rig.run(&format!("fill --rows {} --table {table}", i64::MAX));
+        assert_eq!(refused.code, Some(1), "{refused:#?}");
+        assert!(refused.stderr.contains("not enough disk: 18446744 TB are needed"), "{refused:#?}");
+    }
+}

@@ -24,13 +24,13 @@ pub struct Sizes {
 impl Sizes {
     /// Heap and index.
     pub fn total(self) -> u64 {
-        self.heap + self.index
+        self.heap.saturating_add(self.index)
     }
 
     /// Of both together.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        Self { heap: self.heap + other.heap, index: self.index + other.index }
+        Self { heap: self.heap.saturating_add(other.heap), index: self.index.saturating_add(other.index) }
     }
 
     /// What `self` has more than `other`.
@@ -40,7 +40,7 @@ impl Sizes {
     }
 
     fn times(self, count: u64) -> Self {
-        Self { heap: self.heap * count, index: self.index * count }
+        Self { heap: self.heap.saturating_mul(count), index: self.index.saturating_mul(count) }
     }
 }
 
@@ -60,7 +60,7 @@ impl Prediction {
     /// The most disk that is taken at any moment, bytes: WAL may pile up to `max_wal_size` or be
     /// held by a slot, so all of it counts.
     pub fn peak(&self) -> u64 {
-        self.sizes.total() + self.wal + self.temporary
+        self.sizes.total().saturating_add(self.wal).saturating_add(self.temporary)
     }
 }
 

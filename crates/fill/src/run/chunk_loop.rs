@@ -116,7 +116,8 @@ impl ChunkLoop<'_, '_> {
         let vacuum = plan.includes(InitStep::Vacuum);
         let row = session.row(include_str!("../sql/growth.sql"), &[&plan.schema, name, &vacuum]).await?;
         let bytes = u64::try_from(row.get::<_, i64>("bytes")).unwrap_or_default();
-        let (blocks, block_size): (i64, i64) = (row.get("blocks"), row.get("block_size"));
+        let (blocks, block_size): (i64, i64) =
+            (row.get::<_, Option<i64>>("blocks").unwrap_or(0), row.get("block_size"));
         if !at_rest || !growth::extends_by_many_pages(plan) || blocks == 0 {
             return Ok(Size { bytes, heap: 0, empty: 0 });
         }

@@ -18,7 +18,8 @@ SELECT (SELECT coalesce(sum(pg_total_relation_size(oid)), 0) FROM leaf)::bigint
        -- Of a map's block 24 bytes are its header.
        + (SELECT coalesce(sum(greatest(ceil(main / size::numeric / ((size - 24) * 4)) * size - map, 0)), 0)
             FROM heap, block)::bigint AS bytes,
-       -- None if the rows are in partitions.
+       -- None if the rows are in partitions, cannot be read, or are not in a heap.
        (SELECT pg_relation_size(c.oid) / size FROM block, pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-         WHERE n.nspname = $1 AND c.relname = $2::text)::bigint AS blocks,
+          JOIN pg_am a ON a.oid = c.relam AND a.amname = 'heap'
+         WHERE n.nspname = $1 AND c.relname = $2::text AND has_table_privilege(c.oid, 'SELECT'))::bigint AS blocks,
        (SELECT size FROM block) AS block_size

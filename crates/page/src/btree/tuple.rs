@@ -40,7 +40,7 @@ pub(super) struct Tuple {
 impl Tuple {
     /// A leaf's: a key and where its row is, which is so many line pointers behind `first`.
     pub(super) fn leaf(first: TupleId, behind: u32, key: u64) -> Self {
-        #[allow(clippy::cast_possible_truncation)]
+        #[expect(clippy::cast_possible_truncation, reason = "its length is 16 bytes")]
         let first = head(first.block, first.offset, TUPLE as u16);
         Self { head: first + (u64::from(behind) << OFFSET_SHIFT), key }
     }
@@ -48,7 +48,7 @@ impl Tuple {
     /// A downlink: the page `child` begins with `low_key`, or is the leftmost.
     pub(super) fn downlink(child: u32, low_key: Option<u64>) -> Self {
         const ATTRIBUTES: u16 = 1;
-        #[allow(clippy::cast_possible_truncation)]
+        #[expect(clippy::cast_possible_truncation, reason = "lengths are 8 and 16 bytes")]
         match low_key {
             Some(key) => Self { head: head(child, ATTRIBUTES, TUPLE as u16 | PIVOT), key },
             None => Self { head: head(child, 0, TUPLE_HEADER as u16 | PIVOT), key: 0 },
@@ -63,7 +63,7 @@ impl Tuple {
 
     /// The heap's block, or the child.
     pub(super) fn block(self) -> u32 {
-        #[allow(clippy::cast_possible_truncation)]
+        #[expect(clippy::cast_possible_truncation, reason = "16 bits of the word each")]
         let (high, low) = (self.head as u16, (self.head >> 16) as u16);
         u32::from(high) << 16 | u32::from(low)
     }
@@ -78,7 +78,7 @@ impl Tuple {
 
     pub(super) fn from_bytes(bytes: [u8; TUPLE]) -> Self {
         let word = u128::from_le_bytes(bytes);
-        #[allow(clippy::cast_possible_truncation)]
+        #[expect(clippy::cast_possible_truncation, reason = "the word's halves")]
         Self { head: word as u64, key: (word >> 64) as u64 }
     }
 }

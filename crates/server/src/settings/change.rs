@@ -171,7 +171,7 @@ impl Changer {
                 shown.push((before.name.clone(), in_force(&fresh, before, value_of(before)).await?));
             }
             if was_without_fsync && has_fsync(&shown) {
-                // Where that cannot be done, people are told once all is put back.
+                // If that is impossible, pgrig asks for a sync by hand once all is put back.
                 force_out(&self.session).await?;
             }
             Ok(shown)

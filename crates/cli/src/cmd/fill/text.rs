@@ -85,7 +85,9 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         );
     }
     if plan.is_resumed() {
-        let of = plan.chunking.count().map_or(String::new(), |count| format!(" of {}", grouped(count)));
+        // A fill to a size ends long before its ids do.
+        let count = plan.rows().and(plan.chunking.count());
+        let of = count.map_or(String::new(), |count| format!(" of {}", grouped(count)));
         line(
             "completes",
             format!(

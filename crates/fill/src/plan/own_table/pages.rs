@@ -148,13 +148,17 @@ impl Layout<'_> {
         let table = self.with(rows);
         let index = self.stored.indexes.iter().map(|index| match index.key(&table) {
             Some(key) => {
-                (self.geometry.btree_blocks(rows, key.kind.length(), index.fillfactor) + init_fork) * block
+                let blocks = self.geometry.btree_blocks(rows, key.kind.length(), index.fillfactor);
+                blocks.saturating_add(init_fork).saturating_mul(block)
             }
             None => rows.saturating_mul(INDEX_ENTRY),
         });
         let free = if self.vacuum { self.geometry.free_space_map_blocks(main) } else { 0 };
         Sizes {
-            heap: (main + self.geometry.visibility_map_blocks(main) + free + toast) * block,
+            heap: [self.geometry.visibility_map_blocks(main), free, toast]
+                .into_iter()
+                .fold(main, u64::saturating_add)
+                .saturating_mul(block),
             index: index.fold(0, u64::saturating_add),
         }
     }

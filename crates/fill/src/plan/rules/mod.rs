@@ -56,7 +56,9 @@ pub(super) fn resolve(
         }
         TablesFacts::Own(table) => {
             let most = table.most_rows(&request, begun)?;
-            let pages = table.pages(&request, server.geometry, begun.and(most));
+            // A fill to a size has decided no number of rows.
+            let decided = begun.filter(|begun| begun.header.until_size.is_none()).and(most);
+            let pages = table.pages(&request, server.geometry, decided);
             let direct = choose(pages.as_ref().map(|_| ()).map_err(Clone::clone))?;
             (tablespace, index_tablespace) = (None, None);
             let pages = pages.ok().filter(|_| direct.is_chosen());
