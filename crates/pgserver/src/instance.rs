@@ -95,6 +95,20 @@ impl Instance {
         Ok(specs.filter_map(|spec| Self::open(home, spec).ok()).collect())
     }
 
+    /// The instance whose detached server has this process as a session, with that server; none if there is none.
+    ///
+    /// # Errors
+    /// If the directory that holds the instances, or the instance's record, cannot be read.
+    pub fn serving(home: &Home, session: u32) -> Result<Option<(Self, Running)>> {
+        let Some(parent) = process::parent(session) else { return Ok(None) };
+        for instance in Self::list(home)? {
+            if Live::find(&instance.dir).is_some_and(|live| live.pidfile.pid == parent) {
+                return Ok(launch::attach(&instance)?.map(|running| (instance, running)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.spec.name

@@ -127,7 +127,7 @@ fn settle(instance: &Instance, events: Events) -> Result<Option<Running>> {
 }
 
 /// A server that is up and outlives its starter; None if there is none.
-fn attach(instance: &Instance) -> Result<Option<Running>> {
+pub(crate) fn attach(instance: &Instance) -> Result<Option<Running>> {
     let usable = |live: &Live| live.lifetime() == Lifetime::Detached && live.pidfile.is_ready();
     let Some(live) = Live::find(&instance.dir).filter(usable) else {
         return Ok(None);

@@ -64,6 +64,19 @@ pub(crate) fn serves(pid: u32, _data: &Path) -> bool {
     exists(pid)
 }
 
+/// The process that a process is a child of; none where that cannot be seen.
+#[cfg(target_os = "linux")]
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+/// The process that a process is a child of; none where that cannot be seen.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn parent(_pid: u32) -> Option<u32> {
+    None
+}
+
 /// All server processes on this data directory, as far as they can be seen.
 pub(crate) fn all_on(data: &Path) -> Vec<u32> {
     if !cfg!(target_os = "linux") {

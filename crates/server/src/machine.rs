@@ -92,6 +92,12 @@ pub async fn data_directory(connection: &Connection, server: &ServerInfo) -> Opt
     matches!(of_server, Ok(Ok(true))).then(|| path.to_owned())
 }
 
+/// Whether the server's data directory is at this path: its control file has the server's system identifier. False
+/// too where that cannot be asked or read.
+pub async fn runs_on(connection: &Connection, path: &Path) -> bool {
+    matches!(is_data_directory(connection, path).await, Ok(Ok(true)))
+}
+
 /// Whether the path is this server's data directory: see [`data_directory`].
 ///
 /// # Errors

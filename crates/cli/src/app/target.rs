@@ -1,13 +1,12 @@
 //! Which server a verb works on: the one that was named, or the embedded one.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use connect::{ConnectOptions, Connection, Target, recipe, resolve};
 use pgserver::{Home, Instance, Running, Spec};
-use server::DataDirectory;
-use server::differing_settings;
 use server::settings::{Restart, ServerRef};
+use server::{DataDirectory, differing_settings, runs_on};
 use tps::matrix::{Restarter, ServerFacts};
 
 use crate::app::args::{EmbeddedArgs, ServerChoice};
@@ -18,15 +17,18 @@ use crate::app::recovery;
 /// The server that a verb works on. An embedded one that was started for it stops with it.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
+    home: Home,
     kind: Kind,
 }
 
 /// Whose server it is.
 enum Kind {
     Embedded(Box<Embedded>),
-    /// Somebody else's, and how to get there again.
+    /// One that an option or the environment names, and how to get there again.
     Named {
         recipe: String,
+        /// Once there is a connection: the instance, if it is pgrig's own.
+        own: OnceLock<Box<Embedded>>,
     },
 }
 
@@ -41,7 +43,8 @@ struct Embedded {
 pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> Result<Chosen, Failure> {
     if meant(choice)? == Meant::Named {
         let target = resolve(&options(choice), &env)?;
-        return Ok(Chosen { target, kind: Kind::Named { recipe: recipe(&options(choice), &env)? } });
+        let kind = Kind::Named { recipe: recipe(&options(choice), &env)?, own: OnceLock::new() };
+        return Ok(Chosen { target, home: home.clone(), kind });
     }
     let instance = Instance::open(home, spec(&choice.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
@@ -49,7 +52,8 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
     recovery::put_back_own(home, instance.name(), &target, !running.leaves_running(), printer)?;
-    Ok(Chosen { target, kind: Kind::Embedded(Box::new(Embedded { instance, running: Mutex::new(running) })) })
+    let embedded = Box::new(Embedded { instance, running: Mutex::new(running) });
+    Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded) })
 }
 
 /// Whose server is meant.
@@ -148,11 +152,34 @@ impl Chosen {
         for warning in self.target.warnings().iter().chain(connection.warnings()) {
             printer.warn(warning);
         }
-        if let Kind::Embedded(embedded) = &self.kind {
-            let settings = embedded.running().settings().to_vec();
-            assert_settings(&connection, &settings).await?;
+        match &self.kind {
+            Kind::Embedded(embedded) => {
+                let settings = embedded.running().settings().to_vec();
+                assert_settings(&connection, &settings).await?;
+            }
+            Kind::Named { own, .. } if own.get().is_none() => {
+                if let Some(embedded) = own_server(&self.home, &connection).await? {
+                    announce(&embedded.running(), &self.home, printer);
+                    // Another connection of this process may have found it meanwhile: it is the same one.
+                    let _ = own.set(Box::new(embedded));
+                }
+            }
+            Kind::Named { .. } => {}
         }
         Ok(connection)
+    }
+
+    /// pgrig's own server, however it was named. Of a named server that is known once there was a connection.
+    fn own(&self) -> Option<&Embedded> {
+        match &self.kind {
+            Kind::Embedded(embedded) => Some(embedded),
+            Kind::Named { own, .. } => own.get().map(|embedded| &**embedded),
+        }
+    }
+
+    /// Whether an option or the environment names the server, and with it a database.
+    pub(crate) fn is_named(&self) -> bool {
+        matches!(self.kind, Kind::Named { .. })
     }
 
     /// Waits for a server that is not ready yet. One of pgrig's own that died is started again.
@@ -189,13 +216,13 @@ impl Chosen {
     /// # Errors
     /// If that is said of pgrig's own server.
     pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
-        match (&self.kind, named) {
-            (Kind::Embedded(_), Some(_)) => Err(Usage(
+        match (self.own(), named) {
+            (Some(_), Some(_)) => Err(Usage(
                 "pgrig knows where its own server's data directory is: leave out --data-directory".to_owned(),
             )),
-            (Kind::Embedded(embedded), None) => Ok(DataDirectory::Own(embedded.running().data_dir())),
-            (Kind::Named { .. }, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
-            (Kind::Named { .. }, None) => Ok(DataDirectory::Asked),
+            (Some(own), None) => Ok(DataDirectory::Own(own.running().data_dir())),
+            (None, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
+            (None, None) => Ok(DataDirectory::Asked),
         }
     }
 
@@ -211,44 +238,41 @@ impl Chosen {
     pub(crate) fn place(&self) -> ServerRef {
         match &self.kind {
             Kind::Embedded(embedded) => ServerRef::Own(embedded.instance.name().to_owned()),
-            Kind::Named { recipe } => ServerRef::Named(recipe.clone()),
+            Kind::Named { recipe, .. } => ServerRef::Named(recipe.clone()),
         }
     }
 
     /// Whose server it is, and whether it may be restarted.
     pub(crate) fn server_facts(&self) -> ServerFacts {
-        match &self.kind {
-            Kind::Named { .. } => ServerFacts {
+        match self.own() {
+            None => ServerFacts {
                 is_own: false,
                 restart: Restart::Impossible("pgrig restarts only its own server"),
             },
-            Kind::Embedded(embedded) if embedded.running().leaves_running() => ServerFacts {
+            Some(own) if own.running().leaves_running() => ServerFacts {
                 is_own: true,
                 restart: Restart::Impossible(
                     "this one runs for others too: stop it (pgrig server stop), and it is started for this alone",
                 ),
             },
-            Kind::Embedded(_) => ServerFacts { is_own: true, restart: Restart::Possible },
+            Some(_) => ServerFacts { is_own: true, restart: Restart::Possible },
         }
     }
 
     /// Leaves the server as it was found.
     pub(crate) fn release(self, printer: &Printer) -> Result<(), Failure> {
-        match self.kind {
-            Kind::Embedded(embedded) => {
-                let running = embedded.running.into_inner().unwrap_or_else(PoisonError::into_inner);
-                Ok(running.stop_telling(&|event| printer.say(event))?)
-            }
-            Kind::Named { .. } => Ok(()),
-        }
+        let own = match self.kind {
+            Kind::Embedded(embedded) => Some(embedded),
+            Kind::Named { own, .. } => own.into_inner(),
+        };
+        let Some(own) = own else { return Ok(()) };
+        let running = own.running.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(running.stop_telling(&|event| printer.say(event))?)
     }
 
     /// The embedded server's log, for hints.
     pub(crate) fn log(&self) -> Option<PathBuf> {
-        match &self.kind {
-            Kind::Embedded(embedded) => Some(embedded.running().log_path()),
-            Kind::Named { .. } => None,
-        }
+        self.own().map(|own| own.running().log_path())
     }
 }
 
@@ -268,6 +292,19 @@ impl Restarter for Chosen {
             Kind::Named { .. } => Err("it is not pgrig's own".to_owned()),
         }
     }
+}
+
+/// The instance of pgrig's that the connection leads to, if it runs for whoever names it. The session's process is a
+/// child of the instance's postmaster, and the data directory has the server's system identifier: so it is neither a
+/// copy of the directory nor a server on another machine or in a container.
+async fn own_server(home: &Home, connection: &Connection) -> Result<Option<Embedded>, Failure> {
+    let pid: i32 = match connection.client.query_one("SELECT pg_backend_pid()", &[]).await {
+        Ok(row) => row.get(0),
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    let Some((instance, running)) = Instance::serving(home, pid.unsigned_abs())? else { return Ok(None) };
+    let is_it = runs_on(connection, &running.data_dir()).await;
+    Ok(is_it.then(|| Embedded { instance, running: Mutex::new(running) }))
 }
 
 /// SHOW must agree with what the server was started with, or results would be labelled wrongly.

@@ -1,7 +1,9 @@
 //! What `pgrig fill --method direct` does with all sorts of requests, and what it refuses before the first byte.
 
+use std::process::Command;
+
 use crate::support::proof::Proof;
-use crate::support::{Rig, Server};
+use crate::support::{Ran, Rig, Server};
 
 fn tables(server: &Server) -> i64 {
     server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%' OR relname LIKE 'pgrig%'")
@@ -13,10 +15,12 @@ fn what_is_not_possible_is_refused_with_the_reason() {
     let server = rig.server("--profile stock");
     server.execute("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
     server.execute("CREATE DATABASE ascii ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0");
-    server.execute("CREATE ROLE guest LOGIN");
-    server.execute("GRANT CREATE ON SCHEMA public TO guest");
     let latin = server.url.replace("@/postgres?", "@/latin?");
-    let guest = server.url.replace("postgres@", "guest@");
+    let others = Rig::new().of_others();
+    let other = others.server("");
+    other.execute("CREATE ROLE guest LOGIN");
+    other.execute("GRANT CREATE ON SCHEMA public TO guest");
+    let guest = other.url.replace("postgres@", "guest@");
     for (arguments, said) in [
         ("5MB".to_owned(), "wal_level is replica"),
         ("5MB".to_owned(), "give --unlogged, or set wal_level = minimal"),
@@ -40,7 +44,7 @@ fn what_is_not_possible_is_refused_with_the_reason() {
 
 #[test]
 fn a_data_directory_that_is_named_has_to_be_the_server_s() {
-    let rig = Rig::new();
+    let rig = Rig::new().of_others();
     let server = rig.server("");
     server.execute("CREATE ROLE guest LOGIN");
     server.execute("GRANT CREATE ON SCHEMA public TO guest");
@@ -110,6 +114,8 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
         server.execute("DROP SCHEMA s CASCADE");
     }
     // Somebody's server is filled as ever, unless that is asked for.
+    let rig = Rig::new().of_others();
+    let server = rig.server("");
     let explained = rig.done(&format!("fill 5MB --unlogged --explain -d {}", server.url)).stdout;
     assert!(explained.contains("frozen-copy") && !explained.contains("direct"), "{explained}");
     rig.done(&format!("fill 5MB --unlogged --method direct -d {}", server.url));
@@ -191,4 +197,37 @@ fn placed(server: &Server, schema: &str) -> Vec<String> {
     );
     let rows = server.rows(&query);
     rows.iter().map(|row| row.get::<_, String>(0).replace(&format!("{schema}."), "")).collect()
+}
+
+#[test]
+fn its_own_server_is_recognised_however_it_is_named() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE DATABASE shop");
+    let own = "it is pgrig's own server";
+    let shop = server.url.replace("/postgres?", "/shop?");
+    let explained = rig.done(&format!("fill 5MB --explain -d {shop}"));
+    assert!(explained.stdout.contains("direct") && explained.stdout.contains(own), "{explained:#?}");
+    let socket = rig.data().with_file_name("socket");
+    let mut command = rig.command("fill 5MB --explain");
+    command.env("PGHOST", &socket).env("PGDATABASE", "shop").env("PGUSER", "postgres");
+    let named = Ran::from(command.output().unwrap());
+    assert!(named.stdout.contains("database     shop") && named.stdout.contains(own), "{named:#?}");
+    rig.done(&format!("fill --scale 1 -q -d {shop}"));
+    let matrix = format!("tps --matrix durability -t 10 --explain -d {shop}");
+    assert_eq!(rig.run(&matrix).code, Some(0), "settings of its own server may be dangerous");
+
+    // A copy has the same system identifier.
+    rig.done("server stop");
+    let [original, copy] = ["instances", "others/instances"].map(|path| rig.home.path().join(path));
+    std::fs::create_dir(rig.home.path().join("others")).unwrap();
+    let copied = Command::new("cp").arg("-a").args([&original, &copy]).status().unwrap();
+    assert!(copied.success());
+    testkit::open_to_all(&rig.home.path().join("others"));
+    let rig = rig.of_others();
+    let copy = rig.server("");
+    let explained = rig.done(&format!("fill 5MB --explain --drop -d {}", copy.url)).stdout;
+    assert!(!explained.contains(own), "{explained}");
+    rig.done("server stop");
+    std::fs::remove_dir_all(rig.home.path().join("others")).unwrap();
 }

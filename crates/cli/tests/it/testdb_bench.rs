@@ -79,7 +79,7 @@ fn each_way_is_what_it_says_13() {
 #[test]
 fn a_database_of_a_named_server_is_copied_and_never_changed() {
     for version in [NEWEST, OLDEST] {
-        let rig = Rig::not_in_memory();
+        let rig = Rig::not_in_memory().of_others();
         let (server, url) = named(&rig, version);
         let (before, suite) = (databases(&server), seeing(&rig));
         // By default what is dangerous for others is left out.
@@ -113,7 +113,7 @@ fn a_database_of_a_named_server_is_copied_and_never_changed() {
 
 #[test]
 fn what_cannot_be_unlogged_is_left_out_and_told() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     let (server, url) = named(&rig, NEWEST);
     let client = rig.connect(&url);
     rig.block_on(client.batch_execute("CREATE PUBLICATION news FOR ALL TABLES")).unwrap();
@@ -138,7 +138,7 @@ fn what_cannot_be_unlogged_is_left_out_and_told() {
 
 #[test]
 fn databases_are_dropped_when_fsync_is_on_again_and_all_is_on_disk() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     let (server, url) = named(&rig, "--set log_statement=all");
     let before = databases(&server);
     let ways = "--variants dangerous,unlogged+dangerous --allow-dangerous-settings";
@@ -188,7 +188,7 @@ fn other_variables_that_name_a_server_are_taken_away() {
 
 #[test]
 fn a_server_that_the_environment_names_is_told_by_its_variables() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     let server = rig.server("");
     let socket = rig.data().parent().unwrap().join("socket");
     for way in ["tmpfs", "dangerous"] {
@@ -253,7 +253,7 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
 
 #[test]
 fn a_wrong_request_is_refused_before_anything_is_made() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     for (arguments, told) in [
         ("-- no-such-program", "there is no program no-such-program"),
         ("", "COMMAND"),
@@ -282,7 +282,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
 
 #[test]
 fn a_role_that_may_not_is_told_what_it_needs() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     let server = rig.server("");
     server.execute("CREATE ROLE plain LOGIN");
     let url = server.url.replace("postgres@", "plain@");
@@ -296,7 +296,7 @@ fn a_role_that_may_not_is_told_what_it_needs() {
 
 #[test]
 fn all_grants_that_dangerous_settings_need_are_told_at_once_and_suffice() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     let (server, url) = named(&rig, NEWEST);
     server.execute("CREATE ROLE \"a dev\" LOGIN CREATEDB");
     let url = url.replace("postgres@", "a%20dev@");

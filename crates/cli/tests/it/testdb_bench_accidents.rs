@@ -55,7 +55,7 @@ fn what_a_command_leaves_in_the_background_ends_with_its_trial() {
 #[test]
 fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
     for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
-        let rig = Rig::not_in_memory();
+        let rig = Rig::not_in_memory().of_others();
         let (server, url) = named(&rig, version);
         let before = databases(&server);
         let file = rig.home.path().join("out.json");
@@ -124,7 +124,7 @@ fn a_second_bench_is_told_of_the_first() {
 #[test]
 fn after_a_kill_the_next_bench_tidies_up_a_named_server() {
     for version in [NEWEST, OLDEST] {
-        let rig = Rig::not_in_memory();
+        let rig = Rig::not_in_memory().of_others();
         let (server, url) = named(&rig, &format!("{version} --set log_statement=all"));
         // Somebody else's, whatever they are called.
         server.execute("CREATE ROLE other");
@@ -175,7 +175,7 @@ fn ended_at_the_beginning(rig: &Rig, server: &Server<'_>, url: &str, signal: Sig
 #[test]
 fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
     for (version, signal) in [(NEWEST, Signal::SIGINT), (OLDEST, Signal::SIGTERM)] {
-        let rig = Rig::not_in_memory();
+        let rig = Rig::not_in_memory().of_others();
         let (server, url) = named(&rig, version);
         let before = databases(&server);
         let ran = ended_at_the_beginning(&rig, &server, &url, signal);
@@ -187,7 +187,7 @@ fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
 
 #[test]
 fn sessions_that_the_role_may_not_end_do_not_keep_it_from_tidying_up() {
-    let rig = Rig::not_in_memory();
+    let rig = Rig::not_in_memory().of_others();
     let server = rig.server("");
     server.execute("CREATE ROLE plain LOGIN CREATEDB");
     let schema = schema(&rig);
@@ -212,7 +212,7 @@ fn sessions_that_the_role_may_not_end_do_not_keep_it_from_tidying_up() {
 #[test]
 fn what_a_bench_left_that_was_killed_at_its_beginning_is_dropped_by_the_next() {
     for version in [NEWEST, OLDEST] {
-        let rig = Rig::not_in_memory();
+        let rig = Rig::not_in_memory().of_others();
         let (server, url) = named(&rig, version);
         let before = databases(&server);
         ended_at_the_beginning(&rig, &server, &url, Signal::SIGKILL);

@@ -23,6 +23,8 @@ pub struct Rig {
     pub disk: Option<Mount>,
     pub home: TempDir,
     pub runtime: Runtime,
+    /// Whether its server is somebody else's: it belongs to another home.
+    of_others: bool,
 }
 
 /// A finished pgrig.
@@ -47,7 +49,13 @@ impl Rig {
         // Its thread closes connections that are dropped outside of `block_on`.
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        Self { disk: None, home, runtime }
+        Self { disk: None, home, runtime, of_others: false }
+    }
+
+    /// With a server that is not its own pgrig's: `server` commands go to another home, but for a plain `server status`.
+    pub fn of_others(mut self) -> Self {
+        self.of_others = true;
+        self
     }
 
     /// With a tmpfs of so many megabytes as its home. None where the test is skipped.
@@ -71,7 +79,9 @@ impl Rig {
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PG")) {
             command.env_remove(name);
         }
-        command.env("PGRIG_HOME", self.home.path()).env("PGRIG_POSTGRESQL_CACHE", cache());
+        let is_of_others = self.of_others && arguments.starts_with("server ") && arguments != "server status";
+        let home = if is_of_others { self.home.path().join("others") } else { self.home.path().to_owned() };
+        command.env("PGRIG_HOME", home).env("PGRIG_POSTGRESQL_CACHE", cache());
         command
     }
 

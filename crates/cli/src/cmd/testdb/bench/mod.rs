@@ -140,8 +140,8 @@ fn request(
     let content = match source {
         Some(source) if !source.can_be_read_again() => return Err(BenchError::ReadOnce.into()),
         Some(source) => Content::Script(source),
-        None if chosen.server_facts().is_own => Content::Empty,
-        None => Content::Database(chosen.target.dbname().to_owned()),
+        None if chosen.is_named() => Content::Database(chosen.target.dbname().to_owned()),
+        None => Content::Empty,
     };
     let work = match (arguments.test_command()?, arguments.transactions()?) {
         (_, Some(request)) => {

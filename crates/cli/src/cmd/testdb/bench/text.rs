@@ -229,10 +229,10 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
         (None, None) => String::new(),
     };
     let script = arguments.script().map(|script| quoted(&script.display().to_string()));
-    let from = match (&script, chosen.server_facts().is_own) {
+    let from = match (&script, chosen.is_named()) {
         (Some(script), _) => From::Script(script),
-        (None, true) => From::Nothing,
-        (None, false) => From::Database(chosen.target.dbname()),
+        (None, false) => From::Nothing,
+        (None, true) => From::Database(chosen.target.dbname()),
     };
     // Without a dump, for example, the rest is of no use.
     format!("use {variant}: {}", commands(variant, from, &server, &release).join(" && "))
