@@ -12,6 +12,7 @@ use super::error::CatalogError;
 use super::info::{KeyInfo, TableInfo};
 use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
+use super::planned::Planned;
 use super::present::Present;
 use super::references::{self, Group};
 use super::slot::{Role, Slot, slots};
@@ -31,6 +32,10 @@ pub struct Wish {
     pub rows: Option<u64>,
     /// Of the random values.
     pub seed: u64,
+    /// Tables that are filled before this one in the same run. Their keys are referenced whatever rows they have now.
+    pub planned: Vec<Planned>,
+    /// Columns that tables filled later refer to: pgrig gives their values, so that it knows them.
+    pub referenced: Vec<String>,
 }
 
 /// Rows for a table, ready to be copied.
@@ -50,6 +55,8 @@ pub struct Described {
     pub most_rows: Option<MostRows>,
     /// Columns whose type only the server can read, so that the rows must be sent as text.
     pub text_only: Vec<String>,
+    /// Tables that are filled before: their keys cannot be looked up yet.
+    pub(crate) planned: Vec<Planned>,
     /// What people should know.
     pub warnings: Vec<String>,
 }
@@ -79,9 +86,11 @@ pub fn describe<'a>(
     wish: &'a Wish,
     scope: Scope,
 ) -> LocalBoxFuture<'a, Result<Described, CatalogError>> {
-    Box::pin(
-        async move { rolled_back(client, scope, Access::ReadOnly, Design::of(client, info, wish)).await },
-    )
+    Box::pin(async move {
+        // Planned tables may need temporary ones that stand in for them.
+        let access = if wish.planned.is_empty() { Access::ReadOnly } else { Access::ReadWrite };
+        rolled_back(client, scope, access, Design::of(client, info, wish)).await
+    })
 }
 
 struct Design<'a> {
@@ -94,7 +103,10 @@ struct Design<'a> {
 impl<'a> Design<'a> {
     async fn of(client: &'a Client, info: &'a TableInfo, wish: &'a Wish) -> Result<Described, CatalogError> {
         let given = Given::read(client, info, &wish.columns).await?;
-        let slots = slots(info, &given)?;
+        let mut slots = slots(info, &given)?;
+        for slot in slots.iter_mut().filter(|slot| wish.referenced.iter().any(|name| name == slot.name())) {
+            slot.give_values();
+        }
         Self { client, info, wish, slots }.described().await
     }
 
@@ -106,11 +118,18 @@ impl<'a> Design<'a> {
         };
         let conditions = self.conditions();
         let way = self.way(&conditions, &mut warnings).await?;
-        let groups = references::groups(self.client, self.info, &self.slots, &way, present.has_rows).await?;
+        let groups = references::groups(
+            self.client,
+            self.info,
+            &self.slots,
+            &way,
+            (present.has_rows, &self.wish.planned),
+        )
+        .await?;
         let mut parts = self.parts(&way, &groups, &present);
         let wanted = self.wanted(&parts);
         let Assigned { most, trusted } =
-            assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row)?;
+            assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, self.wish.rows)?;
         self.refuse_too_many(most.as_ref())?;
         self.refuse_unknown_present(&parts, &present)?;
         if !trusted.is_empty() {
@@ -138,6 +157,7 @@ impl<'a> Design<'a> {
             present,
             most_rows: most,
             text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
+            planned: self.wish.planned.clone(),
             warnings,
         })
     }

@@ -272,6 +272,17 @@ pub enum CatalogError {
         /// As the server prints it.
         definition: String,
     },
+    /// The server decides on keys that are to be referenced before they are there.
+    #[error(
+        "the server gives {columns} of {referenced} their values, so other tables cannot refer to them before they are there: \
+         give them with --column, or fill {referenced} first (--table)"
+    )]
+    UnknownKeys {
+        /// Schema and name.
+        referenced: String,
+        /// Its columns.
+        columns: String,
+    },
     /// A foreign key with PERIOD.
     #[error(
         "{table}: pgrig makes no periods that {constraint}, {definition}, would accept: give its columns with --column, \
@@ -425,6 +436,7 @@ impl Classified for CatalogError {
             | Self::NoKeyLeft { .. }
             | Self::ReferencePrivilege { .. }
             | Self::HalfGiven { .. }
+            | Self::UnknownKeys { .. }
             | Self::Period { .. }
             | Self::SelfReference { .. }
             | Self::Check { .. }

@@ -66,13 +66,15 @@ pub(super) struct Assigned {
 /// Gives turns to parts until all keys are unique; keys with fewer parts leave less choice and come
 /// first.
 ///
-/// `first_row` rows are there already, made by the same turns.
+/// `first_row` rows are there already, made by the same turns. `rows` is how many will be made, if that is known.
 pub(super) fn assign(
     table: &str,
     parts: &mut [Part],
     mut keys: Vec<Wanted<'_>>,
     first_row: u64,
+    rows: Option<u64>,
 ) -> Result<Assigned, CatalogError> {
+    let rows_to_make = rows.filter(|_| first_row == 0);
     keys.sort_by_key(|wanted| wanted.parts.len());
     let mut assigned = Assigned::default();
     let mut unique: Vec<Vec<usize>> = Vec::new();
@@ -88,7 +90,7 @@ pub(super) fn assign(
         }
         match turning(parts, &wanted) {
             Some(turning) => {
-                let rows = take_turns(parts, &turning);
+                let rows = take_turns(parts, &turning, rows_to_make);
                 let fresh = turning.iter().any(|&part| parts[part].fresh);
                 let rows = if fresh { rows } else { rows.saturating_sub(first_row) };
                 assigned.limit(rows, || reason(parts, &turning, wanted.key));
@@ -136,13 +138,37 @@ const MANY: u64 = 1_000_000;
 
 /// Gives each part its turn, as digits of the row number; how many rows that makes. The last one has
 /// no end: rows are limited instead.
-fn take_turns(parts: &mut [Part], turning: &[usize]) -> u64 {
+fn take_turns(parts: &mut [Part], turning: &[usize], rows: Option<u64>) -> u64 {
+    if let Some(rows) = rows
+        && let [others @ .., numbered] = turning
+        && !others.is_empty()
+        && parts[*numbered].way == Uniqueness::Numbered
+    {
+        return in_order(parts, others, *numbered, rows);
+    }
     turning.iter().enumerate().fold(1_u64, |every, (at, &part)| {
         let count = parts[part].count;
         let of = if at + 1 == turning.len() { u64::MAX } else { count };
         parts[part].turn = Some(Turn { every, of });
         every.saturating_mul(count)
     })
+}
+
+/// Counts the numbered part within each combination of the others, up to what so many rows need: lines 1, 2, 3 of
+/// the first order, then those of the second. Keys ascend with the rows then.
+fn in_order(parts: &mut [Part], others: &[usize], numbered: usize, rows: u64) -> u64 {
+    let product = |all: u64, part: &usize| all.saturating_mul(parts[*part].count);
+    let combinations = others.iter().fold(1, product).max(1);
+    let most = combinations.saturating_mul(parts[numbered].count);
+    let each = rows.div_ceil(combinations).clamp(1, parts[numbered].count.max(1));
+    parts[numbered].turn = Some(Turn { every: 1, of: each });
+    let mut every = each;
+    for (at, &part) in others.iter().enumerate().rev() {
+        let count = parts[part].count;
+        parts[part].turn = Some(Turn { every, of: if at == 0 { u64::MAX } else { count } });
+        every = every.saturating_mul(count);
+    }
+    most
 }
 
 fn reason(parts: &[Part], turning: &[usize], key: &KeyInfo) -> String {
@@ -183,7 +209,18 @@ mod tests {
 
     fn assigned(parts: &mut [Part], keys: &[KeyInfo]) -> Result<Assigned, CatalogError> {
         let wanted = keys.iter().map(|key| wanted(key, parts)).collect();
-        assign("t", parts, wanted, 0)
+        assign("t", parts, wanted, 0, None)
+    }
+
+    #[test]
+    fn lines_come_order_by_order_if_the_rows_are_known() {
+        let mut parts = [part("order_id", 1000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
+        let key = key(&["order_id", "line"]);
+        let wanted = vec![wanted(&key, &parts)];
+        let assigned = assign("t", &mut parts, wanted, 0, Some(2500)).unwrap();
+        assert_eq!(parts[0].turn, Some(Turn { every: 3, of: u64::MAX }));
+        assert_eq!(parts[1].turn, Some(Turn { every: 1, of: 3 }));
+        assert_eq!(assigned.most.unwrap().rows, 32_767_000);
     }
 
     #[test]

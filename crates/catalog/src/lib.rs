@@ -31,6 +31,7 @@ mod info;
 mod keys;
 mod kind;
 mod narrow;
+mod planned;
 mod present;
 mod read;
 mod references;
@@ -46,6 +47,7 @@ pub use info::{
     TableInfo, TypeShape,
 };
 pub use keys::MostRows;
+pub use planned::Planned;
 pub use present::Present;
 pub use transaction::Scope;
 pub use verify::{Verified, verify};

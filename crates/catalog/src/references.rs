@@ -11,6 +11,7 @@ use super::constants::in_units;
 use super::error::CatalogError;
 use super::info::{ForeignKeyInfo, Referenced, TableInfo};
 use super::narrow::Way;
+use super::planned::Planned;
 use super::slot::{Role, Slot};
 use server::quote::{identifier, literal, qualified};
 
@@ -52,11 +53,12 @@ pub(super) async fn groups(
     info: &TableInfo,
     slots: &[Slot<'_>],
     way: &Way,
-    has_rows: bool,
+    (has_rows, planned): (bool, &[Planned]),
 ) -> Result<Vec<Group>, CatalogError> {
     let mut groups = Vec::new();
-    for members in connected(info, slots) {
-        groups.push(Asked::new(info, slots, way, members, has_rows)?.read(client).await?);
+    for (number, members) in connected(info, slots).into_iter().enumerate() {
+        let asked = Asked::new(info, slots, way, members, has_rows, planned)?;
+        groups.push(asked.read(client, number).await?);
     }
     Ok(groups)
 }
@@ -96,9 +98,15 @@ fn joinable(mut members: Vec<&ForeignKeyInfo>) -> Vec<&ForeignKeyInfo> {
 struct Asked<'a> {
     info: &'a TableInfo,
     members: Vec<&'a ForeignKeyInfo>,
-    /// Free columns, in the order of the members', with the kind of the first.
+    /// Tables that are filled before.
+    planned: &'a [Planned],
+    /// Free columns, in the order of the members', with their kinds.
     columns: Vec<&'a str>,
-    kind: Kind,
+    kinds: Vec<Kind>,
+    /// Names of temporary tables that stand in for planned tables, by member.
+    stand_ins: Vec<Option<String>>,
+    /// Whether there are conditions beyond that no column may be NULL.
+    is_restricted: bool,
     /// Conditions on the columns alone.
     conditions: Vec<String>,
     one_to_one: bool,
@@ -113,6 +121,7 @@ impl<'a> Asked<'a> {
         way: &Way,
         members: Vec<&'a ForeignKeyInfo>,
         has_rows: bool,
+        planned: &'a [Planned],
     ) -> Result<Self, CatalogError> {
         let slot =
             |column: &str| slots.iter().find(|slot| slot.name() == column).expect("keys have known columns");
@@ -128,26 +137,41 @@ impl<'a> Asked<'a> {
                 }
             }
         }
-        conditions.extend(columns.iter().map(|column| format!("{} IS NOT NULL", identifier(column))));
         conditions.extend(columns.iter().filter_map(|column| allowed(slot(column), way)));
         conditions.extend(conditions_on(info, &columns));
         let one_to_one = info.keys.iter().find(|key| {
             key.columns().next().is_some() && key.columns().all(|column| columns.contains(&column))
         });
+        let are_planned = members.iter().all(|member| Planned::of(planned, member).is_some());
+        // Keys of rows that are not there yet are not used yet.
         if let Some(key) = one_to_one
             && has_rows
+            && !are_planned
         {
             conditions.push(unused(info, &key.columns().collect::<Vec<_>>()));
         }
         let in_a_key = info.keys.iter().any(|key| key.columns().any(|column| columns.contains(&column)));
-        let kind = slot(columns[0]).kind.clone();
-        Ok(Self { info, kind, members, columns, conditions, one_to_one: one_to_one.is_some(), in_a_key })
+        let is_restricted = !conditions.is_empty();
+        conditions.extend(columns.iter().map(|column| format!("{} IS NOT NULL", identifier(column))));
+        let kinds = columns.iter().map(|column| slot(column).kind.clone()).collect();
+        Ok(Self {
+            info,
+            planned,
+            kinds,
+            stand_ins: vec![None; members.len()],
+            members,
+            columns,
+            conditions,
+            is_restricted,
+            one_to_one: one_to_one.is_some(),
+            in_a_key,
+        })
     }
 
-    async fn read(self, client: &Client) -> Result<Group, CatalogError> {
-        let keys = match self.interval(client).await? {
+    async fn read(mut self, client: &Client, number: usize) -> Result<Group, CatalogError> {
+        let keys = match self.made() {
             Some(keys) => keys,
-            None => self.listed(client).await?,
+            None => self.asked(client, number).await?,
         };
         let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
         let mut tables: Vec<String> =
@@ -162,9 +186,33 @@ impl<'a> Asked<'a> {
         })
     }
 
+    /// All keys of a single planned table, if any of them can be referenced.
+    fn made(&self) -> Option<Keys> {
+        let [member] = self.members.as_slice() else { return None };
+        if self.is_restricted {
+            return None;
+        }
+        let planned = Planned::of(self.planned, member)?;
+        planned.keys(&member.referenced.columns, &self.kinds.iter().collect::<Vec<_>>())
+    }
+
+    /// Keys that the server finds, in tables or in what stands in for them.
+    async fn asked(&mut self, client: &Client, number: usize) -> Result<Keys, CatalogError> {
+        for (at, member) in self.members.iter().enumerate() {
+            let Some(planned) = Planned::of(self.planned, member) else { continue };
+            let name = format!("pgrig_planned_{number}_{at}");
+            planned.stand_in(client, &name, &member.referenced.columns).await?;
+            self.stand_ins[at] = Some(name);
+        }
+        match self.interval(client).await? {
+            Some(keys) => Ok(keys),
+            None => self.listed(client).await,
+        }
+    }
+
     /// The keys as an interval, if they are integers without gaps.
     async fn interval(&self, client: &Client) -> Result<Option<Keys>, CatalogError> {
-        let is_integer = matches!(self.kind, Kind::Int2 | Kind::Int4 | Kind::Int8);
+        let is_integer = matches!(self.kinds[0], Kind::Int2 | Kind::Int4 | Kind::Int8);
         let [member] = self.members.as_slice() else { return Ok(None) };
         if self.columns.len() > 1 || !is_integer || member.referenced.rows > COUNTED {
             return Ok(None);
@@ -221,7 +269,10 @@ impl<'a> Asked<'a> {
         for (at, member) in self.members.iter().enumerate() {
             let Referenced { schema, table, columns, partitioned, .. } = &member.referenced;
             let only = if *partitioned { "" } else { "ONLY " };
-            let table = format!("{only}{}", qualified(schema, table));
+            let table = match &self.stand_ins[at] {
+                Some(name) => format!("pg_temp.{name}"),
+                None => format!("{only}{}", qualified(schema, table)),
+            };
             let pairs = || member.columns.iter().map(String::as_str).zip(columns);
             let shared: Vec<String> = pairs()
                 .filter_map(|(column, referenced)| {
@@ -252,7 +303,8 @@ impl<'a> Asked<'a> {
         let needed = 4 * i64::try_from(self.most()).ok()?;
         let rows = self.members[0].referenced.rows;
         let percent = 100.0 * needed as f64 / rows as f64;
-        (rows > needed && !self.in_a_key).then(|| format!(" TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)"))
+        (rows > needed && !self.in_a_key && self.stand_ins[0].is_none())
+            .then(|| format!(" TABLESAMPLE SYSTEM ({percent}) REPEATABLE (1)"))
     }
 
     fn most(&self) -> usize {
@@ -262,7 +314,7 @@ impl<'a> Asked<'a> {
     /// Why there is no key: no row at all, or none that may be used.
     async fn nothing(&self, client: &Client) -> Result<CatalogError, CatalogError> {
         let columns = self.columns.join(", ");
-        for member in &self.members {
+        for member in self.members.iter().filter(|member| Planned::of(self.planned, member).is_none()) {
             let table = qualified(&member.referenced.schema, &member.referenced.table);
             let row = client.query_one(&format!("SELECT EXISTS (SELECT FROM {table})"), &[]).await?;
             if !row.get::<_, bool>(0) {

@@ -42,6 +42,13 @@ impl Slot<'_> {
         self.role == Role::Free
     }
 
+    /// Has pgrig give the values that the server would give.
+    pub(super) fn give_values(&mut self) {
+        if self.role == Role::Server && self.known && self.info.may_insert && !self.info.is_generated() {
+            self.role = Role::Free;
+        }
+    }
+
     /// Whether the server itself gives each row another value.
     pub(super) fn is_unique_by_server(&self) -> bool {
         self.role == Role::Server && gives_unique_values(&self.info.source)

@@ -16,6 +16,7 @@ use tokio_postgres::{Client, Error};
 use super::describe::Described;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
+use super::planned::Planned;
 use super::slot::has_sequence;
 use super::transaction::{Access, Scope, rolled_back};
 use server::quote::{identifier, qualified};
@@ -149,6 +150,7 @@ impl Trial<'_> {
             .foreign_keys
             .iter()
             .filter(|key| key.referenced.may_select && !key.period && !key.to_itself)
+            .filter(|key| Planned::of(&self.described.planned, key).is_none())
         {
             let pairs = || key.columns.iter().zip(&key.referenced.columns);
             let same: Vec<String> = pairs()

@@ -225,6 +225,11 @@ impl Check<'_> {
                 let there = !keys.is_empty() && keys.iter().all(|key| column < key.len());
                 self.that(there, "there is no key to refer to")
             }
+            Keys::Made { table, first } => {
+                let there = *first < table.rows && column < table.columns.len();
+                self.that(there, "there is no key to refer to")?;
+                table.columns[column].values.check(&table.columns[column].kind)
+            }
         }
     }
 }

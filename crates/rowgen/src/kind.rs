@@ -128,7 +128,7 @@ pub struct Precision {
 
 impl Kind {
     /// The most characters that a text kind holds; none if there is no limit, or no text.
-    pub(crate) fn characters(&self) -> Option<u32> {
+    pub fn characters(&self) -> Option<u32> {
         match self {
             Self::Varchar(length) => *length,
             Self::Char(length) => Some(*length),

@@ -37,7 +37,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
             (Keys::Interval { low, high }, Pick::InTurn(_)) => {
                 format!("{} to {}, in turn", units(*low), units(*high))
             }
-            (Keys::Listed(keys), Pick::InTurn(_)) => format!("{} keys in turn", keys.len()),
+            (keys, Pick::InTurn(_)) => format!("{} keys in turn", keys.count()),
         },
         Values::Nulls { fraction, values } => {
             format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Table;
+
 /// How a column's value follows from its row number (counted from 0).
 ///
 /// Integers that describe values of another type are in that type's units, see [`crate::Units`].
@@ -152,7 +154,7 @@ pub struct Reference {
 }
 
 /// The keys of the rows that a foreign key can refer to.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Keys {
     /// A single-column key that has every value from `low` to `high`.
     Interval {
@@ -163,6 +165,13 @@ pub enum Keys {
     },
     /// Keys with all their columns, in the types' input syntax. Not empty.
     Listed(Vec<Vec<String>>),
+    /// Keys of a table whose rows are made by this crate too. They need not be there yet.
+    Made {
+        /// The table, with the key's columns only.
+        table: Table,
+        /// Number of its first row that can be referenced; its last one is `table.rows - 1`.
+        first: u64,
+    },
 }
 
 /// How a foreign key's row is chosen.
@@ -204,6 +213,7 @@ impl Keys {
         match self {
             Self::Interval { low, high } => high.abs_diff(*low).saturating_add(1),
             Self::Listed(keys) => keys.len() as u64,
+            Self::Made { table, first } => table.rows.saturating_sub(*first),
         }
     }
 }
@@ -216,7 +226,11 @@ impl Values {
     pub(crate) fn is_literal(&self) -> bool {
         match self {
             Self::Text(_) | Self::List(_) | Self::Cycle(_) => true,
-            Self::Reference(reference) => matches!(*reference.keys, Keys::Listed(_)),
+            Self::Reference(Reference { keys, column, .. }) => match &**keys {
+                Keys::Interval { .. } => false,
+                Keys::Listed(_) => true,
+                Keys::Made { table, .. } => table.columns[*column].values.is_literal(),
+            },
             _ => false,
         }
     }
@@ -230,6 +244,7 @@ impl Values {
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Listed(keys) => Box::new(keys.iter().map(|key| key[*column].as_str())),
                 Keys::Interval { .. } => Box::new(std::iter::empty()),
+                Keys::Made { table, .. } => table.columns[*column].values.literals(),
             },
             _ => Box::new(std::iter::empty()),
         }

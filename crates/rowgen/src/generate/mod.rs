@@ -40,6 +40,7 @@ enum Source {
     Cycle(Vec<String>),
     Payload { payload: Payload, low: u32, high: u32 },
     Reference { keys: Arc<Keys>, column: usize, pick: Picking },
+    Made { key: Box<Generator>, first: u64, count: u64, pick: Picking },
     Nulls { nulls: Stream, below: u64, others: Box<Generator> },
 }
 
@@ -93,14 +94,7 @@ impl Generator {
             Values::Payload { payload, low, high } => {
                 Source::Payload { payload: *payload, low: *low, high: *high }
             }
-            Values::Reference(reference) => Source::Reference {
-                keys: Arc::clone(&reference.keys),
-                column: reference.column,
-                pick: match &reference.pick {
-                    Pick::Random { name } => Picking::Random(constraint(table, name)),
-                    Pick::InTurn(turn) => Picking::InTurn(*turn),
-                },
-            },
+            Values::Reference(reference) => Self::reference(table, reference),
             Values::Nulls { fraction, values } => Source::Nulls {
                 nulls: nulls(table, stream, values),
                 below: share(*fraction),
@@ -108,6 +102,20 @@ impl Generator {
             },
         };
         Self { kind, stream, source }
+    }
+
+    fn reference(table: &Table, Reference { keys, column, pick }: &Reference) -> Source {
+        let pick = match pick {
+            Pick::Random { name } => Picking::Random(constraint(table, name)),
+            Pick::InTurn(turn) => Picking::InTurn(*turn),
+        };
+        match &**keys {
+            Keys::Made { table, first } => {
+                let key = Box::new(Self::new(table, &table.columns[*column]));
+                Source::Made { key, first: *first, count: keys.count().max(1), pick }
+            }
+            _ => Source::Reference { keys: Arc::clone(keys), column: *column, pick },
+        }
     }
 
     /// The column's type.
@@ -120,7 +128,7 @@ impl Generator {
         match &self.source {
             Source::Text(_) | Source::List { .. } | Source::Cycle(_) => true,
             Source::Reference { keys, .. } => matches!(**keys, Keys::Listed(_)),
-            Source::Nulls { others, .. } => others.is_literal(),
+            Source::Nulls { others: values, .. } | Source::Made { key: values, .. } => values.is_literal(),
             _ => false,
         }
     }
@@ -173,7 +181,9 @@ impl Generator {
             Source::Reference { keys, column, pick } => match (&**keys, pick.number(row, keys.count())) {
                 (Keys::Interval { low, .. }, number) => Value::Units(low.wrapping_add_unsigned(number)),
                 (Keys::Listed(keys), number) => Value::Text(&keys[index(number, keys.len())][*column]),
+                (Keys::Made { .. }, _) => unreachable!("a source of its own"),
             },
+            Source::Made { key, first, count, pick } => key.value(first + pick.number(row, *count), scratch),
             Source::Nulls { nulls, below, others } => {
                 if is_drawn(*nulls, *below, row) {
                     Value::Null

@@ -4,7 +4,7 @@ use super::attribute::{Attribute, Content, payload};
 use super::varying::before_attributes;
 use crate::generate::{ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML};
 use crate::value::Value;
-use crate::{Kind, Values};
+use crate::{Keys, Kind, Reference, Values};
 
 /// No body of these attributes is longer, bytes.
 pub(super) fn body(attributes: &[Attribute]) -> u32 {
@@ -24,6 +24,12 @@ pub(super) fn body(attributes: &[Attribute]) -> u32 {
 pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
     if let Some((length, _)) = kind.fixed_width() {
         return (length, length);
+    }
+    if let Values::Reference(Reference { keys, column, .. }) = values
+        && let Keys::Made { table, .. } = &**keys
+    {
+        let key = &table.columns[*column];
+        return payloads(&key.kind, &key.values);
     }
     match values {
         Values::Null => (0, 0),
