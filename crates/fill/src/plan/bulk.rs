@@ -24,6 +24,8 @@ pub(super) struct Bulk {
     pub(super) binary: bool,
     /// The column by which rows can be looked up, if there is one.
     pub(super) key: Option<RowKey>,
+    /// Tables that are truncated with the bulk table because they reference it.
+    pub(super) truncated_with: Vec<String>,
     /// The most rows that keys leave room for, and why.
     pub(super) most_rows: Option<(u64, String)>,
     /// Warnings from the look at the table.

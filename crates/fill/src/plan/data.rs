@@ -61,6 +61,9 @@ pub struct Plan {
     /// The column by which probes look rows up, if there is one.
     #[serde(skip)]
     pub(crate) key: Option<RowKey>,
+    /// Empty tables that are truncated with the bulk table because they reference it, qualified and quoted.
+    #[serde(skip)]
+    pub(crate) truncated_with: Vec<String>,
     /// The most rows that the keys of a table of the user's leave room for, and why.
     #[serde(skip)]
     pub most_rows: Option<(u64, String)>,
@@ -242,6 +245,11 @@ impl Plan {
     /// The bulk table's name in its schema, quoted.
     pub fn bulk_qualified(&self) -> String {
         qualified(&self.schema, &self.tables.bulk.name)
+    }
+
+    /// The table of the user's, and those that are truncated with it, qualified and quoted.
+    pub(crate) fn truncated(&self) -> Vec<String> {
+        [self.bulk_qualified()].into_iter().chain(self.truncated_with.iter().cloned()).collect()
     }
 
     /// How many chunks there can be: without an end, as many as there are ids for.

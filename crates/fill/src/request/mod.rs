@@ -128,6 +128,10 @@ pub struct OwnTable {
     pub columns: Vec<String>,
     /// Of the random values.
     pub seed: u64,
+    /// Tables that the same fill of a schema fills later, as SQL names them. They are empty, and may be truncated
+    /// together with this one because they reference it.
+    #[serde(default)]
+    pub together: Vec<String>,
 }
 
 /// How much data.

@@ -72,17 +72,20 @@ impl ChunkLoop<'_, '_> {
         Ok((all, records, files))
     }
 
-    /// Makes sure that a table of the user's that will be truncated is still empty, and stays so until it is.
+    /// Makes sure that tables of the user's that will be truncated are still empty, and stay so until they are.
     async fn refuse_others_rows(&self, session: &Session) -> Result<(), Cause> {
         let plan = self.filler.plan;
         if !plan.is_own_table() || !plan.method.is_frozen() {
             return Ok(());
         }
-        let table = plan.bulk_qualified();
-        self.filler.watched(session, &format!("LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")).await?;
-        let row = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS has_rows"), &[]).await?;
-        let problem = "it has rows, which somebody else has put there since this fill began";
-        direct::refuse(&table, row.get::<_, bool>("has_rows").then_some(problem))?;
+        let tables = plan.truncated();
+        let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", tables.join(", "));
+        self.filler.watched(session, &lock).await?;
+        for table in tables {
+            let row = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS has_rows"), &[]).await?;
+            let problem = "it has rows, which somebody else has put there since this fill began";
+            direct::refuse(&table, row.get::<_, bool>("has_rows").then_some(problem))?;
+        }
         Ok(())
     }
 

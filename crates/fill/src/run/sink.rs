@@ -58,7 +58,8 @@ impl<'a> Sink<'a> {
         // What is truncated in the same transaction can be frozen, and needs no WAL where wal_level
         // is minimal.
         let frozen = self.plan.method.is_frozen() && !self.plan.is_single_transaction();
-        frozen.then(|| format!("TRUNCATE {relation}"))
+        let tables = [relation].into_iter().chain(self.plan.truncated_with.iter().cloned());
+        frozen.then(|| format!("TRUNCATE {}", tables.collect::<Vec<_>>().join(", ")))
     }
 
     /// The statement that inserts these rows of pgbench_branches, by their numbers.

@@ -1,5 +1,24 @@
--- $1: qualified name of a table or index. What it is; asked before a fill is planned, and again within the
+-- $1: qualified name of a table or index; $2: tables that may be truncated together with it. What it is; asked before a fill is planned, and again within the
 -- transaction that fills it. Columns of catalogs that not every release since 13 has are read through to_jsonb.
+WITH RECURSIVE closure (oid) AS (
+    -- What a TRUNCATE of the table has to name too, and partitions and heirs of that.
+    SELECT to_regclass($1)::oid
+    UNION
+    SELECT next.oid
+      FROM closure
+     CROSS JOIN LATERAL (
+           SELECT coalesce(pg_partition_root(k.conrelid), k.conrelid)
+             FROM pg_constraint k WHERE k.confrelid = closure.oid AND k.contype = 'f'
+           UNION ALL
+           SELECT h.inhrelid FROM pg_inherits h WHERE h.inhparent = closure.oid
+           ) next (oid)
+), referring AS (
+    SELECT closure.oid, EXISTS (SELECT FROM unnest($2::text[]) name WHERE to_regclass(name) = closure.oid) AS is_together
+      FROM closure JOIN pg_class t USING (oid)
+     WHERE NOT t.relispartition AND closure.oid <> to_regclass($1)
+), truncated AS (
+    SELECT to_regclass($1)::oid AS oid UNION SELECT oid FROM referring WHERE is_together
+)
 SELECT pg_relation_filepath(c.oid) AS path,
        (SELECT amname::text FROM pg_am WHERE oid = c.relam) AS access_method,
        c.relkind::text AS kind,
@@ -48,12 +67,41 @@ SELECT pg_relation_filepath(c.oid) AS path,
             WHERE k.conrelid = c.oid AND k.contype = 'c'
               AND coalesce((to_jsonb(k) ->> 'conenforced')::bool, true)
        ), '[]') AS checks,
-       ARRAY(
-           SELECT k.conname::text FROM pg_constraint k
+       coalesce((
+           SELECT jsonb_agg(jsonb_build_object(
+                      'name', k.conname,
+                      -- As the server's own checks read it (ri_triggers.c).
+                      'referenced', format('%s%I.%I', CASE WHEN r.relkind = 'p' THEN '' ELSE 'ONLY ' END, n.nspname, r.relname),
+                      'match_full', k.confmatchtype = 'f',
+                      'has_period', coalesce((to_jsonb(k) ->> 'conperiod')::bool, false),
+                      'columns', (
+                          SELECT jsonb_agg(jsonb_build_object(
+                                     'name', fa.attname,
+                                     'referenced', ra.attname,
+                                     'equal', format('r.%I OPERATOR(%I.%s) f.%I%s', ra.attname, opn.nspname, o.oprname, fa.attname,
+                                         -- The referenced column's collation decides.
+                                         (SELECT format(' COLLATE %I.%I', cn.nspname, co.collname)
+                                            FROM pg_collation co JOIN pg_namespace cn ON cn.oid = co.collnamespace
+                                           WHERE co.oid = ra.attcollation AND ra.attcollation <> fa.attcollation)),
+                                     'is_integer', ra.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+                                         AND fa.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+                                 ) ORDER BY p.position)
+                            FROM unnest(k.conkey, k.confkey, k.conpfeqop) WITH ORDINALITY
+                                     p (attnum, referenced, operator, position)
+                            JOIN pg_attribute fa ON (fa.attrelid, fa.attnum) = (k.conrelid, p.attnum)
+                            JOIN pg_attribute ra ON (ra.attrelid, ra.attnum) = (k.confrelid, p.referenced)
+                            JOIN pg_operator o ON o.oid = p.operator
+                            JOIN pg_namespace opn ON opn.oid = o.oprnamespace)
+                  ) ORDER BY k.conname)
+             FROM pg_constraint k
+             JOIN pg_class r ON r.oid = k.confrelid
+             JOIN pg_namespace n ON n.oid = r.relnamespace
             WHERE k.conrelid = c.oid AND k.contype = 'f'
               AND coalesce((to_jsonb(k) ->> 'conenforced')::bool, true)
-            ORDER BY k.conname
-       ) AS foreign_keys,
+              -- A key to a partitioned table has a copy for each of its partitions.
+              AND NOT EXISTS (SELECT FROM pg_constraint parent
+                               WHERE parent.oid = k.conparentid AND parent.conrelid = k.conrelid)
+       ), '[]') AS foreign_keys,
        ARRAY(
            SELECT t.tgname::text FROM pg_trigger t
             -- 4: fires on INSERT (catalog/pg_trigger.h).
@@ -62,19 +110,22 @@ SELECT pg_relation_filepath(c.oid) AS path,
        ) AS triggers,
        -- What is in the way of a TRUNCATE.
        ARRAY(
-           SELECT t.tgname::text FROM pg_trigger t
+           SELECT t.tgname::text FROM pg_trigger t JOIN truncated ON truncated.oid = t.tgrelid
             -- 32: fires on TRUNCATE.
-            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 32 <> 0 AND t.tgenabled IN ('O', 'A')
+            WHERE NOT t.tgisinternal AND t.tgtype & 32 <> 0 AND t.tgenabled IN ('O', 'A')
             ORDER BY t.tgname
        ) AS truncate_triggers,
        ARRAY(
-           SELECT DISTINCT k.conrelid::regclass::text FROM pg_constraint k
-            WHERE k.confrelid = c.oid AND k.contype = 'f' AND k.conrelid <> c.oid
-            ORDER BY 1
+           SELECT referring.oid::regclass::text FROM referring WHERE NOT is_together ORDER BY 1
        ) AS referenced_by,
+       ARRAY(
+           SELECT format('%I.%I', n.nspname, t.relname)
+             FROM referring JOIN pg_class t ON t.oid = referring.oid JOIN pg_namespace n ON n.oid = t.relnamespace
+            WHERE is_together ORDER BY t.oid
+       ) AS truncated_with,
        EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid) AS has_children,
-       has_table_privilege(c.oid, 'TRUNCATE') AS may_truncate,
-       has_table_privilege(c.oid, 'SELECT') AS may_select,
+       (SELECT bool_and(has_table_privilege(oid, 'TRUNCATE')) FROM truncated) AS may_truncate,
+       (SELECT bool_and(has_table_privilege(oid, 'SELECT')) FROM truncated) AS may_select,
        pg_has_role(c.relowner, 'USAGE')
            -- A privilege of its own since 17.
            OR CASE WHEN current_setting('server_version_num')::int >= 170000

@@ -395,6 +395,7 @@ impl FillArgs {
             ddl: self.ddl.as_ref().map(read).transpose()?,
             columns: self.column.clone(),
             seed: self.seed,
+            together: Vec::new(),
         }))
     }
 

@@ -27,13 +27,19 @@ pub(super) struct StoredTable {
 pub(in crate::plan) struct Pages {
     pub(in crate::plan) rows: u64,
     pub(in crate::plan) sizes: Sizes,
+    /// Tables that are truncated with it.
+    pub(in crate::plan) truncated_with: Vec<String>,
 }
 
 impl StoredTable {
     /// Asks the server.
-    pub(super) async fn of(connection: &Connection, info: &TableInfo) -> Result<Self, FillError> {
+    pub(super) async fn of(
+        connection: &Connection,
+        info: &TableInfo,
+        together: &[String],
+    ) -> Result<Self, FillError> {
         let name = qualified(&info.schema, &info.name);
-        let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name]).await?);
+        let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name, &together]).await?);
         match connection.client.query(IndexFound::QUERY, &[&name]).await {
             Ok(rows) => Ok(Self {
                 relation,
@@ -90,7 +96,8 @@ impl StoredTable {
             }
             (None, _) => return Err(NotDirect::Size),
         };
-        Ok(Pages { rows, sizes: layout.sizes(rows) })
+        let truncated_with = self.relation.truncated_with().to_vec();
+        Ok(Pages { rows, sizes: layout.sizes(rows), truncated_with })
     }
 
     /// Refuses files that cannot be replaced by new ones, or that are not empty if they are new.

@@ -98,7 +98,12 @@ impl OwnTableFacts {
             range: RowRange { first_row, rows, scale: 1, scale_before: 0 },
             until_size: self.until_size.filter(|_| pages.is_none()),
             tables: Tables::own(table),
-            row_size: RowSize::Estimated { heap: width, total, pages: pages.map(|pages| pages.sizes) },
+            row_size: RowSize::Estimated {
+                heap: width,
+                total,
+                pages: pages.as_ref().map(|pages| pages.sizes),
+            },
+            truncated_with: pages.map_or(Vec::new(), |pages| pages.truncated_with),
             index: IndexKind::None,
             binary,
             key,

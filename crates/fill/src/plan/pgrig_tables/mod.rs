@@ -65,6 +65,7 @@ impl PgrigTablesFacts {
         let last_row = range.rows.map_or(u64::MAX, |rows| range.first_row + rows);
         let tables = Tables::new(&request.subject, last_row, range.scale, request.payload);
         Ok(Bulk {
+            truncated_with: Vec::new(),
             range,
             until_size: None,
             index: layout.index,

@@ -84,7 +84,6 @@ pub(super) fn resolve(
     let predicted = rules.predicted(method, chunking, index_build);
     let vacuum = steps.include(InitStep::Vacuum).then(|| rules.vacuum(method));
     let flush_early = rules.is_logged() || is_own;
-    let is_size_estimated = is_own && !matches!(request.amount, Amount::Size(_));
     let freezes = request.freezes() && vacuum_refused.is_none();
     let warnings = vacuum_refused.map_or(Vec::new(), |refused| without_vacuum(&request, &refused));
     let Rules { direct, bulk, .. } = rules;
@@ -102,9 +101,10 @@ pub(super) fn resolve(
         tables: bulk.tables.with_ids(wide_ids),
         binary: bulk.binary,
         key: bulk.key,
+        truncated_with: bulk.truncated_with,
         most_rows: bulk.most_rows,
         warnings: bulk.warnings.into_iter().chain(warnings).collect(),
-        is_size_estimated,
+        is_size_estimated: is_own && !matches!(request.amount, Amount::Size(_)),
         until_size: bulk.until_size,
         chunking,
         emptied: facts.emptied,

@@ -14,7 +14,7 @@ pub(super) async fn kept(session: &Session, name: &str, relation: &Relation) -> 
     let Some(query) = query(name, relation) else { return Ok(()) };
     let Some(row) = session.rows(&query, &[]).await?.pop() else { return Ok(()) };
     let names: Vec<String> = row.get("names");
-    Err(Failure::Broken { table: name.to_owned(), checks: names.join(", "), row: row.get("row") })
+    Err(Failure::Broken { table: name.to_owned(), constraints: names.join(", "), row: row.get("row") })
 }
 
 /// None if there is nothing to ask for.

@@ -10,7 +10,8 @@
 //! - [`threads`] take [`pieces`] of rows, make their tuples, place them on pages ([`heap`]) and write those ([`fork`]).
 //!   Pieces are made side by side and placed in turn: the last, open page of a piece goes on to the next one, so the
 //!   heap is the same however many threads there are. One more thread builds each sequential key ([`index`]).
-//! - After: [`checks`] has the server test CHECK constraints; [`statistics`] are what ANALYZE would find.
+//! - After: [`checks`] has the server test CHECK constraints, [`foreign_keys`] foreign keys; [`statistics`] are what
+//!   ANALYZE would find.
 //!
 //! Facts of PostgreSQL's source that this rests on: a relation's size is asked of the file system
 //! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
@@ -20,6 +21,7 @@
 mod abandoned;
 mod checks;
 mod data_directory;
+mod foreign_keys;
 mod fork;
 mod form;
 mod heap;
@@ -83,12 +85,12 @@ pub enum Failure {
     #[error("the table has more blocks than PostgreSQL can count: give --partitions")]
     TooLarge,
     /// A row is not as the table's constraints want it.
-    #[error("a row of {table} breaks {checks}: {row}. Nothing of it stays")]
+    #[error("a row of {table} breaks {constraints}: {row}. Nothing of it stays")]
     Broken {
         /// The table.
         table: String,
-        /// Names of its CHECKs.
-        checks: String,
+        /// Names of CHECKs or of a foreign key.
+        constraints: String,
         /// As text.
         row: String,
     },
@@ -159,6 +161,7 @@ impl Direct<'_> {
         }
         self.look(session, relation, &written).await?;
         checks::kept(session, relation, &found).await?;
+        foreign_keys::proved(session, relation, &found.foreign_keys).await?;
         Ok((written.rows, recorded))
     }
 

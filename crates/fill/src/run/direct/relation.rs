@@ -10,11 +10,15 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 
 use super::data_directory::DataDirectory;
+use super::foreign_keys::ForeignKey;
 use super::fork::Fork;
 use super::index::Key;
 use super::{Failure, NotDirect, form};
 use crate::request::Persistence;
 use server::Session;
+
+/// No tables are truncated with one that is looked at in its transaction: that has been done.
+const NOTHING: &[&str] = &[];
 
 /// A table or an index.
 #[derive(Clone, Debug)]
@@ -37,12 +41,15 @@ pub(crate) struct Relation {
     pub(super) attributes: Vec<Attribute>,
     /// Enforced CHECKs.
     pub(super) checks: Vec<Check>,
-    foreign_keys: Vec<String>,
+    /// Enforced ones.
+    pub(super) foreign_keys: Vec<ForeignKey>,
     /// Those that fire on INSERT, and so for each row of a COPY.
     triggers: Vec<String>,
     truncate_triggers: Vec<String>,
-    /// Other tables.
+    /// Other tables that reference it, directly or by way of others, and cannot be truncated with it.
     referenced_by: Vec<String>,
+    /// Those that can, qualified and quoted.
+    truncated_with: Vec<String>,
     has_children: bool,
     may_truncate: bool,
     may_select: bool,
@@ -77,12 +84,14 @@ pub(super) struct Check {
 }
 
 impl Relation {
-    /// The query for [`Self::of`]; its parameter is a qualified name.
+    /// The query for [`Self::of`]; its parameters are a qualified name and the names of tables that may be truncated
+    /// together with that one.
     pub(crate) const QUERY: &str = include_str!("../../sql/direct_relation.sql");
 
     pub(crate) fn of(row: &Row) -> Self {
         let Json(attributes) = row.get("attributes");
         let Json(checks) = row.get("checks");
+        let Json(foreign_keys) = row.get("foreign_keys");
         Self {
             path: row.get("path"),
             access_method: row.get("access_method"),
@@ -94,10 +103,11 @@ impl Relation {
             is_locked: row.get("is_locked"),
             attributes,
             checks,
-            foreign_keys: row.get("foreign_keys"),
+            foreign_keys,
             triggers: row.get("triggers"),
             truncate_triggers: row.get("truncate_triggers"),
             referenced_by: row.get("referenced_by"),
+            truncated_with: row.get("truncated_with"),
             has_children: row.get("has_children"),
             may_truncate: row.get("may_truncate"),
             may_select: row.get("may_select"),
@@ -105,8 +115,8 @@ impl Relation {
         }
     }
 
-    /// Whether the table can hold rows that nobody but their maker has looked at; CHECKs can be asked for
-    /// afterwards.
+    /// Whether the table can hold rows that nobody but their maker has looked at; CHECKs and foreign keys can be
+    /// asked for afterwards.
     ///
     /// # Errors
     /// Why it cannot.
@@ -117,12 +127,14 @@ impl Relation {
         if self.access_method.as_deref() != Some("heap") {
             return Err(NotDirect::AccessMethod { found: self.access_method.clone().unwrap_or_default() });
         }
-        let duties = [
-            (&self.triggers, "triggers run for its rows"),
-            (&self.foreign_keys, "foreign keys have its rows looked up"),
-        ];
-        if let Some((names, duty)) = duties.into_iter().find(|(names, _)| !names.is_empty()) {
-            return Err(NotDirect::Duties(format!("{duty}: {}", names.join(", "))));
+        if !self.triggers.is_empty() {
+            return Err(NotDirect::Duties(format!(
+                "triggers run for its rows: {}",
+                self.triggers.join(", ")
+            )));
+        }
+        if let Some(key) = self.foreign_keys.iter().find(|key| key.has_period) {
+            return Err(NotDirect::Duties(format!("foreign key {} references a period", key.name)));
         }
         form::fits(&self.attributes, table)
     }
@@ -144,6 +156,11 @@ impl Relation {
             return Ok(());
         };
         Err(NotDirect::Truncate(problem))
+    }
+
+    /// Tables that have to be truncated in the same statement, qualified and quoted.
+    pub(crate) fn truncated_with(&self) -> &[String] {
+        &self.truncated_with
     }
 
     /// Whether the role may have the server build its indexes.
@@ -209,7 +226,7 @@ pub(super) async fn heap(
     table: &Table,
     persistence: Persistence,
 ) -> Result<(Relation, Fork), Failure> {
-    let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &NOTHING]).await?);
     relation.takes(table)?;
     let expected = match persistence {
         Persistence::Logged => "p",
@@ -239,7 +256,7 @@ pub(super) async fn index(
     data_directory: &DataDirectory,
     name: &str,
 ) -> Result<Fork, Failure> {
-    let relation = Relation::of(&session.row(Relation::QUERY, &[&name]).await?);
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &NOTHING]).await?);
     let is_empty = relation.bytes == u64::from(data_directory.geometry.block_size());
     let is_as_made = is_empty && relation.is_new && relation.access_method.as_deref() == Some("btree");
     refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;

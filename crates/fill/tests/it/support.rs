@@ -1,0 +1,156 @@
+//! Fills of tables of a test's own.
+
+use std::time::Duration;
+
+use connect::Connection;
+use fill::limits::{Event, Outlook};
+use fill::{
+    Amount, Conduct, FillError, InitStep, InitSteps, Method, MethodChoice, Observer, OwnTable, Plan,
+    ProbePoint, Request, Subject,
+};
+use server::{DataDirectory, Survey};
+use testkit::{Database, shared};
+use tokio_postgres::types::FromSqlOwned;
+
+/// A database in the shared server of a release, and its tables.
+pub(crate) struct Tables {
+    pub(crate) database: Database,
+    pub(crate) connection: Connection,
+}
+
+/// A fill of one table.
+pub(crate) struct Filling {
+    pub(crate) table: &'static str,
+    pub(crate) rows: u64,
+    pub(crate) columns: &'static [&'static str],
+    pub(crate) together: &'static [&'static str],
+}
+
+impl Filling {
+    /// So many rows of the table.
+    pub(crate) fn of(table: &'static str, rows: u64) -> Self {
+        Self { table, rows, columns: &[], together: &[] }
+    }
+
+    fn request(&self) -> Request {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let steps = InitSteps::whole().without(InitStep::Create).without(InitStep::PrimaryKeys);
+        let subject = Subject::Table(OwnTable {
+            name: Some(self.table.to_owned()),
+            ddl: None,
+            columns: owned(self.columns),
+            seed: 7,
+            together: owned(self.together),
+        });
+        Request { subject, method: MethodChoice::Auto, ..Request::new(Amount::Rows(self.rows), steps) }
+    }
+}
+
+impl Tables {
+    /// Runs the script in an empty database.
+    pub(crate) async fn new(major: u16, script: &str) -> Self {
+        let database = shared(major).database().await;
+        let connection = database.target.connect().await.unwrap();
+        let tables = Self { database, connection };
+        tables.execute("CREATE EXTENSION amcheck; CREATE EXTENSION pg_visibility").await;
+        tables.execute(script).await;
+        tables
+    }
+
+    pub(crate) async fn plan(&self, filling: &Filling) -> Result<Plan, FillError> {
+        let directory = DataDirectory::Own(shared(self.database.major).data_dir());
+        let survey = Survey::for_tables(&self.connection, &directory, "test").await.unwrap();
+        fill::plan(&survey, &self.connection, &filling.request(), false).await
+    }
+
+    /// Plans and runs the fill.
+    pub(crate) async fn fill(&self, filling: &Filling) -> Result<Method, FillError> {
+        let plan = self.plan(filling).await?;
+        let records = Some(shared(self.database.major).home().join("direct"));
+        let conduct = Conduct { records, ..Conduct::default() };
+        let never = Box::pin(std::future::pending());
+        let outcome = fill::run(&self.database.target, &plan, conduct, &Unwatched, never).await?;
+        assert_eq!(outcome.rows, filling.rows, "{}", filling.table);
+        Ok(plan.method)
+    }
+
+    /// Fills the table with pages, and has PostgreSQL's checkers look at all of it.
+    pub(crate) async fn fill_directly(&self, filling: &Filling) {
+        let method = self.fill(filling).await.unwrap_or_else(|error| panic!("{}: {error}", filling.table));
+        let plan = if method == Method::Direct { None } else { Some(self.plan(filling).await) };
+        assert_eq!(
+            method,
+            Method::Direct,
+            "{}: {:?}",
+            filling.table,
+            plan.map(|plan| plan.map(|plan| plan.reasons))
+        );
+        self.assert_sound(filling.table).await;
+    }
+
+    /// Why the fill goes by COPY.
+    pub(crate) async fn reason(&self, filling: &Filling) -> String {
+        let plan = self.plan(filling).await.unwrap();
+        assert_ne!(plan.method, Method::Direct, "{}", filling.table);
+        plan.reasons.join("; ")
+    }
+
+    pub(crate) async fn execute(&self, sql: &str) {
+        self.connection.client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{error:?}: {sql}"));
+    }
+
+    /// What the server says against the statement.
+    pub(crate) async fn refusal(&self, sql: &str) -> String {
+        let error = self.connection.client.batch_execute(sql).await.expect_err(sql);
+        error.as_db_error().unwrap_or_else(|| panic!("{error:?}: {sql}")).message().to_owned()
+    }
+
+    /// The only value of a query.
+    pub(crate) async fn value<T: FromSqlOwned>(&self, query: &str) -> T {
+        let row = self.connection.client.query_one(query, &[]).await;
+        row.unwrap_or_else(|error| panic!("{error:?}: {query}")).get(0)
+    }
+
+    /// amcheck and pg_visibility find nothing in the heap, the TOAST table, their maps, and every B-tree.
+    pub(crate) async fn assert_sound(&self, table: &str) {
+        if self.database.major >= 14 {
+            let query = format!(
+                "SELECT string_agg(format('%s %s: %s', blkno, offnum, msg), '; ')
+                   FROM verify_heapam('{table}', check_toast => true)"
+            );
+            assert_eq!(self.value::<Option<String>>(&query).await, None, "{table}'s heap");
+        }
+        let both = format!(
+            "'{table}'::regclass, (SELECT reltoastrelid FROM pg_class WHERE oid = '{table}'::regclass)"
+        );
+        self.execute(&format!(
+            "SELECT bt_index_parent_check(i.indexrelid, heapallindexed => true, rootdescend => true)
+               FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+              WHERE i.indrelid IN ({both}) AND m.amname = 'btree'"
+        ))
+        .await;
+        for check in ["pg_check_frozen", "pg_check_visible"] {
+            let query = format!("SELECT count(*) FROM {check}('{table}')");
+            assert_eq!(self.value::<i64>(&query).await, 0, "{table}: {check}");
+        }
+        let visible = format!(
+            "SELECT count(*) FROM pg_visibility_map('{table}') WHERE NOT all_visible OR NOT all_frozen"
+        );
+        assert_eq!(self.value::<i64>(&visible).await, 0, "{table}'s visibility map");
+    }
+}
+
+/// Nobody looks.
+struct Unwatched;
+
+impl Observer for Unwatched {
+    fn checking_rows(&self, _: u64) {}
+    fn step_started(&self, _: InitStep) {}
+    fn rows_sent(&self, _: u64) {}
+    fn fraction_done(&self, _: f64) {}
+    fn event(&self, _: &Event) {}
+    fn outlook(&self, _: Outlook) {}
+    fn probed(&self, _: &ProbePoint) {}
+    fn waiting_for_lock(&self, _: &str) {}
+    fn step_finished(&self, _: InitStep, _: Duration) {}
+}
