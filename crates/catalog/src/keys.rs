@@ -143,6 +143,7 @@ fn take_turns(parts: &mut [Part], turning: &[usize], rows: Option<u64>) -> u64 {
         && let [others @ .., numbered] = turning
         && !others.is_empty()
         && parts[*numbered].way == Uniqueness::Numbered
+        && rows.is_multiple_of(combinations(parts, others))
     {
         return in_order(parts, others, *numbered, rows);
     }
@@ -154,11 +155,15 @@ fn take_turns(parts: &mut [Part], turning: &[usize], rows: Option<u64>) -> u64 {
     })
 }
 
+/// How many combinations the values of these parts have.
+fn combinations(parts: &[Part], of: &[usize]) -> u64 {
+    of.iter().fold(1_u64, |all, part| all.saturating_mul(parts[*part].count)).max(1)
+}
+
 /// Counts the numbered part within each combination of the others, up to what so many rows need: lines 1, 2, 3 of
-/// the first order, then those of the second. Keys ascend with the rows then.
+/// the first order, then those of the second. Keys ascend with the rows then. All combinations get as many rows.
 fn in_order(parts: &mut [Part], others: &[usize], numbered: usize, rows: u64) -> u64 {
-    let product = |all: u64, part: &usize| all.saturating_mul(parts[*part].count);
-    let combinations = others.iter().fold(1, product).max(1);
+    let combinations = combinations(parts, others);
     let most = combinations.saturating_mul(parts[numbered].count);
     let each = rows.div_ceil(combinations).clamp(1, parts[numbered].count.max(1));
     parts[numbered].turn = Some(Turn { every: 1, of: each });
@@ -217,7 +222,7 @@ mod tests {
         let mut parts = [part("order_id", 1000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
         let key = key(&["order_id", "line"]);
         let wanted = vec![wanted(&key, &parts)];
-        let assigned = assign("t", &mut parts, wanted, 0, Some(2500)).unwrap();
+        let assigned = assign("t", &mut parts, wanted, 0, Some(3000)).unwrap();
         assert_eq!(parts[0].turn, Some(Turn { every: 3, of: u64::MAX }));
         assert_eq!(parts[1].turn, Some(Turn { every: 1, of: 3 }));
         assert_eq!(assigned.most.unwrap().rows, 32_767_000);

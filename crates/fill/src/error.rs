@@ -61,6 +61,56 @@ pub enum FillError {
         /// Left of max_connections beside pgrig's other sessions.
         most: u32,
     },
+    /// Tables that reference each other, so that none can come first.
+    #[error(
+        "{tables} reference each other by {keys}, and none of these may be NULL: make a column of one nullable while you \
+         fill, leave a table out (--exclude-table), or give the columns with --column"
+    )]
+    Circle {
+        /// The tables, in the direction of their references.
+        tables: String,
+        /// Names of the foreign keys.
+        keys: String,
+    },
+    /// Nothing to fill.
+    #[error("there is no table to fill: give another --schema, or --ddl FILE to create some")]
+    NothingToFill,
+    /// Keys leave room for less than a size.
+    #[error(
+        "{} is more than the keys of these tables leave room for: about {}. Give another size, or --rows",
+        bytes(*size), bytes(*about)
+    )]
+    SchemaSize {
+        /// Asked for, bytes.
+        size: u64,
+        /// What there is room for, bytes.
+        about: u64,
+    },
+    /// A table of an interrupted fill has been changed by others.
+    #[error(
+        "{table} has {there} rows, and the unfinished fill has put {expected} or none there: somebody has changed it. \
+         TRUNCATE it and give the command again, or give --no-resume to forget that the fill is unfinished"
+    )]
+    TableChanged {
+        /// Schema and name.
+        table: String,
+        /// Rows that it should have.
+        expected: u64,
+        /// Rows that it has.
+        there: u64,
+    },
+    /// A table of a schema could not be filled.
+    #[error("{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill")]
+    OfTable {
+        /// Schema and name.
+        table: String,
+        /// Tables that are filled.
+        filled: usize,
+        /// All tables.
+        of: usize,
+        /// Why.
+        source: Box<FillError>,
+    },
     /// Things asked for that do not go together.
     #[error("{0}")]
     Combination(String),
@@ -259,6 +309,7 @@ impl Classified for FillError {
             Self::Unfit(error) => error.class(),
             Self::Table(error) => error.class(),
             Self::Limits(error) => error.class(),
+            Self::OfTable { source, .. } => source.class(),
             Self::Rehearsal(error)
                 if matches!(error, ConnectError::Query { .. }) && Shortage::of(error).is_none() =>
             {
@@ -269,6 +320,10 @@ impl Classified for FillError {
             | Self::Rows { .. }
             | Self::Streams { .. }
             | Self::Combination(_)
+            | Self::Circle { .. }
+            | Self::NothingToFill
+            | Self::SchemaSize { .. }
+            | Self::TableChanged { .. }
             | Self::NotDirect(_)
             | Self::Unfinished { .. }
             | Self::NoTables { .. }
@@ -294,7 +349,10 @@ impl Classified for FillError {
     }
 
     fn is_explained_by_log(&self) -> bool {
-        matches!(self, Self::Step { .. })
+        match self {
+            Self::OfTable { source, .. } => source.is_explained_by_log(),
+            error => matches!(error, Self::Step { .. }),
+        }
     }
 }
 

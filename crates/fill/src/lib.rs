@@ -11,6 +11,7 @@
 //! - `ledger/`: the tables beside the filled ones that record which chunks are loaded.
 //! - `outcome` and `remains`: what a fill came to, and what is in the database if it failed.
 //! - [`limits`] stops a fill or lets it wait because of space or time; `probe/` runs a query at growing sizes.
+//! - `schema/`: all tables of a schema, by a plan and a run for each.
 //! - `sql/`: the queries as files, and the statements that are built from a plan.
 //!
 //! Start to read at [`plan()`] and [`run()`], both short.
@@ -32,6 +33,7 @@ mod probe;
 mod remains;
 mod request;
 mod run;
+mod schema;
 mod sql;
 
 pub use error::{Cause, FillError};
@@ -49,4 +51,8 @@ pub use run::compression::{Compressed, Compression};
 pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};
 pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
 pub use run::{Conduct, Observer, RateMeter, Rehearsed, rehearse, run};
+pub use schema::{
+    FilledTable, PlannedTable, RowsRule, SchemaAmount, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest,
+    TableRows, TableState, plan_schema, run_schema,
+};
 pub use sql::script::sql_of_script;

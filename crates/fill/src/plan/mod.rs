@@ -33,13 +33,15 @@ pub use chunks::{Chunking, Spread};
 pub use data::Plan;
 pub(crate) use data::RowKey;
 pub use method::{IndexBuild, Method};
+pub(crate) use own_table::DescribedTable;
 pub(crate) use rules::needs_chunks;
 pub use sizes::{Calculation, Prediction, Sizes};
 
 use crate::error::FillError;
 use crate::limits::{Sight, SpaceRule, WalFacts};
 use crate::request::{Amount, Request, Subject};
-use crate::run::direct::DataDirectory;
+use crate::run::direct::{DataDirectory, NotDirect};
+use catalog::TableInfo;
 
 /// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the
 /// same request that was interrupted is completed.
@@ -57,12 +59,7 @@ pub fn plan<'a>(
         if let Some(schema) = &request.schema {
             refuse_odd_name(schema)?;
         }
-        let data_directory =
-            DataDirectory::of(&connection.client, &survey.server, survey.data_directory.as_deref()).await;
-        let data_directory = match data_directory {
-            Ok(data_directory) => data_directory,
-            Err(error) => return Err(connection.explain(error).await.into()),
-        };
+        let data_directory = data_directory(survey, connection).await?;
         let facts = match &request.subject {
             Subject::Table(own) => own_table::look(survey, connection, request, own, resume).await?,
             Subject::Pgbench | Subject::Series => pgrig_tables::look(connection, request, resume).await?,
@@ -77,6 +74,34 @@ pub fn plan<'a>(
         }
         Ok(plan)
     })
+}
+
+/// Plans the fill of a table whose rows are described already, and of which no fill has begun.
+///
+/// # Errors
+/// As [`plan`].
+pub(crate) async fn plan_described(
+    survey: &Survey,
+    connection: &Connection,
+    request: &Request,
+    info: TableInfo,
+    rows: DescribedTable,
+) -> Result<Plan, FillError> {
+    let data_directory = data_directory(survey, connection).await?;
+    let facts = own_table::look_at_described(survey, connection, request, info, rows).await?;
+    rules::resolve(survey, &data_directory, facts)
+}
+
+/// The data directory, or why pages cannot be written into it.
+async fn data_directory(
+    survey: &Survey,
+    connection: &Connection,
+) -> Result<Result<DataDirectory, NotDirect>, FillError> {
+    let directory = survey.data_directory.as_deref();
+    match DataDirectory::of(&connection.client, &survey.server, directory).await {
+        Ok(data_directory) => Ok(data_directory),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
 }
 
 fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), FillError> {

@@ -2,12 +2,13 @@
 
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, ProbeKind, Request, Subject, sql_of_script,
+    Partitions, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, sql_of_script,
 };
 use rowgen::Payload;
 
@@ -33,22 +34,23 @@ use crate::cmd::fill::mark::Marks;
         pgrig fill --scale 100 --drop           as pgbench -i -s 100\n  \
         pgrig fill 20GB --level 4               the article's level 4; --explain shows its flags\n  \
         pgrig fill --ladder 1GB                 all levels, compared\n  \
-        pgrig fill 5GB --append                 five more\n"
+        pgrig fill 5GB --append                 five more\n  \
+        pgrig fill 10GB --ddl shop.sql          all tables of a schema of your own\n"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct FillArgs {
     /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
-    #[arg(help_heading = "How much", conflicts_with_all = ["scale", "rows"])]
+    #[arg(help_heading = "How much", conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// Instead of SIZE: pgbench's scale, 100,000 accounts each
-    #[arg(short, long, help_heading = "How much", conflicts_with = "rows",
-          value_parser = up_to::<u64>(MOST_SCALE))]
+    /// Instead of SIZE: pgbench's scale, 100,000 accounts each; of a schema: multiply all rows
+    #[arg(short, long, help_heading = "How much", value_parser = up_to::<u64>(MOST_SCALE))]
     pub(crate) scale: Option<u64>,
 
-    /// Instead of SIZE: rows of pgbench_accounts
-    #[arg(long, help_heading = "How much", value_parser = up_to::<u64>(MOST_ROWS))]
-    pub(crate) rows: Option<u64>,
+    /// Instead of SIZE: rows of the table (of each table of a schema), or of single tables:
+    /// orders=5*customers,products=10000
+    #[arg(long, value_name = "ROWS", help_heading = "How much")]
+    pub(crate) rows: Option<Rows>,
 
     /// Add as much to the tables that are there, ids going on
     #[arg(long, help_heading = "How much")]
@@ -90,7 +92,7 @@ pub(crate) struct FillArgs {
 
     /// Fill this size at every level, compare, and drop it all again
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
-          conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain"])]
+          conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
 
     /// How often the ladder does each level [default: 3]
@@ -147,24 +149,33 @@ pub(crate) struct FillArgs {
     pub(crate) payload: Filler,
 
     /// Fill this table of yours instead: NAME or schema.NAME; its constraints are kept
-    #[arg(long, value_name = "NAME", help_heading = "Your own table", conflicts_with = "series")]
+    #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
-    /// SQL that creates it first
-    #[arg(long, value_name = "FILE", help_heading = "Your own table", conflicts_with = "series")]
+    /// SQL that creates the tables first; without --table all of them are filled
+    #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
-    /// What a column shall hold, e.g. 'price=uniform(1,999.99)'; may be repeated
+    /// Fill all tables of the database, or of --schema
+    #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
+    pub(crate) all_tables: bool,
+
+    /// With --all-tables or --ddl: leave this table out; may be repeated
+    #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "table")]
+    pub(crate) exclude_table: Vec<String>,
+
+    /// What a column shall hold, e.g. 'price=uniform(1,999.99)'; may be repeated. With several tables:
+    /// 'products.price=…'
     ///
     /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
     /// uniform(low,high), normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b),
     /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
     /// reference(table.column), default.
-    #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own table")]
+    #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 
     /// Of random values: the same seed gives the same rows
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own table")]
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own tables")]
     pub(crate) seed: u64,
 
     /// One table with one integer column instead, by CREATE TABLE AS (level 0)
@@ -235,6 +246,27 @@ pub(crate) const MOST_SCALE: u64 = MOST_ROWS / 100_000;
 pub(crate) fn partitions(count: Option<u32>, method: PartitionMethod) -> Option<Partitions> {
     let count = count.and_then(NonZeroU32::new)?;
     Some(Partitions { count, method })
+}
+
+/// Rows, of each table or of single ones.
+#[derive(Clone, Debug)]
+pub(crate) enum Rows {
+    /// Of the only table, or of each.
+    Each(u64),
+    /// Of single tables.
+    Rules(Vec<RowsRule>),
+}
+
+impl FromStr for Rows {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('=') {
+            return text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Rules);
+        }
+        let rows: u64 = text.parse().map_err(|_| format!("\"{text}\" is neither a number nor TABLE=ROWS"))?;
+        if (1..=MOST_ROWS).contains(&rows) { Ok(Self::Each(rows)) } else { Err(format!("give 1 to {MOST_ROWS}")) }
+    }
 }
 
 /// COPY's formats.
@@ -337,10 +369,17 @@ impl FillArgs {
         let steps = self.steps();
         let limits = self.limits();
         let open_ended = limits.is_open_ended();
-        let amount = match (self.size, self.scale, self.rows) {
+        let amount = match (self.size, self.scale, &self.rows) {
+            (_, _, Some(Rows::Rules(_))) => {
+                let text = "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table";
+                return Err(Usage(text.to_owned()));
+            }
+            (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
+                return Err(Usage("SIZE, --scale and --rows each say how much: give one of them".to_owned()));
+            }
             (Some(size), _, _) => Amount::Size(size.0),
             (_, Some(scale), _) => Amount::Scale(scale),
-            (_, _, Some(rows)) => Amount::Rows(rows),
+            (_, _, Some(Rows::Each(rows))) => Amount::Rows(*rows),
             _ if open_ended => Amount::Unbounded,
             _ => Amount::Nothing,
         };
@@ -368,14 +407,21 @@ impl FillArgs {
             },
             method: self.method(),
             streams: self.streams.and_then(NonZeroU16::new),
-            format: self.format.map(|format| match format {
-                Format::Text => CopyFormat::Text,
-                Format::Binary => CopyFormat::Binary,
-            }),
+            format: self.format(),
             chunk: self.chunk.map(|chunk| chunk.0),
             in_chunks: open_ended || limits != Limits::default() || self.probe.is_some(),
             steps,
         })
+    }
+
+    /// The SQL of --ddl.
+    pub(crate) fn ddl(&self) -> Result<Option<String>, Usage> {
+        let read = |path: &PathBuf| {
+            let text = input::file(path)
+                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
+            sql_of_script(&text).map_err(|error| Usage(error.to_string()))
+        };
+        self.ddl.as_ref().map(read).transpose()
     }
 
     fn subject(&self) -> Result<Subject, Usage> {
@@ -385,14 +431,9 @@ impl FillArgs {
         if self.table.is_none() && self.ddl.is_none() && self.column.is_empty() {
             return Ok(Subject::Pgbench);
         }
-        let read = |path: &PathBuf| {
-            let text = input::file(path)
-                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
-            sql_of_script(&text).map_err(|error| Usage(error.to_string()))
-        };
         Ok(Subject::Table(OwnTable {
             name: self.table.clone(),
-            ddl: self.ddl.as_ref().map(read).transpose()?,
+            ddl: self.ddl()?,
             columns: self.column.clone(),
             seed: self.seed,
             together: Vec::new(),
@@ -425,6 +466,68 @@ impl FillArgs {
             Method::Explode => MethodChoice::Explode,
             Method::Direct => MethodChoice::Direct,
         }
+    }
+
+    /// The request for all tables of a schema; none if the arguments are for one table. With --ddl that is known only
+    /// once its SQL has been run.
+    pub(crate) fn schema_request(&self) -> Result<Option<SchemaRequest>, Usage> {
+        let is_of_one = self.table.is_some() || self.series || self.ladder.is_some();
+        if is_of_one || self.ddl.is_none() && !self.all_tables {
+            return match self.exclude_table.is_empty() {
+                true => Ok(None),
+                false => Err(Usage("--exclude-table goes with --all-tables or --ddl".to_owned())),
+            };
+        }
+        let is_limited = self.limits() != Limits::default() || self.probe.is_some() || self.chunk.is_some();
+        if is_limited && self.all_tables {
+            let text = "limits, --probe and --chunk are for one table: give --table NAME instead of --all-tables";
+            return Err(Usage(text.to_owned()));
+        }
+        let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);
+        let amount = match (self.size, &self.rows) {
+            (Some(_), Some(Rows::Each(_))) => {
+                return Err(Usage("SIZE and --rows N each say how much: give one of them".to_owned()));
+            }
+            (Some(size), _) => SchemaAmount::Size(size.0),
+            (None, Some(Rows::Each(rows))) => SchemaAmount::Rows(*rows),
+            (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
+            (None, None) if self.scale.is_some() => SchemaAmount::Rules,
+            // What --brim and the like fill is one table.
+            (None, None) if is_limited => return Ok(None),
+            (None, None) => {
+                return Err(Usage("how much? Give a SIZE, --rows or --scale".to_owned()));
+            }
+        };
+        if is_limited {
+            return Ok(None);
+        }
+        let rules = match &self.rows {
+            Some(Rows::Rules(rules)) => rules.clone(),
+            _ => Vec::new(),
+        };
+        Ok(Some(SchemaRequest {
+            ddl: self.ddl()?,
+            schema: self.schema.clone(),
+            exclude: self.exclude_table.clone(),
+            amount,
+            rules,
+            scale: self.scale.unwrap_or(1) as f64,
+            columns: self.column.clone(),
+            append: self.append,
+            persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
+            method: self.method(),
+            streams: self.streams.and_then(NonZeroU16::new),
+            format: self.format(),
+            seed: self.seed,
+            steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
+        }))
+    }
+
+    fn format(&self) -> Option<CopyFormat> {
+        self.format.map(|format| match format {
+            Format::Text => CopyFormat::Text,
+            Format::Binary => CopyFormat::Binary,
+        })
     }
 
     /// The steps as letters say, or else as the switches do.

@@ -5,6 +5,7 @@ mod ladder;
 pub(crate) mod level;
 mod mark;
 pub(crate) mod progress;
+mod schema;
 pub(crate) mod text;
 
 use std::cell::Cell;
@@ -40,16 +41,30 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     if let Some(size) = arguments.ladder {
         return ladder::run(size.0, arguments, printer);
     }
-    let request = arguments.request()?;
-    if request.schema.as_deref() == Some(SCRATCH_SCHEMA) {
+    if arguments.schema.as_deref() == Some(SCRATCH_SCHEMA) {
         let text =
             format!("schema {SCRATCH_SCHEMA} is for --ladder, which drops its tables: give another --schema");
         return Err(Usage(text).into());
     }
-    request.check()?;
+    let schema = arguments.schema_request()?;
+    // SQL that creates a single table is filled as that.
+    let single = match &schema {
+        Some(all) if all.ddl.is_none() || !all.rules.is_empty() || arguments.unlogged => None,
+        _ => Some(arguments.request()?),
+    };
+    if let Some(single) = &single {
+        single.check()?;
+    }
     let spent = Cell::new(None);
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
-        spent.set(Box::pin(fill(arguments, &request, home, chosen, printer)).await?);
+        if let Some(request) = &schema {
+            let filled = schema::fill(arguments, request, single.as_ref(), home, chosen, printer);
+            if Box::pin(filled).await? == schema::Filled::All {
+                return Ok(());
+            }
+        }
+        let Some(request) = &single else { return Ok(()) };
+        spent.set(Box::pin(fill(arguments, request, home, chosen, printer)).await?);
         Ok(())
     })?;
     if let Some(line) = spent.get().and_then(|spent: Spent| text::whole_command(&spent, printer.elapsed())) {

@@ -34,6 +34,32 @@ pub(crate) struct FillProgress<'a> {
     before: u64,
     events: Mutex<Vec<measure::Event>>,
     current: Mutex<Option<Current>>,
+    /// Of several tables the one that is filled.
+    table: Option<OfSeveral>,
+}
+
+/// A table among others.
+#[derive(Clone, Debug)]
+pub(crate) struct OfSeveral {
+    /// Its name, with how many there are.
+    pub(crate) name: String,
+    /// When the first one was begun.
+    pub(crate) started: Instant,
+    /// Share of all bytes that are filled before it, and its own.
+    pub(crate) before: f64,
+    pub(crate) share: f64,
+}
+
+impl OfSeveral {
+    /// How far all tables have come, with what is left, if a share of this one is filled.
+    fn whole(&self, filled: f64) -> String {
+        let fraction = (self.before + self.share * filled.clamp(0.0, 1.0)).clamp(0.0, 1.0);
+        let elapsed = self.started.elapsed().as_secs_f64();
+        if fraction < 0.01 {
+            return String::new();
+        }
+        format!("; all {:.0} %, {} left", fraction * 100.0, clock(elapsed / fraction - elapsed))
+    }
 }
 
 /// The step being drawn.
@@ -66,7 +92,20 @@ impl<'a> FillProgress<'a> {
             before: plan.rows_done(),
             events: Mutex::default(),
             current: Mutex::new(None),
+            table: None,
         }
+    }
+
+    /// For a table among others.
+    pub(crate) fn of_several(plan: &Plan, table: OfSeveral, printer: &'a Printer) -> Self {
+        let mut progress = Self::new(plan, None, printer);
+        progress.table = Some(table);
+        progress
+    }
+
+    /// What is being done, for people.
+    fn prefix(&self, step: &str) -> String {
+        self.table.as_ref().map_or_else(|| step.to_owned(), |table| format!("{}: {step}", table.name))
     }
 
     /// What limits and marks had to tell so far.
@@ -115,7 +154,7 @@ impl<'a> FillProgress<'a> {
                     position.zip(current.bar.length()).map_or(String::new(), |(position, length)| {
                         format!("{} %, ", position * 100 / length.max(1))
                     });
-                self.printer.say(format!("{}: {percent}{text}", current.name));
+                self.printer.say(format!("{}: {percent}{text}", self.prefix(current.name)));
             }
             ProgressStyle::Lines | ProgressStyle::None => {}
         }
@@ -134,7 +173,7 @@ impl Observer for FillProgress<'_> {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
             let template = "{prefix:12} {bar:30} {percent:>3} %  {msg}";
             bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
-            bar.set_prefix(title(step));
+            bar.set_prefix(self.prefix(title(step)));
         }
         let now = Instant::now();
         let lock_holder = String::new();
@@ -164,8 +203,11 @@ impl Observer for FillProgress<'_> {
             |_| Some(sent),
             |current| {
                 let rate = rate(current);
-                let left = clock(rows.saturating_sub(sent) as f64 / rate);
-                format!("{sent_rows} of {} rows, {}, {left} left", count(rows as f64), speed(rate))
+                let left = match &self.table {
+                    Some(table) => table.whole(sent as f64 / rows.max(1) as f64),
+                    None => format!(", {} left", clock(rows.saturating_sub(sent) as f64 / rate)),
+                };
+                format!("{sent_rows} of {} rows, {}{left}", count(rows as f64), speed(rate))
             },
         );
     }

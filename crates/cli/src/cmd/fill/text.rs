@@ -184,7 +184,7 @@ fn method(plan: &Plan) -> String {
     format!("{}: {how}", method_name(plan))
 }
 
-fn method_name(plan: &Plan) -> String {
+pub(crate) fn method_name(plan: &Plan) -> String {
     if plan.method.copies() {
         format!("{}, {}", plan.method.name(), plan.format.name())
     } else {

@@ -18,7 +18,7 @@ use super::tables::TableNames;
 use crate::error::FillError;
 use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
-use crate::request::{Amount, InitStep, OwnTable, Request};
+use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
 use crate::run::resume::same_tables;
 use crate::sql::ddl;
 use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
@@ -54,6 +54,40 @@ pub(super) async fn look(
         (None, Some(ddl)) => look.created(ddl, name.as_deref(), resume).await,
         (None, None) => unreachable!("refused: neither name nor DDL"),
     }
+}
+
+/// Facts about a table whose rows are described already, and of which no fill has begun.
+///
+/// # Errors
+/// If the role may not fill it.
+pub(super) async fn look_at_described(
+    survey: &Survey,
+    connection: &Connection,
+    request: &Request,
+    info: TableInfo,
+    rows: DescribedTable,
+) -> Result<Facts, FillError> {
+    let Subject::Table(own) = &request.subject else { unreachable!("a table of the user's") };
+    let (request, _) = adjusted(connection, request, &info.schema, &info.name).await?;
+    let DescribedTable { table, first_row, binary, warnings } = rows;
+    let key = key::row_key(connection, &info, &table, first_row, 0).await?;
+    let width = width::of_row(&table, survey.server.geometry, None);
+    let rows = DescribedRows { table, first_row, binary, width, key, most: None, warnings };
+    let look = Look { survey, connection, request: &request, own, specs: Vec::new() };
+    look.facts(request.clone(), info, rows, None).await
+}
+
+/// Rows of a table, as they are described.
+#[derive(Clone, Debug)]
+pub(crate) struct DescribedTable {
+    /// How they are made.
+    pub(crate) table: Table,
+    /// Number of the first row, from 0.
+    pub(crate) first_row: u64,
+    /// Whether every column can be sent in binary.
+    pub(crate) binary: bool,
+    /// Warnings for the user.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The table that an interrupted fill of the same request has created.

@@ -1,0 +1,131 @@
+//! `pgrig fill` of all tables of a schema: request → plan → run → run document and tables.
+
+mod text;
+
+use std::time::{Duration, Instant};
+
+use fill::{
+    FilledTable, Observer, PlannedTable, Request, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest, Sizes,
+    plan_schema, run_schema,
+};
+use measure::{Note, Trial, Unit};
+use pgserver::Home;
+use server::Survey;
+
+use crate::app::args::FillArgs;
+use crate::app::conduct::{self, Begun, Recording, Shown};
+use crate::app::failure::Failure;
+use crate::app::interrupt::interrupted;
+use crate::app::json;
+use crate::app::printer::Printer;
+use crate::app::target::Chosen;
+use crate::app::version::VERSION;
+use crate::cmd::fill::progress::{FillProgress, OfSeveral};
+use crate::cmd::fill::{clear_abandoned, records};
+
+/// What was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Filled {
+    /// All tables, or they are only explained.
+    All,
+    /// None: it is a single one.
+    None,
+}
+
+/// Fills all tables, unless there is but one, which `single` is the request for.
+pub(super) async fn fill(
+    arguments: &FillArgs,
+    request: &SchemaRequest,
+    single: Option<&Request>,
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<Filled, Failure> {
+    let connection = chosen.connect(printer).await?;
+    let directory = chosen.data_directory(arguments.data_directory.as_deref())?;
+    let survey = Survey::for_tables(&connection, &directory, VERSION).await?;
+    if !arguments.explain {
+        clear_abandoned(home, chosen, &connection, &survey, printer).await;
+    }
+    let subject = single.map(|single| &single.subject);
+    let plan = plan_schema(&survey, &connection, request, subject, !arguments.no_resume).await?;
+    let Some(plan) = plan else { return Ok(Filled::None) };
+    let planned = text::plan(&plan, &survey, arguments.explain);
+    if arguments.explain {
+        conduct::explained(printer, &arguments.save, &plan, planned)?;
+        return Ok(Filled::All);
+    }
+    printer.say(planned + "\n");
+    for warning in &plan.warnings {
+        printer.warn(warning);
+    }
+    let begun = Begun {
+        verb: "fill",
+        save: &arguments.save,
+        request: json::value(request)?,
+        plan: json::value(&plan)?,
+        environment: survey.environment.clone(),
+        notes: Vec::new(),
+    };
+    let mut recording = Recording::begin(home, begun)?;
+    let progress = SchemaProgress { plan: &plan, started: Instant::now(), printer };
+    let work = run_schema(&chosen.target, &plan, Some(records(home)), &progress, interrupted(printer));
+    let outcome = match Box::pin(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => return recording.finish(Err(error.into())).end(printer).map(|()| Filled::All),
+    };
+    for FilledTable { place, outcome } in &outcome.tables {
+        let table = &plan.tables[*place];
+        if let Some(of_table) = table.plan() {
+            recording.run.trials.push(outcome.trial(&format!("{}.{}", table.schema, table.name), of_table, None));
+        }
+    }
+    recording.run.trials.push(whole(&outcome));
+    let views = outcome.refreshed.join(", ");
+    if !views.is_empty() {
+        recording.run.notes.push(Note { text: format!("refreshed {views}") });
+    }
+    let results = vec![text::outcome(&outcome, &plan, &survey)];
+    recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)?;
+    Ok(Filled::All)
+}
+
+/// The whole fill as a trial of the run document.
+fn whole(outcome: &SchemaOutcome) -> Trial {
+    let mut trial = Trial { config: "all tables".to_owned(), ..Trial::default() };
+    trial.observe("total", outcome.elapsed.as_secs_f64(), Unit::Seconds);
+    trial.observe("rows", outcome.rows() as f64, Unit::Rows);
+    let sum = |of: fn(Sizes) -> u64| {
+        outcome.tables.iter().map(|table| of(table.outcome.sizes)).sum::<u64>() as f64
+    };
+    trial.observe("heap", sum(|sizes| sizes.heap), Unit::Bytes);
+    trial.observe("index", sum(|sizes| sizes.index), Unit::Bytes);
+    trial
+}
+
+/// Draws which table is filled, and how far all have come.
+struct SchemaProgress<'a> {
+    plan: &'a SchemaPlan,
+    started: Instant,
+    printer: &'a Printer,
+}
+
+impl SchemaObserver for SchemaProgress<'_> {
+    fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o> {
+        let all = self.plan.predicted().max(1) as f64;
+        let before: u64 = self.plan.tables[..place].iter().map(|table| table.predicted).sum();
+        let of_several = OfSeveral {
+            name: format!("{} ({} of {})", table.name, place + 1, self.plan.tables.len()),
+            started: self.started,
+            before: before as f64 / all,
+            share: table.predicted as f64 / all,
+        };
+        let plan = table.plan().expect("only tables with a plan are filled");
+        Box::new(FillProgress::of_several(plan, of_several, self.printer))
+    }
+}
+
+/// Seconds with two decimals.
+fn seconds(duration: Duration) -> String {
+    format!("{:.2}", duration.as_secs_f64())
+}

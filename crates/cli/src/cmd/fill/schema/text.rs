@@ -1,0 +1,143 @@
+//! The plan and the outcome of a schema fill as people read them.
+
+use std::fmt::Write;
+
+use comfy_table::{Table, presets};
+use fill::{FilledTable, InitStep, PlannedTable, SchemaOutcome, SchemaPlan};
+use measure::human::{bytes, bytes_both, count, grouped};
+use server::Survey;
+
+use super::seconds;
+use crate::app::table::align_right;
+use crate::cmd::fill::text::{method_name, trimmed};
+
+/// Tables that the plan shows at most; --explain shows all.
+const MOST_TABLES: usize = 30;
+
+/// What will be done; `whole` with the columns of every table.
+pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, whole: bool) -> String {
+    let mut text = String::from("plan\n");
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<12} {value}");
+    };
+    let release = survey.environment.server.version.split(" on ").next().unwrap_or_default();
+    line("server", format!("{release}, {}", survey.environment.transport));
+    line("database", format!("{}, as role {}", survey.environment.database, survey.environment.role));
+    if let Some(size) = plan.size {
+        line("asked for", bytes_both(size));
+    }
+    match &survey.environment.data_volume {
+        Some(disk) => {
+            line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
+        }
+        None => line("disk", "free space cannot be seen from here".to_owned()),
+    }
+    let done = plan.tables.iter().filter(|table| table.plan().is_none()).count();
+    if plan.is_resumed {
+        line("completes", format!("an interrupted fill: {done} of {} tables are filled", plan.tables.len()));
+    }
+    text.push('\n');
+    text += &tables(plan, whole);
+    text += &reasons(plan);
+    if whole {
+        text += &columns(plan);
+    }
+    text.trim_end().to_owned()
+}
+
+fn tables(plan: &SchemaPlan, whole: bool) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["table", "rows", "about", "method", "rows because"]);
+    let shown = if whole { plan.tables.len() } else { MOST_TABLES };
+    for of in plan.tables.iter().take(shown) {
+        let method = of.plan().map_or("filled already", |plan| plan.method.name());
+        table.add_row([name(plan, of), grouped(of.rows), bytes(of.predicted), method.to_owned(), of.why.clone()]);
+    }
+    let count = plan.tables.len();
+    let total = format!("{count} tables");
+    table.add_row([total, grouped(plan.rows()), bytes(plan.predicted()), String::new(), String::new()]);
+    align_right(&mut table, 1..3);
+    let more = match count.saturating_sub(shown) {
+        0 => String::new(),
+        more => format!("({more} tables more: --explain shows them)\n"),
+    };
+    format!("{}\n{more}", trimmed(&table))
+}
+
+/// The table's name, with its schema if there are several.
+fn name(plan: &SchemaPlan, table: &PlannedTable) -> String {
+    let several = plan.tables.iter().any(|other| other.schema != table.schema);
+    if several { format!("{}.{}", table.schema, table.name) } else { table.name.clone() }
+}
+
+/// Why tables are not filled with pages, each reason once.
+fn reasons(plan: &SchemaPlan) -> String {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for table in &plan.tables {
+        for reason in table.plan().iter().flat_map(|plan| &plan.reasons) {
+            let name = name(plan, table);
+            match reasons.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, names)) => names.push(name),
+                None => reasons.push((reason.clone(), vec![name])),
+            }
+        }
+    }
+    let of = |names: &[String]| match names {
+        names if names.len() == plan.tables.len() => "all tables".to_owned(),
+        names if names.len() > 4 => format!("{} and {} more", names[..3].join(", "), names.len() - 3),
+        names => names.join(", "),
+    };
+    let line = |(reason, names): &(String, Vec<String>)| format!("{}: {reason}\n", of(names));
+    let lines: String = reasons.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+fn columns(plan: &SchemaPlan) -> String {
+    let mut text = String::new();
+    for table in &plan.tables {
+        let Some(of) = table.plan() else { continue };
+        let _ = writeln!(text, "\n{}", name(plan, table));
+        for column in of.columns() {
+            let _ = writeln!(text, "  {} {}: {}", column.name, column.kind.sql(), column.phrase());
+        }
+    }
+    text
+}
+
+/// What came of it: tables, then the whole.
+pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Survey) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header([
+        "table", "rows", "seconds", "rows/s", "heap", "indexes", "method",
+    ]);
+    for FilledTable { place, outcome } in &outcome.tables {
+        let of = &plan.tables[*place];
+        let loading = outcome.step(InitStep::Generate).as_secs_f64().max(1e-6);
+        let method = of.plan().map_or(String::new(), method_name);
+        table.add_row([
+            name(plan, of),
+            grouped(outcome.rows),
+            seconds(outcome.elapsed()),
+            count(outcome.rows as f64 / loading),
+            bytes(outcome.grown().heap),
+            bytes(outcome.grown().index),
+            method,
+        ]);
+    }
+    align_right(&mut table, 1..6);
+    let total = outcome.elapsed.as_secs_f64();
+    let off = plan.size.filter(|_| !plan.is_resumed && !plan.request_appends()).map_or(String::new(), |size| {
+        format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
+    });
+    let before = plan.tables.len() - outcome.tables.len();
+    let before = if before == 0 { String::new() } else { format!("; {before} tables were filled before") };
+    format!(
+        "{}\n\n{}{off} in {total:.2} s: {} rows of {} tables in database {}, {} rows/s{before}",
+        trimmed(&table),
+        bytes_both(outcome.bytes()),
+        grouped(outcome.rows()),
+        outcome.tables.len(),
+        survey.environment.database,
+        count(outcome.rows() as f64 / total.max(1e-6)),
+    )
+}

@@ -1,0 +1,19 @@
+//! Fills all tables of a schema. A composition of fills of single tables: the same rooms, one level up.
+//!
+//! - `request`: which tables, how much, what is known of single tables.
+//! - `plan/`: [`plan_schema`] reads the tables, puts them in an order in which each comes after those that it
+//!   references, decides on the rows of each, and has a [`Plan`](crate::Plan) made for each. Keys of tables that come
+//!   earlier are known before their rows are there, because a value follows from its row number.
+//! - `record`: the table beside the filled ones that holds what an interrupted fill is to be completed with.
+//! - `run`: [`run_schema`] creates the tables and carries out the plans, one after the other.
+
+mod outcome;
+mod plan;
+mod record;
+mod request;
+mod run;
+
+pub use outcome::{FilledTable, SchemaOutcome};
+pub use plan::{PlannedTable, SchemaPlan, TableState, plan_schema};
+pub use request::{RowsRule, SchemaAmount, SchemaRequest, TableRows};
+pub use run::{SchemaObserver, run_schema};

@@ -1,0 +1,37 @@
+//! What a schema fill came to.
+
+use std::time::Duration;
+
+use crate::outcome::Outcome;
+
+/// A schema that was filled.
+#[derive(Clone, Debug)]
+pub struct SchemaOutcome {
+    /// The tables that this run filled, in order.
+    pub tables: Vec<FilledTable>,
+    /// Wall-clock time of all, from the tables' creation to the record's removal.
+    pub elapsed: Duration,
+    /// Materialized views that were refreshed.
+    pub refreshed: Vec<String>,
+}
+
+/// A table that was filled.
+#[derive(Clone, Debug)]
+pub struct FilledTable {
+    /// Its place in the plan, from 0.
+    pub place: usize,
+    /// What its fill came to.
+    pub outcome: Outcome,
+}
+
+impl SchemaOutcome {
+    /// Rows that this run loaded.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.outcome.rows).sum()
+    }
+
+    /// Bytes that the tables and indexes have grown by.
+    pub fn bytes(&self) -> u64 {
+        self.tables.iter().map(|table| table.outcome.grown().total()).sum()
+    }
+}

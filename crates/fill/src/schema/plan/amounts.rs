@@ -1,0 +1,172 @@
+//! How many rows each table gets: multiples of a base, or fixed numbers.
+
+use catalog::TableInfo;
+
+use super::order::{Placed, is_referenced};
+use crate::error::FillError;
+use crate::schema::request::{RowsRule, SchemaAmount, SchemaRequest, TableRows};
+
+/// Rows of a table for each row of the largest one that it references.
+const PER_PARENT: f64 = 3.0;
+/// Times the rows of tables that reference nothing, at most: chains of references do not grow without end.
+const MOST_TIMES: f64 = 100.0;
+/// Rows of tables that reference nothing, if nothing says how much.
+pub(super) const BASE: f64 = 10_000.0;
+
+/// Rows of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Share {
+    /// So many, whatever the base.
+    Fixed(u64),
+    /// So many times the base.
+    Times(f64),
+    /// So many times the rows of the table at this place.
+    Of(usize, f64),
+}
+
+/// A table's share, and why it has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) share: Share,
+    pub(super) why: String,
+}
+
+/// The shares of all tables, in their order.
+///
+/// # Errors
+/// If a rule names a table that is none of these, or multiplies in a circle.
+pub(super) fn shares(
+    tables: &[TableInfo],
+    order: &[Placed],
+    request: &SchemaRequest,
+) -> Result<Vec<Wanted>, FillError> {
+    let place = |name: &str| find(tables, order, name);
+    for rule in &request.rules {
+        place(&rule.table)?;
+    }
+    let mut wanted: Vec<Wanted> = Vec::with_capacity(order.len());
+    for (at, placed) in order.iter().enumerate() {
+        let table = &tables[placed.table];
+        let rule = request.rules.iter().find(|rule| is_named(table, &rule.table));
+        wanted.push(match (rule, request.amount) {
+            (Some(RowsRule { rows: TableRows::Exactly(rows), .. }), _) => {
+                Wanted { share: Share::Fixed(*rows), why: "--rows".to_owned() }
+            }
+            (Some(RowsRule { rows: TableRows::PerRow { number, of }, .. }), _) => {
+                let of_place = place(of)?;
+                if of_place >= at {
+                    let text = format!(
+                        "--rows {}={number}*{of}: {of} comes after {} in the order of foreign keys; turn the rule round",
+                        rule_name(rule),
+                        table.name
+                    );
+                    return Err(FillError::Combination(text));
+                }
+                Wanted { share: Share::Of(of_place, *number), why: format!("{number} for each of {of}") }
+            }
+            (None, SchemaAmount::Rows(rows)) => {
+                Wanted { share: Share::Fixed(scaled(rows, request.scale)), why: "--rows".to_owned() }
+            }
+            (None, SchemaAmount::Size(_) | SchemaAmount::Rules) => by_parents(tables, order, at, &wanted),
+        });
+    }
+    Ok(wanted)
+}
+
+fn rule_name(rule: Option<&RowsRule>) -> &str {
+    rule.map_or("", |rule| &rule.table)
+}
+
+/// Three rows for each of the largest table that it references.
+fn by_parents(tables: &[TableInfo], order: &[Placed], at: usize, before: &[Wanted]) -> Wanted {
+    let table = &tables[order[at].table];
+    let parents = (0..at).filter(|&other| {
+        table.foreign_keys.iter().any(|key| is_referenced(key, &tables[order[other].table]))
+    });
+    let largest = parents
+        .map(|parent| (parent, times(before, parent)))
+        .max_by(|(_, one), (_, other)| one.total_cmp(other));
+    match largest {
+        None => Wanted { share: Share::Times(1.0), why: "references nothing".to_owned() },
+        Some((parent, times)) => {
+            let each = (MOST_TIMES / times).clamp(1.0, PER_PARENT);
+            let name = &tables[order[parent].table].name;
+            Wanted { share: Share::Of(parent, each), why: format!("{each:.3} for each of {name}").replace(".000", "") }
+        }
+    }
+}
+
+/// How many times the base a table's rows are, about.
+fn times(wanted: &[Wanted], at: usize) -> f64 {
+    match wanted[at].share {
+        Share::Fixed(rows) => rows as f64 / BASE,
+        Share::Times(times) => times,
+        Share::Of(of, number) => number * times(wanted, of),
+    }
+}
+
+/// Rows of each table for a base; `most` has what keys leave room for.
+pub(super) fn rows(wanted: &[Wanted], base: f64, most: &[Option<u64>]) -> Vec<u64> {
+    let mut rows: Vec<u64> = Vec::with_capacity(wanted.len());
+    for (at, Wanted { share, .. }) in wanted.iter().enumerate() {
+        let number = rows_of(share, base, &rows);
+        rows.push(most[at].map_or(number, |most| number.min(most)));
+    }
+    rows
+}
+
+/// Rows of the table after those with so many rows.
+pub(super) fn rows_of(share: &Share, base: f64, before: &[u64]) -> u64 {
+    match share {
+        Share::Fixed(rows) => *rows,
+        Share::Times(times) => whole(times * base),
+        Share::Of(of, number) => whole(number * before[*of] as f64),
+    }
+}
+
+/// The base at which tables with so many bytes a row take a size, as nearly as they can.
+pub(super) fn base_for(wanted: &[Wanted], most: &[Option<u64>], size: u64, bytes: impl Fn(&[u64]) -> f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1e15);
+    for _ in 0..200 {
+        let middle = if low > 0.0 { f64::sqrt(low * high) } else { f64::sqrt(high) };
+        if bytes(&rows(wanted, middle, most)) < size as f64 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+        if high <= 1.0 {
+            break;
+        }
+    }
+    high
+}
+
+fn scaled(rows: u64, scale: f64) -> u64 {
+    if (scale - 1.0).abs() < f64::EPSILON { rows } else { whole(rows as f64 * scale) }
+}
+
+fn whole(rows: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let whole = rows.round().clamp(1.0, 1e18) as u64;
+    whole
+}
+
+/// Whether a name, with or without its schema, is the table's.
+pub(super) fn is_named(table: &TableInfo, name: &str) -> bool {
+    let plain = |name: &str| name.trim_matches('"').to_owned();
+    match name.split_once('.') {
+        Some((schema, name)) => table.schema == plain(schema) && table.name == plain(name),
+        None => table.name == plain(name),
+    }
+}
+
+fn find(tables: &[TableInfo], order: &[Placed], name: &str) -> Result<usize, FillError> {
+    let mut found = (0..order.len()).filter(|&at| is_named(&tables[order[at].table], name));
+    match (found.next(), found.next()) {
+        (Some(at), None) => Ok(at),
+        (Some(_), Some(_)) => {
+            Err(FillError::Combination(format!("{name} is in several schemas: give schema.{name}")))
+        }
+        (None, _) => Err(FillError::Combination(format!("{name} is none of the tables that are filled"))),
+    }
+}

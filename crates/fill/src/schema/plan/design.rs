@@ -1,0 +1,234 @@
+//! The rows of every table, described in order: keys of tables before are known from their descriptions.
+
+use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe, verify};
+use rowgen::{ColumnSpec, Format};
+
+use super::amounts::{self, Wanted, is_named};
+use super::order::{Placed, is_referenced};
+use super::{BytesPerRow, Planner};
+use crate::error::FillError;
+use crate::schema::record::RecordedTable;
+use server::quote::qualified;
+
+/// Rows of the largest table that is loaded to measure what rows take, and of all tables together.
+const SAMPLE: u64 = 20_000;
+const SAMPLES: u64 = 200_000;
+/// Rounds until the numbers of rows agree with what keys leave room for.
+const ROUNDS: usize = 5;
+/// Share of the size that may be missing or too much.
+const TOLERANCE: f64 = 0.005;
+
+/// Descriptions of all tables, for a number of rows.
+pub(super) struct Design<'a> {
+    planner: &'a Planner<'a>,
+    tables: &'a [TableInfo],
+    order: &'a [Placed],
+    wanted: &'a [Wanted],
+}
+
+/// A table whose rows are described.
+pub(super) struct Designed<'a> {
+    pub(super) info: &'a TableInfo,
+    pub(super) described: Described,
+    pub(super) rows: u64,
+    /// Why there are fewer than wanted.
+    capped: Option<String>,
+    /// What a row takes with its index entries, once that is measured.
+    per_row: Option<BytesPerRow>,
+}
+
+impl Designed<'_> {
+    /// Whether every column can be sent in binary.
+    pub(super) fn binary(&self) -> bool {
+        self.described.supports(Format::Binary)
+    }
+
+    /// Why the table has so many rows.
+    pub(super) fn why(&self, wanted: &str) -> String {
+        self.capped.as_ref().map_or_else(|| wanted.to_owned(), |capped| format!("no more: {capped}"))
+    }
+
+    /// Bytes that all rows take, if that was measured.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
+        self.per_row.map(|per_row| per_row.times(self.rows) as u64)
+    }
+
+    /// What a record needs of it.
+    pub(super) fn recorded(&self, why: String) -> RecordedTable {
+        RecordedTable {
+            schema: self.info.schema.clone(),
+            described: self.described.table.clone(),
+            first_row: self.described.first_row,
+            binary: self.binary(),
+            predicted: 0,
+            why,
+        }
+    }
+}
+
+impl<'a> Design<'a> {
+    pub(super) fn new(
+        planner: &'a Planner<'a>,
+        tables: &'a [TableInfo],
+        order: &'a [Placed],
+        wanted: &'a [Wanted],
+    ) -> Self {
+        Self { planner, tables, order, wanted }
+    }
+
+    /// Tables that come later, and so are empty while the one at this place is filled, as SQL names them.
+    pub(super) fn together(&self, place: usize) -> Vec<String> {
+        let later = self.order[place + 1..].iter().map(|placed| &self.tables[placed.table]);
+        later.map(|info| qualified(&info.schema, &info.name)).collect()
+    }
+
+    /// For so many rows of tables that reference nothing; the server judges samples.
+    pub(super) async fn for_base(&self, base: f64) -> Result<Vec<Designed<'a>>, FillError> {
+        let mut designed = self.described(base, None).await?;
+        self.verify(&mut designed).await?;
+        Ok(designed)
+    }
+
+    /// For so many bytes of all tables and indexes.
+    pub(super) async fn for_size(&self, size: u64) -> Result<Vec<Designed<'a>>, FillError> {
+        let none = vec![None; self.wanted.len()];
+        let rows = amounts::rows(self.wanted, amounts::BASE, &none);
+        let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
+        let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
+        let small = self.described(amounts::BASE * share, Some(SAMPLE)).await?;
+        let mut per_row = Vec::with_capacity(small.len());
+        for (at, designed) in small.iter().enumerate() {
+            per_row.push(self.planner.measured(designed, self.together(at)).await?);
+        }
+        let bytes = |rows: &[u64]| rows.iter().zip(&per_row).map(|(rows, row)| row.times(*rows)).sum::<f64>();
+        let mut most = none;
+        for _ in 0..ROUNDS {
+            let base = amounts::base_for(self.wanted, &most, size, bytes);
+            let mut designed = self.described(base, None).await?;
+            let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
+            if (bytes(&rows) / size as f64 - 1.0).abs() < TOLERANCE {
+                self.verify(&mut designed).await?;
+                for (designed, per_row) in designed.iter_mut().zip(&per_row) {
+                    designed.per_row = Some(*per_row);
+                }
+                return Ok(designed);
+            }
+            for (most, designed) in most.iter_mut().zip(&designed) {
+                *most = designed.capped.as_ref().map(|_| designed.rows);
+            }
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
+        let about = bytes(&amounts::rows(self.wanted, 1e15, &most)) as u64;
+        Err(FillError::SchemaSize { size, about })
+    }
+
+    /// The tables in order. `most` limits the rows of each, for a sample.
+    async fn described(&self, base: f64, most: Option<u64>) -> Result<Vec<Designed<'a>>, FillError> {
+        let mut all: Vec<Designed<'a>> = Vec::with_capacity(self.order.len());
+        for (place, wanted) in self.wanted.iter().enumerate() {
+            let before: Vec<u64> = all.iter().map(|designed| designed.rows).collect();
+            let rows = amounts::rows_of(&wanted.share, base, &before);
+            let designed = self.one(place, most.map_or(rows, |most| rows.min(most)), &all).await?;
+            all.push(designed);
+        }
+        Ok(all)
+    }
+
+    async fn one(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<Designed<'a>, FillError> {
+        let info = &self.tables[self.order[place].table];
+        let client = &self.planner.connection.client;
+        let wish = self.wish(place, rows, before)?;
+        match describe(client, info, &wish, Scope::Transaction).await {
+            Ok(described) => Ok(Designed { info, described, rows, capped: None, per_row: None }),
+            Err(CatalogError::TooManyRows { most, why, .. }) if most > 0 && !self.is_ruled(place) => {
+                let wish = Wish { rows: Some(most), ..wish };
+                let described = describe(client, info, &wish, Scope::Transaction).await?;
+                Ok(Designed { info, described, rows: most, capped: Some(why), per_row: None })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the user says how many rows the table gets.
+    fn is_ruled(&self, place: usize) -> bool {
+        let info = &self.tables[self.order[place].table];
+        self.planner.request.rules.iter().any(|rule| is_named(info, &rule.table))
+    }
+
+    fn wish(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<Wish, FillError> {
+        let info = &self.tables[self.order[place].table];
+        let is_parent = |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));
+        let planned = before.iter().filter(is_parent).map(|parent| Planned {
+            schema: parent.info.schema.clone(),
+            table: parent.described.table.clone(),
+            first_row: parent.described.first_row,
+        });
+        let keys = self.tables.iter().flat_map(|other| &other.foreign_keys);
+        let referenced = keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
+        Ok(Wish {
+            columns: self.columns(place)?,
+            rows: Some(rows),
+            seed: self.planner.request.seed,
+            planned: planned.collect(),
+            referenced: referenced.collect(),
+            ..Wish::default()
+        })
+    }
+
+    /// What the user says of the table's columns, and NULL in the foreign keys to tables that come later.
+    fn columns(&self, place: usize) -> Result<Vec<ColumnSpec>, FillError> {
+        let Placed { table, cut } = &self.order[place];
+        let info = &self.tables[*table];
+        let mut specs: Vec<ColumnSpec> = Vec::new();
+        for (name, column) in self.given()? {
+            if is_named(info, name) {
+                specs.push(column.parse()?);
+            }
+        }
+        let is_given = |column: &str, specs: &[ColumnSpec]| specs.iter().any(|spec| spec.column == column);
+        for column in cut {
+            if !is_given(column, &specs) {
+                specs.push(format!("{column}=null").parse()?);
+            }
+        }
+        Ok(specs)
+    }
+
+    /// `--column` cut into the table and the rest.
+    fn given(&self) -> Result<Vec<(&'a str, &'a str)>, FillError> {
+        let cut = |text: &'a String| {
+            let (name, _) = text.split_once('=').unwrap_or((text, ""));
+            let (table, _) = name.rsplit_once('.').ok_or_else(|| {
+                FillError::Combination(format!("--column {text}: several tables are filled, so give TABLE.COLUMN=SPEC"))
+            })?;
+            if !self.tables.iter().any(|info| is_named(info, table)) {
+                return Err(FillError::Combination(format!(
+                    "--column {text}: {table} is none of the tables that are filled"
+                )));
+            }
+            Ok((table, &text[table.len() + 1..]))
+        };
+        self.planner.request.columns.iter().map(cut).collect()
+    }
+
+    /// Has the server judge a sample of each table's rows.
+    async fn verify(&self, designed: &mut [Designed<'a>]) -> Result<(), FillError> {
+        let client = &self.planner.connection.client;
+        for designed in designed {
+            let verified = verify(client, designed.info, &designed.described, Scope::Transaction).await?;
+            designed.described.warnings.extend(verified.warnings);
+        }
+        Ok(())
+    }
+}
+
+impl Planner<'_> {
+    /// What a row of the table takes, by the method that it will be loaded with.
+    async fn measured(&self, designed: &Designed<'_>, together: Vec<String>) -> Result<BytesPerRow, FillError> {
+        let recorded = designed.recorded(String::new());
+        let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
+        let sizes = super::sample::sizes(self.connection, designed, plan.method).await?;
+        Ok(BytesPerRow::of(sizes, designed.rows))
+    }
+}

@@ -1,0 +1,284 @@
+//! From a request and a server to a plan for each table.
+//!
+//! All of it happens in one transaction that is rolled back: the tables that the SQL creates are there meanwhile.
+//!
+//! 1. [`tables`] reads the tables, [`order`] puts them in order, [`amounts`] gives each its share of the rows;
+//! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
+//! 3. for a size, [`sample`] loads some rows into temporary tables and measures what they and their indexes take, and
+//!    the rows are described again for the numbers that follow;
+//! 4. each table gets a [`Plan`] of its own.
+
+mod amounts;
+mod design;
+mod order;
+mod resumed;
+mod sample;
+mod tables;
+
+use connect::Connection;
+use futures_util::future::LocalBoxFuture;
+use serde::Serialize;
+use server::Survey;
+use server::schema_for_tables;
+
+use self::design::{Design, Designed};
+use super::record::{self, Found, RecordedTable};
+use super::request::{SchemaAmount, SchemaRequest};
+use crate::error::FillError;
+use crate::ledger;
+use crate::plan::sizes::Sizes;
+use crate::plan::{DescribedTable, Plan, plan_described};
+use crate::request::{Persistence, Subject};
+use crate::sql::ddl;
+
+/// What will be done with which tables.
+#[derive(Clone, Debug, Serialize)]
+pub struct SchemaPlan {
+    /// The request, for the record.
+    #[serde(skip)]
+    pub(super) request: SchemaRequest,
+    /// Statements that create the tables, in the transaction that creates the record.
+    #[serde(skip)]
+    pub(super) create: Vec<String>,
+    /// Schema of the record.
+    #[serde(skip)]
+    pub(super) record_schema: String,
+    /// Whether an interrupted fill is completed.
+    pub is_resumed: bool,
+    /// Bytes that were asked for, if a size was.
+    pub size: Option<u64>,
+    /// The tables, each after those that it references.
+    pub tables: Vec<PlannedTable>,
+    /// Warnings for the user.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// What will be done with a table.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlannedTable {
+    /// Its schema, unquoted.
+    pub schema: String,
+    /// Its name, unquoted.
+    pub name: String,
+    /// Rows that it gets.
+    pub rows: u64,
+    /// Why so many.
+    pub why: String,
+    /// Bytes that they take with their indexes, about.
+    pub predicted: u64,
+    /// What is left to do.
+    pub state: TableState,
+    /// What a record needs of it.
+    #[serde(skip)]
+    pub(super) recorded: RecordedTable,
+}
+
+/// What is left to do for a table.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableState {
+    /// Nothing: an interrupted run has filled it.
+    Filled,
+    /// Its plan is carried out.
+    ToFill(Box<Plan>),
+}
+
+impl SchemaPlan {
+    /// Whether rows are added to those that are there.
+    pub fn request_appends(&self) -> bool {
+        self.request.append
+    }
+
+    /// Rows of all tables.
+    pub fn rows(&self) -> u64 {
+        self.tables.iter().map(|table| table.rows).sum()
+    }
+
+    /// Bytes that all tables and indexes will take, about.
+    pub fn predicted(&self) -> u64 {
+        self.tables.iter().map(|table| table.predicted).sum()
+    }
+}
+
+impl PlannedTable {
+    /// Its plan, if there is something left to do.
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.state {
+            TableState::Filled => None,
+            TableState::ToFill(plan) => Some(plan),
+        }
+    }
+}
+
+/// Plans the request for this server, or refuses it. Nothing is touched. With `resume` a fill of the same request that
+/// was interrupted is completed. None if the SQL creates a single table, or a fill of a `single` table was interrupted:
+/// that is planned as such.
+///
+/// # Errors
+/// If the request cannot be met: see [`FillError`].
+pub fn plan_schema<'a>(
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a SchemaRequest,
+    single: Option<&'a Subject>,
+    resume: bool,
+) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
+    Box::pin(async move {
+        let planner = Planner { survey, connection, request };
+        match record::find(connection, request).await? {
+            Some(Found::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
+            Some(Found::Other(schema)) if resume => {
+                return Err(FillError::Unfinished { schema, may_forget: true });
+            }
+            _ => {}
+        }
+        if let Some(subject) = single.filter(|_| resume) {
+            match ledger::table_begun(&connection.client, subject).await {
+                Ok(None) => {}
+                Ok(Some(_)) => return Ok(None),
+                Err(error) => return Err(connection.explain(error).await.into()),
+            }
+        }
+        planner.run("BEGIN").await?;
+        let plan = planner.plan(single.is_some()).await;
+        planner.run("ROLLBACK").await?;
+        let plan = plan?;
+        if let Some(plan) = &plan {
+            planner.refuse_too_little(plan)?;
+        }
+        Ok(plan)
+    })
+}
+
+/// What the plan is made from.
+struct Planner<'a> {
+    survey: &'a Survey,
+    connection: &'a Connection,
+    request: &'a SchemaRequest,
+}
+
+impl Planner<'_> {
+    async fn plan(&self, may_be_single: bool) -> Result<Option<SchemaPlan>, FillError> {
+        let create = self.create_statements().await?;
+        self.create(&create).await?;
+        let names = self.names().await?;
+        if may_be_single && names.len() == 1 {
+            return Ok(None);
+        }
+        let tables = self.tables(&names).await?;
+        let order = order::order(&tables)?;
+        let wanted = amounts::shares(&tables, &order, self.request)?;
+        let mut create = create;
+        if self.request.persistence == Persistence::Unlogged {
+            create.extend(self.unlogged(&tables, &order).await?);
+        }
+        let record_schema = match (&self.request.schema, order.first()) {
+            (Some(schema), _) => schema.clone(),
+            (None, Some(first)) => tables[first.table].schema.clone(),
+            (None, None) => return Err(FillError::NothingToFill),
+        };
+        let design = Design::new(self, &tables, &order, &wanted);
+        let designed = match self.request.amount {
+            SchemaAmount::Size(size) => design.for_size(size).await?,
+            SchemaAmount::Rows(_) | SchemaAmount::Rules => design.for_base(amounts::BASE * self.request.scale).await?,
+        };
+        let mut planned = Vec::with_capacity(designed.len());
+        let mut warnings = Vec::new();
+        for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
+            planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
+            let name = designed.info.display_name();
+            warnings.extend(designed.described.warnings.iter().map(|warning| format!("{name}: {warning}")));
+        }
+        let size = match self.request.amount {
+            SchemaAmount::Size(size) => Some(size),
+            SchemaAmount::Rows(_) | SchemaAmount::Rules => None,
+        };
+        Ok(Some(SchemaPlan {
+            request: self.request.clone(),
+            create,
+            record_schema,
+            is_resumed: false,
+            size,
+            tables: planned,
+            warnings,
+        }))
+    }
+
+    /// A table with its plan.
+    async fn planned(
+        &self,
+        designed: &Designed<'_>,
+        why: &str,
+        together: Vec<String>,
+    ) -> Result<PlannedTable, FillError> {
+        let recorded = designed.recorded(designed.why(why));
+        let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
+        let predicted = designed.bytes().unwrap_or_else(|| plan.predicted.sizes.total());
+        Ok(PlannedTable {
+            schema: recorded.schema.clone(),
+            name: designed.info.name.clone(),
+            rows: designed.rows,
+            why: recorded.why.clone(),
+            predicted,
+            state: TableState::ToFill(Box::new(plan)),
+            recorded: RecordedTable { predicted, ..recorded },
+        })
+    }
+
+    /// The plan of a table that no fill has begun.
+    async fn plan_of(
+        &self,
+        info: catalog::TableInfo,
+        recorded: &RecordedTable,
+        together: Vec<String>,
+    ) -> Result<Plan, FillError> {
+        let request = tables::request_for(self.request, recorded, together);
+        let RecordedTable { described: table, first_row, binary, .. } = recorded.clone();
+        let rows = DescribedTable { table, first_row, binary, warnings: Vec::new() };
+        plan_described(self.survey, self.connection, &request, info, rows).await
+    }
+
+    fn refuse_too_little(&self, plan: &SchemaPlan) -> Result<(), FillError> {
+        let Some(disk) = &self.survey.environment.data_volume else { return Ok(()) };
+        let wal: u64 = plan.tables.iter().filter_map(PlannedTable::plan).map(|plan| plan.predicted.wal).sum();
+        let (total, free) = (plan.predicted(), disk.free);
+        if total.saturating_add(wal) <= free {
+            return Ok(());
+        }
+        let mount = disk.mount.clone();
+        Err(FillError::Disk { needed: total.saturating_add(wal), total, wal, temporary: 0, free, mount })
+    }
+
+    /// The statements that create the tables.
+    async fn create_statements(&self) -> Result<Vec<String>, FillError> {
+        let Some(sql) = &self.request.ddl else { return Ok(Vec::new()) };
+        let schema = self.request.schema.as_deref();
+        let create_schema = match schema {
+            Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?.exists,
+            None => false,
+        };
+        Ok(ddl::of_script(schema, create_schema, sql))
+    }
+
+    async fn run(&self, sql: &str) -> Result<(), FillError> {
+        match self.connection.client.batch_execute(sql).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
+    }
+}
+
+/// What rows take, bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct BytesPerRow(f64);
+
+impl BytesPerRow {
+    fn of(sizes: Sizes, rows: u64) -> Self {
+        Self(sizes.total() as f64 / rows.max(1) as f64)
+    }
+
+    fn times(self, rows: u64) -> f64 {
+        self.0 * rows as f64
+    }
+}

@@ -1,0 +1,89 @@
+//! The rest of a fill that was interrupted.
+
+use catalog::{Scope, TableInfo};
+
+use super::{PlannedTable, Planner, SchemaPlan, TableState, tables};
+use crate::error::FillError;
+use crate::ledger;
+use crate::plan::{Plan, plan};
+use crate::schema::record::{Begun, RecordedTable};
+use crate::schema::request::SchemaAmount;
+use server::ask;
+use server::quote::qualified;
+
+impl Planner<'_> {
+    /// Plans for the tables that are not filled yet.
+    ///
+    /// # Errors
+    /// If a table is not as the fill left it.
+    pub(super) async fn resumed(&self, begun: Begun) -> Result<SchemaPlan, FillError> {
+        let names: Vec<String> = begun
+            .tables
+            .iter()
+            .map(|(recorded, _)| qualified(&recorded.schema, &recorded.described.name))
+            .collect();
+        let mut planned = Vec::with_capacity(begun.tables.len());
+        for (at, (recorded, is_marked)) in begun.tables.into_iter().enumerate() {
+            let together = names[at + 1..].to_vec();
+            let state = match self.left(&recorded, is_marked, together).await? {
+                None => TableState::Filled,
+                Some(plan) => TableState::ToFill(Box::new(plan)),
+            };
+            planned.push(PlannedTable {
+                schema: recorded.schema.clone(),
+                name: recorded.described.name.clone(),
+                rows: recorded.described.rows.saturating_sub(recorded.first_row),
+                why: recorded.why.clone(),
+                predicted: recorded.predicted,
+                state,
+                recorded,
+            });
+        }
+        let size = match self.request.amount {
+            SchemaAmount::Size(size) => Some(size),
+            SchemaAmount::Rows(_) | SchemaAmount::Rules => None,
+        };
+        Ok(SchemaPlan {
+            request: self.request.clone(),
+            create: Vec::new(),
+            record_schema: begun.schema,
+            is_resumed: true,
+            size,
+            tables: planned,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// The plan for what is left of a table; none if it is filled.
+    async fn left(
+        &self,
+        recorded: &RecordedTable,
+        is_marked: bool,
+        together: Vec<String>,
+    ) -> Result<Option<Plan>, FillError> {
+        let name = qualified(&recorded.schema, &recorded.described.name);
+        let info = TableInfo::read(&self.connection.client, &name, Scope::Idle).await?;
+        let has_rows: bool =
+            ask(self.connection, &format!("SELECT EXISTS (SELECT FROM {name})"), &[]).await?.get(0);
+        let rows = recorded.described.rows.saturating_sub(recorded.first_row);
+        // A crash of the server empties unlogged tables.
+        if is_marked && (has_rows || rows == 0) {
+            return Ok(None);
+        }
+        let query = include_str!("../../sql/ledger.sql");
+        let ledger = ledger::name(&recorded.described.name);
+        let has_ledger: bool = ask(self.connection, query, &[&recorded.schema, &ledger]).await?.get("ledger_exists");
+        let request = tables::request_for(self.request, recorded, together.clone());
+        if has_ledger {
+            return plan(self.survey, self.connection, &request, true).await.map(Some);
+        }
+        if has_rows && !self.request.append {
+            let there: i64 = ask(self.connection, &format!("SELECT count(*) FROM {name}"), &[]).await?.get(0);
+            if there.unsigned_abs() == rows {
+                return Ok(None);
+            }
+            return Err(FillError::TableChanged { table: info.display_name(), expected: rows, there: there.unsigned_abs() });
+        }
+        self.plan_of(info, recorded, together).await.map(Some)
+    }
+}

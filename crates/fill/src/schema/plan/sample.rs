@@ -1,0 +1,93 @@
+//! What rows and index entries take: measured on rows in a temporary table.
+
+use bytes::Bytes;
+use futures_util::SinkExt;
+use rowgen::{Constants, Encoder, Format};
+
+use super::design::Designed;
+use crate::error::FillError;
+use crate::plan::Method;
+use crate::plan::sizes::Sizes;
+use connect::Connection;
+use server::ask;
+use server::quote::{identifier, qualified};
+
+/// The temporary table.
+const SAMPLE: &str = "pgrig_sizes";
+
+/// What the described rows take with all indexes of their table. Finished pages get indexes that are built afterwards;
+/// a COPY adds to them row by row, and splits their pages.
+///
+/// # Errors
+/// If the server refuses.
+pub(super) async fn sizes(
+    connection: &Connection,
+    designed: &Designed<'_>,
+    method: Method,
+) -> Result<Sizes, FillError> {
+    let table = qualified(&designed.info.schema, &designed.info.name);
+    let create = format!(
+        "SAVEPOINT pgrig_sizes; CREATE TEMPORARY TABLE {SAMPLE} (LIKE {table} INCLUDING STORAGE INCLUDING DEFAULTS \
+         INCLUDING GENERATED INCLUDING IDENTITY)"
+    );
+    run(connection, &create).await?;
+    let indexes = indexes(connection, &table).await?;
+    let build = indexes.join("; ");
+    if method != Method::Direct {
+        run(connection, &build).await?;
+    }
+    copy(connection, designed).await?;
+    if method == Method::Direct {
+        run(connection, &build).await?;
+    }
+    let query = format!(
+        "SELECT pg_table_size('pg_temp.{SAMPLE}'::regclass) AS heap, pg_indexes_size('pg_temp.{SAMPLE}'::regclass) AS index"
+    );
+    let row = ask(connection, &query, &[]).await?;
+    run(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
+    let bytes = |name| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
+    Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
+}
+
+/// The statements that give the sample the table's indexes.
+async fn indexes(connection: &Connection, table: &str) -> Result<Vec<String>, FillError> {
+    let query = include_str!("../../sql/schema_indexes.sql");
+    match connection.client.query(query, &[&table]).await {
+        Ok(rows) => Ok(rows
+            .iter()
+            .map(|row| {
+                let (unique, definition): (bool, String) = (row.get("is_unique"), row.get("definition"));
+                let unique = if unique { "UNIQUE " } else { "" };
+                format!("CREATE {unique}INDEX ON pg_temp.{SAMPLE} {definition}")
+            })
+            .collect()),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
+
+async fn copy(connection: &Connection, designed: &Designed<'_>) -> Result<(), FillError> {
+    let described = &designed.described;
+    let encoder = Encoder::new(&described.table, Format::Text, Constants::Sent);
+    let columns: Vec<String> = encoder.columns().map(|name| identifier(name)).collect();
+    let mut rows = encoder.header().to_vec();
+    encoder.encode(described.first_row..described.first_row + designed.rows, &mut rows);
+    rows.extend(encoder.trailer());
+    let statement = format!("COPY pg_temp.{SAMPLE} ({}) FROM STDIN", columns.join(", "));
+    let load = async {
+        let mut sink = std::pin::pin!(connection.client.copy_in::<_, Bytes>(&statement).await?);
+        // If this fails, so does the end, which can say why.
+        let _ = sink.send(Bytes::from(rows)).await;
+        sink.finish().await
+    };
+    match load.await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
+
+async fn run(connection: &Connection, sql: &str) -> Result<(), FillError> {
+    match connection.client.batch_execute(sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}

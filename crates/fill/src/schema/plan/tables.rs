@@ -1,0 +1,116 @@
+//! Which tables are filled, and the request for each.
+
+use catalog::{Scope, TableInfo};
+use tokio_postgres::error::ErrorPosition;
+
+use super::Planner;
+use super::amounts::is_named;
+use super::order::Placed;
+use crate::error::FillError;
+use crate::request::{Amount, OwnTable, Request, Subject};
+use crate::schema::record::RecordedTable;
+use crate::schema::request::SchemaRequest;
+use server::ask;
+use server::quote::qualified;
+
+impl Planner<'_> {
+    /// Runs the statements that create the tables, in the transaction that the session is in.
+    pub(super) async fn create(&self, statements: &[String]) -> Result<(), FillError> {
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let Err(error) = self.connection.client.batch_execute(&statements.join(";\n")).await else {
+            return Ok(());
+        };
+        let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+        let said = self.connection.explain(error).await;
+        Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") })
+    }
+
+    /// The tables' names as SQL has them.
+    pub(super) async fn names(&self) -> Result<Vec<String>, FillError> {
+        if self.request.ddl.is_some() {
+            return Ok(ask(self.connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0));
+        }
+        let query = include_str!("../../sql/schema_tables.sql");
+        match self.connection.client.query(query, &[&self.request.schema]).await {
+            Ok(rows) => Ok(rows.iter().map(|row| row.get("name")).collect()),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
+    }
+
+    /// The tables, without those that are left out.
+    ///
+    /// # Errors
+    /// If one has rows and none are to be added, or the role may not fill it.
+    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableInfo>, FillError> {
+        let client = &self.connection.client;
+        let mut tables = Vec::with_capacity(names.len());
+        for name in names {
+            let info = TableInfo::read(client, name, Scope::Transaction).await?;
+            if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
+                continue;
+            }
+            tables.push(info);
+        }
+        if tables.is_empty() {
+            return Err(FillError::NothingToFill);
+        }
+        if !self.request.append && self.request.ddl.is_none() {
+            self.refuse_rows(&tables).await?;
+        }
+        Ok(tables)
+    }
+
+    async fn refuse_rows(&self, tables: &[TableInfo]) -> Result<(), FillError> {
+        for info in tables.iter().filter(|info| info.may_select) {
+            let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(&info.schema, &info.name));
+            if ask(self.connection, &query, &[]).await?.get(0) {
+                return Err(FillError::OwnTableHasRows { table: info.display_name() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the tables unlogged, those that reference others first, and gives the statements.
+    pub(super) async fn unlogged(
+        &self,
+        tables: &[TableInfo],
+        order: &[Placed],
+    ) -> Result<Vec<String>, FillError> {
+        let mut statements = Vec::new();
+        for Placed { table, .. } in order.iter().rev() {
+            let info = &tables[*table];
+            let names: Vec<String> = match &info.partitions {
+                None => vec![qualified(&info.schema, &info.name)],
+                Some(leaves) => leaves.iter().map(|leaf| leaf.name.clone()).collect(),
+            };
+            statements.extend(names.iter().map(|name| format!("ALTER TABLE {name} SET UNLOGGED")));
+        }
+        self.create(&statements).await?;
+        Ok(statements)
+    }
+}
+
+/// The request for one table: the same for a fill that begins and for one that is completed.
+pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: Vec<String>) -> Request {
+    let rows = table.described.rows.saturating_sub(table.first_row);
+    let name = Some(qualified(&table.schema, &table.described.name));
+    let own = OwnTable { name, ddl: None, columns: Vec::new(), seed: all.seed, together };
+    Request {
+        subject: Subject::Table(own),
+        append: all.append,
+        method: all.method,
+        streams: all.streams,
+        format: all.format,
+        ..Request::new(Amount::Rows(rows), all.steps.clone())
+    }
+}
+
+/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
+/// statement has a position of its own.
+fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
+    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
+    let before = query.chars().take(usize::try_from(*position).ok()?);
+    Some(1 + before.filter(|character| *character == '\n').count())
+}

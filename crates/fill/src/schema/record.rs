@@ -1,0 +1,122 @@
+//! The record of a schema fill: a table beside the filled ones, as long as the fill lasts.
+//!
+//! Its comment holds the request, each row a table with the rows that it is to get. The same request finds it and
+//! completes the fill. A table is filled if it is marked so, or has all its rows and no ledger of its own: a fill can
+//! be killed between the two.
+
+use rowgen::Table;
+use serde::{Deserialize, Serialize};
+
+use super::request::SchemaRequest;
+use crate::error::FillError;
+use connect::Connection;
+use server::quote::{literal, qualified};
+use server::{Session, ask};
+
+/// Its unquoted name.
+const NAME: &str = "pgrig_schema_fill";
+
+/// What is to be done with one table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct RecordedTable {
+    /// Its schema, unquoted.
+    pub(super) schema: String,
+    /// The rows, as they were described when the fill began: numbers `first_row` to `rows - 1`.
+    pub(super) described: Table,
+    pub(super) first_row: u64,
+    /// Whether every column can be sent in binary.
+    pub(super) binary: bool,
+    /// Bytes that the table and its indexes are predicted to take.
+    pub(super) predicted: u64,
+    /// Why it has so many rows.
+    pub(super) why: String,
+}
+
+/// A fill that was begun and is not complete.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    /// Schema of the record.
+    pub(super) schema: String,
+    /// The tables in their order, and whether each is marked as filled.
+    pub(super) tables: Vec<(RecordedTable, bool)>,
+}
+
+/// A record that was found.
+pub(super) enum Found {
+    /// Of this request.
+    Same(Begun),
+    /// Of another one, in this schema.
+    Other(String),
+}
+
+/// Looks for the record of a schema fill in the database, first of all of this request.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(super) async fn find(
+    connection: &Connection,
+    request: &SchemaRequest,
+) -> Result<Option<Found>, FillError> {
+    let query = include_str!("../sql/schema_records.sql");
+    let rows = match connection.client.query(query, &[&NAME]).await {
+        Ok(rows) => rows,
+        Err(error) => return Err(connection.explain(error).await.into()),
+    };
+    let mut other = None;
+    for row in rows {
+        let (schema, comment): (String, Option<String>) = (row.get("schema"), row.get("comment"));
+        let of: Option<SchemaRequest> =
+            comment.as_ref().and_then(|comment| serde_json::from_str(comment).ok());
+        if of.as_ref() == Some(request) {
+            return Ok(Some(Found::Same(read(connection, schema).await?)));
+        }
+        let same_schema = request.schema.as_ref().is_none_or(|asked| *asked == schema);
+        other = other.or(same_schema.then_some(schema));
+    }
+    Ok(other.map(Found::Other))
+}
+
+async fn read(connection: &Connection, schema: String) -> Result<Begun, FillError> {
+    let query = format!(
+        "SELECT coalesce(json_agg(json_build_array(description::json, is_filled) ORDER BY number), '[]')::text FROM {}",
+        qualified(&schema, NAME)
+    );
+    let text: String = ask(connection, &query, &[]).await?.get(0);
+    let tables = serde_json::from_str(&text).map_err(|error| {
+        FillError::Combination(format!(
+            "{schema}.{NAME}, the record of an unfinished fill, cannot be read ({error}): drop it, or give --no-resume"
+        ))
+    })?;
+    Ok(Begun { schema, tables })
+}
+
+/// The statements that create the record with these tables.
+pub(super) fn create(schema: &str, request: &SchemaRequest, tables: &[RecordedTable]) -> Vec<String> {
+    let name = qualified(schema, NAME);
+    let comment = serde_json::to_string(request).expect("plain data");
+    let rows = (1..).zip(tables).map(|(number, table): (usize, _)| {
+        let description = serde_json::to_string(table).expect("plain data");
+        format!("INSERT INTO {name} (number, description) VALUES ({number}, {})", literal(&description))
+    });
+    [
+        format!("DROP TABLE IF EXISTS {name}"),
+        format!(
+            "CREATE TABLE {name} (number int PRIMARY KEY, description text NOT NULL, is_filled boolean NOT NULL DEFAULT false)"
+        ),
+        format!("COMMENT ON TABLE {name} IS {}", literal(&comment)),
+    ]
+    .into_iter()
+    .chain(rows)
+    .collect()
+}
+
+/// Marks the table at this place, from 0, as filled.
+pub(super) async fn mark(session: &Session, schema: &str, place: usize) -> Result<(), FillError> {
+    let name = qualified(schema, NAME);
+    Ok(session.run(&format!("UPDATE {name} SET is_filled = true WHERE number = {}", place + 1)).await?)
+}
+
+/// The statement that ends it: the fill is complete.
+pub(super) fn drop(schema: &str) -> String {
+    format!("DROP TABLE IF EXISTS {}", qualified(schema, NAME))
+}

@@ -1,0 +1,119 @@
+//! What is asked for.
+
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence};
+
+/// A fill of all tables of a schema, as asked for.
+///
+/// The same request given again completes a fill that was interrupted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SchemaRequest {
+    /// SQL that creates the tables first; none: those of the database.
+    pub ddl: Option<String>,
+    /// Only tables of this schema; with `ddl`, where its unqualified names go.
+    pub schema: Option<String>,
+    /// Tables that are left out, `name` or `schema.name`.
+    pub exclude: Vec<String>,
+    /// How much.
+    pub amount: SchemaAmount,
+    /// Rows of single tables.
+    pub rules: Vec<RowsRule>,
+    /// By what all numbers of rows are multiplied that follow from no size.
+    pub scale: f64,
+    /// What single columns shall hold: `table.column=specification`.
+    pub columns: Vec<String>,
+    /// Whether rows are added to those that are there.
+    pub append: bool,
+    /// Whether the tables that `ddl` creates are made unlogged.
+    pub persistence: Persistence,
+    /// How rows are made and loaded.
+    pub method: MethodChoice,
+    /// Loading connections, or threads that write; none means chosen.
+    pub streams: Option<std::num::NonZeroU16>,
+    /// COPY's format; none means chosen.
+    pub format: Option<CopyFormat>,
+    /// Of the random values.
+    pub seed: u64,
+    /// What is done with each table.
+    pub steps: InitSteps,
+}
+
+/// How much data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SchemaAmount {
+    /// Bytes that all tables and their indexes take in the end.
+    Size(u64),
+    /// Rows of each table, as far as its keys leave room.
+    Rows(u64),
+    /// As the rules say; tables without a rule have rows for each row of those that they reference.
+    Rules,
+}
+
+/// Rows of one table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowsRule {
+    /// `name` or `schema.name`.
+    pub table: String,
+    /// How many.
+    pub rows: TableRows,
+}
+
+/// How many rows a table gets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TableRows {
+    /// So many.
+    Exactly(u64),
+    /// So many for each row of another table.
+    PerRow {
+        /// How many.
+        number: f64,
+        /// The other table, `name` or `schema.name`.
+        of: String,
+    },
+}
+
+impl FromStr for RowsRule {
+    type Err = String;
+
+    /// Reads `orders=5*customers` or `products=10000`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("\"{text}\" is not TABLE=ROWS or TABLE=NUMBER*TABLE, e.g. orders=5*customers");
+        let (table, rows) = text.split_once('=').ok_or_else(wrong)?;
+        let rows = match rows.split_once('*') {
+            None => TableRows::Exactly(rows.trim().parse().map_err(|_| wrong())?),
+            Some((number, of)) => {
+                let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+                let is_possible = number.is_finite() && number > 0.0;
+                TableRows::PerRow {
+                    number: is_possible.then_some(number).ok_or_else(wrong)?,
+                    of: of.trim().to_owned(),
+                }
+            }
+        };
+        let table = table.trim().to_owned();
+        if table.is_empty() || matches!(&rows, TableRows::PerRow { of, .. } if of.is_empty()) {
+            return Err(wrong());
+        }
+        Ok(Self { table, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_numbers_or_multiples() {
+        let rule: RowsRule = "orders=2.5*customers".parse().unwrap();
+        assert_eq!(rule.rows, TableRows::PerRow { number: 2.5, of: "customers".to_owned() });
+        assert_eq!("products=10".parse::<RowsRule>().unwrap().rows, TableRows::Exactly(10));
+        for wrong in ["orders", "orders=", "orders=-1*customers", "orders=5*", "=5", "a=b"] {
+            assert!(wrong.parse::<RowsRule>().is_err(), "{wrong}");
+        }
+    }
+}
