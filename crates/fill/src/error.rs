@@ -100,7 +100,9 @@ pub enum FillError {
         there: u64,
     },
     /// A table of a schema could not be filled.
-    #[error("{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill")]
+    #[error(
+        "{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill"
+    )]
     OfTable {
         /// Schema and name.
         table: String,

@@ -72,11 +72,8 @@ async fn refresh(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, Fi
     if plan.request.ddl.is_none() {
         return Ok(Vec::new());
     }
-    let tables: Vec<String> = plan
-        .tables
-        .iter()
-        .map(|table| server::quote::qualified(&table.schema, &table.name))
-        .collect();
+    let tables: Vec<String> =
+        plan.tables.iter().map(|table| server::quote::qualified(&table.schema, &table.name)).collect();
     let rows = session.rows(include_str!("../sql/schema_views.sql"), &[&tables]).await?;
     let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
     for name in &names {

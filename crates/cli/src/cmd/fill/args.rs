@@ -8,7 +8,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, sql_of_script,
+    Partitions, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject,
+    sql_of_script,
 };
 use rowgen::Payload;
 
@@ -265,7 +266,11 @@ impl FromStr for Rows {
             return text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Rules);
         }
         let rows: u64 = text.parse().map_err(|_| format!("\"{text}\" is neither a number nor TABLE=ROWS"))?;
-        if (1..=MOST_ROWS).contains(&rows) { Ok(Self::Each(rows)) } else { Err(format!("give 1 to {MOST_ROWS}")) }
+        if (1..=MOST_ROWS).contains(&rows) {
+            Ok(Self::Each(rows))
+        } else {
+            Err(format!("give 1 to {MOST_ROWS}"))
+        }
     }
 }
 
@@ -371,7 +376,8 @@ impl FillArgs {
         let open_ended = limits.is_open_ended();
         let amount = match (self.size, self.scale, &self.rows) {
             (_, _, Some(Rows::Rules(_))) => {
-                let text = "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table";
+                let text =
+                    "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table";
                 return Err(Usage(text.to_owned()));
             }
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
@@ -473,14 +479,15 @@ impl FillArgs {
     pub(crate) fn schema_request(&self) -> Result<Option<SchemaRequest>, Usage> {
         let is_of_one = self.table.is_some() || self.series || self.ladder.is_some();
         if is_of_one || self.ddl.is_none() && !self.all_tables {
-            return match self.exclude_table.is_empty() {
-                true => Ok(None),
-                false => Err(Usage("--exclude-table goes with --all-tables or --ddl".to_owned())),
-            };
+            if self.exclude_table.is_empty() {
+                return Ok(None);
+            }
+            return Err(Usage("--exclude-table goes with --all-tables or --ddl".to_owned()));
         }
         let is_limited = self.limits() != Limits::default() || self.probe.is_some() || self.chunk.is_some();
         if is_limited && self.all_tables {
-            let text = "limits, --probe and --chunk are for one table: give --table NAME instead of --all-tables";
+            let text =
+                "limits, --probe and --chunk are for one table: give --table NAME instead of --all-tables";
             return Err(Usage(text.to_owned()));
         }
         let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);

@@ -91,7 +91,10 @@ fn by_parents(tables: &[TableInfo], order: &[Placed], at: usize, before: &[Wante
         Some((parent, times)) => {
             let each = (MOST_TIMES / times).clamp(1.0, PER_PARENT);
             let name = &tables[order[parent].table].name;
-            Wanted { share: Share::Of(parent, each), why: format!("{each:.3} for each of {name}").replace(".000", "") }
+            Wanted {
+                share: Share::Of(parent, each),
+                why: format!("{each:.3} for each of {name}").replace(".000", ""),
+            }
         }
     }
 }
@@ -125,7 +128,12 @@ pub(super) fn rows_of(share: &Share, base: f64, before: &[u64]) -> u64 {
 }
 
 /// The base at which tables with so many bytes a row take a size, as nearly as they can.
-pub(super) fn base_for(wanted: &[Wanted], most: &[Option<u64>], size: u64, bytes: impl Fn(&[u64]) -> f64) -> f64 {
+pub(super) fn base_for(
+    wanted: &[Wanted],
+    most: &[Option<u64>],
+    size: u64,
+    bytes: impl Fn(&[u64]) -> f64,
+) -> f64 {
     let (mut low, mut high) = (0.0, 1e15);
     for _ in 0..200 {
         let middle = if low > 0.0 { f64::sqrt(low * high) } else { f64::sqrt(high) };

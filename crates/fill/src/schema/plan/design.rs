@@ -158,14 +158,16 @@ impl<'a> Design<'a> {
 
     fn wish(&self, place: usize, rows: u64, before: &[Designed<'a>]) -> Result<Wish, FillError> {
         let info = &self.tables[self.order[place].table];
-        let is_parent = |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));
+        let is_parent =
+            |other: &&Designed<'_>| info.foreign_keys.iter().any(|key| is_referenced(key, other.info));
         let planned = before.iter().filter(is_parent).map(|parent| Planned {
             schema: parent.info.schema.clone(),
             table: parent.described.table.clone(),
             first_row: parent.described.first_row,
         });
         let keys = self.tables.iter().flat_map(|other| &other.foreign_keys);
-        let referenced = keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
+        let referenced =
+            keys.filter(|key| is_referenced(key, info)).flat_map(|key| key.referenced.columns.clone());
         Ok(Wish {
             columns: self.columns(place)?,
             rows: Some(rows),
@@ -200,7 +202,9 @@ impl<'a> Design<'a> {
         let cut = |text: &'a String| {
             let (name, _) = text.split_once('=').unwrap_or((text, ""));
             let (table, _) = name.rsplit_once('.').ok_or_else(|| {
-                FillError::Combination(format!("--column {text}: several tables are filled, so give TABLE.COLUMN=SPEC"))
+                FillError::Combination(format!(
+                    "--column {text}: several tables are filled, so give TABLE.COLUMN=SPEC"
+                ))
             })?;
             if !self.tables.iter().any(|info| is_named(info, table)) {
                 return Err(FillError::Combination(format!(
@@ -225,7 +229,11 @@ impl<'a> Design<'a> {
 
 impl Planner<'_> {
     /// What a row of the table takes, by the method that it will be loaded with.
-    async fn measured(&self, designed: &Designed<'_>, together: Vec<String>) -> Result<BytesPerRow, FillError> {
+    async fn measured(
+        &self,
+        designed: &Designed<'_>,
+        together: Vec<String>,
+    ) -> Result<BytesPerRow, FillError> {
         let recorded = designed.recorded(String::new());
         let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
         let sizes = super::sample::sizes(self.connection, designed, plan.method).await?;

@@ -181,7 +181,9 @@ impl Planner<'_> {
         let design = Design::new(self, &tables, &order, &wanted);
         let designed = match self.request.amount {
             SchemaAmount::Size(size) => design.for_size(size).await?,
-            SchemaAmount::Rows(_) | SchemaAmount::Rules => design.for_base(amounts::BASE * self.request.scale).await?,
+            SchemaAmount::Rows(_) | SchemaAmount::Rules => {
+                design.for_base(amounts::BASE * self.request.scale).await?
+            }
         };
         let mut planned = Vec::with_capacity(designed.len());
         let mut warnings = Vec::new();

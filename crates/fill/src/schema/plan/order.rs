@@ -58,7 +58,8 @@ fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<(usize, Vec<String>
         let columns: Vec<String> =
             keys_into(tables, table, left).flat_map(|key| key.columns.clone()).collect();
         let may_be_null = |name: &String| {
-            let is_key = tables[table].keys.iter().any(|key| key.primary && key.columns().any(|of| of == name));
+            let is_key =
+                tables[table].keys.iter().any(|key| key.primary && key.columns().any(|of| of == name));
             !is_key && tables[table].column(name).is_some_and(|column| !column.not_null)
         };
         columns.iter().all(may_be_null).then_some((table, columns))

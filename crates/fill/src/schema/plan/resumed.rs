@@ -72,7 +72,8 @@ impl Planner<'_> {
         }
         let query = include_str!("../../sql/ledger.sql");
         let ledger = ledger::name(&recorded.described.name);
-        let has_ledger: bool = ask(self.connection, query, &[&recorded.schema, &ledger]).await?.get("ledger_exists");
+        let has_ledger: bool =
+            ask(self.connection, query, &[&recorded.schema, &ledger]).await?.get("ledger_exists");
         let request = tables::request_for(self.request, recorded, together.clone());
         if has_ledger {
             return plan(self.survey, self.connection, &request, true).await.map(Some);
@@ -82,7 +83,11 @@ impl Planner<'_> {
             if there.unsigned_abs() == rows {
                 return Ok(None);
             }
-            return Err(FillError::TableChanged { table: info.display_name(), expected: rows, there: there.unsigned_abs() });
+            return Err(FillError::TableChanged {
+                table: info.display_name(),
+                expected: rows,
+                there: there.unsigned_abs(),
+            });
         }
         self.plan_of(info, recorded, together).await.map(Some)
     }

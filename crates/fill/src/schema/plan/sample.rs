@@ -68,7 +68,7 @@ async fn indexes(connection: &Connection, table: &str) -> Result<Vec<String>, Fi
 async fn copy(connection: &Connection, designed: &Designed<'_>) -> Result<(), FillError> {
     let described = &designed.described;
     let encoder = Encoder::new(&described.table, Format::Text, Constants::Sent);
-    let columns: Vec<String> = encoder.columns().map(|name| identifier(name)).collect();
+    let columns: Vec<String> = encoder.columns().map(identifier).collect();
     let mut rows = encoder.header().to_vec();
     encoder.encode(described.first_row..described.first_row + designed.rows, &mut rows);
     rows.extend(encoder.trailer());

@@ -5,8 +5,8 @@ mod text;
 use std::time::{Duration, Instant};
 
 use fill::{
-    FilledTable, Observer, PlannedTable, Request, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest, Sizes,
-    plan_schema, run_schema,
+    FilledTable, Observer, PlannedTable, Request, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest,
+    Sizes, plan_schema, run_schema,
 };
 use measure::{Note, Trial, Unit};
 use pgserver::Home;
@@ -77,7 +77,11 @@ pub(super) async fn fill(
     for FilledTable { place, outcome } in &outcome.tables {
         let table = &plan.tables[*place];
         if let Some(of_table) = table.plan() {
-            recording.run.trials.push(outcome.trial(&format!("{}.{}", table.schema, table.name), of_table, None));
+            recording.run.trials.push(outcome.trial(
+                &format!("{}.{}", table.schema, table.name),
+                of_table,
+                None,
+            ));
         }
     }
     recording.run.trials.push(whole(&outcome));
@@ -95,9 +99,8 @@ fn whole(outcome: &SchemaOutcome) -> Trial {
     let mut trial = Trial { config: "all tables".to_owned(), ..Trial::default() };
     trial.observe("total", outcome.elapsed.as_secs_f64(), Unit::Seconds);
     trial.observe("rows", outcome.rows() as f64, Unit::Rows);
-    let sum = |of: fn(Sizes) -> u64| {
-        outcome.tables.iter().map(|table| of(table.outcome.sizes)).sum::<u64>() as f64
-    };
+    let sum =
+        |of: fn(Sizes) -> u64| outcome.tables.iter().map(|table| of(table.outcome.sizes)).sum::<u64>() as f64;
     trial.observe("heap", sum(|sizes| sizes.heap), Unit::Bytes);
     trial.observe("index", sum(|sizes| sizes.index), Unit::Bytes);
     trial

@@ -51,7 +51,13 @@ fn tables(plan: &SchemaPlan, whole: bool) -> String {
     let shown = if whole { plan.tables.len() } else { MOST_TABLES };
     for of in plan.tables.iter().take(shown) {
         let method = of.plan().map_or("filled already", |plan| plan.method.name());
-        table.add_row([name(plan, of), grouped(of.rows), bytes(of.predicted), method.to_owned(), of.why.clone()]);
+        table.add_row([
+            name(plan, of),
+            grouped(of.rows),
+            bytes(of.predicted),
+            method.to_owned(),
+            of.why.clone(),
+        ]);
     }
     let count = plan.tables.len();
     let total = format!("{count} tables");
@@ -107,9 +113,9 @@ fn columns(plan: &SchemaPlan) -> String {
 /// What came of it: tables, then the whole.
 pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Survey) -> String {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header([
-        "table", "rows", "seconds", "rows/s", "heap", "indexes", "method",
-    ]);
+    table
+        .load_style(presets::NOTHING)
+        .set_header(["table", "rows", "seconds", "rows/s", "heap", "indexes", "method"]);
     for FilledTable { place, outcome } in &outcome.tables {
         let of = &plan.tables[*place];
         let loading = outcome.step(InitStep::Generate).as_secs_f64().max(1e-6);
@@ -126,9 +132,10 @@ pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Surve
     }
     align_right(&mut table, 1..6);
     let total = outcome.elapsed.as_secs_f64();
-    let off = plan.size.filter(|_| !plan.is_resumed && !plan.request_appends()).map_or(String::new(), |size| {
-        format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
-    });
+    let off =
+        plan.size.filter(|_| !plan.is_resumed && !plan.request_appends()).map_or(String::new(), |size| {
+            format!(" ({:+.2} % of {})", (outcome.bytes() as f64 / size as f64 - 1.0) * 100.0, bytes(size))
+        });
     let before = plan.tables.len() - outcome.tables.len();
     let before = if before == 0 { String::new() } else { format!("; {before} tables were filled before") };
     format!(
