@@ -299,7 +299,7 @@ fn stretches(described: &Described) -> Vec<Range<u64>> {
     let first = described.first_row;
     let most = described.most_rows.as_ref().map_or(u64::MAX, |most| first.saturating_add(most.rows));
     let end = described.table.rows.min(most);
-    if end.saturating_sub(first) <= 3 * STRETCH {
+    if end.saturating_sub(first) <= 4 * STRETCH {
         return std::iter::once(first..end).collect();
     }
     // Where the end is open, what a large table has.

@@ -13,6 +13,7 @@ mod fill_direct_requests;
 mod fill_direct_tables;
 mod fill_methods;
 mod fill_resume;
+mod fill_schema;
 mod fill_table;
 mod fill_table_requests;
 mod help;

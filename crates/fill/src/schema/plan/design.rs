@@ -11,8 +11,8 @@ use crate::schema::record::RecordedTable;
 use server::quote::qualified;
 
 /// Rows of the largest table that is loaded to measure what rows take, and of all tables together.
-const SAMPLE: u64 = 20_000;
-const SAMPLES: u64 = 200_000;
+const SAMPLE: u64 = 50_000;
+const SAMPLES: u64 = 300_000;
 /// Rounds until the numbers of rows agree with what keys leave room for.
 const ROUNDS: usize = 5;
 /// Share of the size that may be missing or too much.
@@ -236,7 +236,8 @@ impl Planner<'_> {
     ) -> Result<BytesPerRow, FillError> {
         let recorded = designed.recorded(String::new());
         let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
-        let sizes = super::sample::sizes(self.connection, designed, plan.method).await?;
+        let block_size = self.survey.server.geometry.block_size();
+        let sizes = super::sample::sizes(self.connection, designed, plan.method, block_size).await?;
         Ok(BytesPerRow::of(sizes, designed.rows))
     }
 }

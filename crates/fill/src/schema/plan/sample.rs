@@ -24,6 +24,7 @@ pub(super) async fn sizes(
     connection: &Connection,
     designed: &Designed<'_>,
     method: Method,
+    block_size: u32,
 ) -> Result<Sizes, FillError> {
     let table = qualified(&designed.info.schema, &designed.info.name);
     let create = format!(
@@ -40,13 +41,19 @@ pub(super) async fn sizes(
     if method == Method::Direct {
         run(connection, &build).await?;
     }
+    // A COPY extends a table by many pages at once, the last of which stay empty; and the last page that is used is
+    // half full, on average.
     let query = format!(
-        "SELECT pg_table_size('pg_temp.{SAMPLE}'::regclass) AS heap, pg_indexes_size('pg_temp.{SAMPLE}'::regclass) AS index"
+        "SELECT pg_table_size('pg_temp.{SAMPLE}'::regclass) - pg_relation_size('pg_temp.{SAMPLE}'::regclass) AS beside, \
+                pg_indexes_size('pg_temp.{SAMPLE}'::regclass) AS index, \
+                coalesce((max((ctid::text::point)[0]) + 0.5) * current_setting('block_size')::int, 0)::bigint AS heap \
+           FROM pg_temp.{SAMPLE}"
     );
     let row = ask(connection, &query, &[]).await?;
     run(connection, "ROLLBACK TO SAVEPOINT pgrig_sizes; RELEASE SAVEPOINT pgrig_sizes").await?;
     let bytes = |name| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
-    Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
+    let metapages = u64::from(block_size) * indexes.len() as u64;
+    Ok(Sizes { heap: bytes("heap") + bytes("beside"), index: bytes("index").saturating_sub(metapages) })
 }
 
 /// The statements that give the sample the table's indexes.

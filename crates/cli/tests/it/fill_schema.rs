@@ -1,0 +1,221 @@
+//! `pgrig fill` of all tables of a schema by one command.
+
+use std::fs;
+
+use nix::sys::signal::Signal;
+
+use crate::support::{Ran, Rig, Server};
+use testkit::until;
+
+const SHOP: &str = "
+    create type status as enum ('active', 'blocked', 'closed');
+    create table order_items_log(note text);
+    create table customers(id bigint generated always as identity primary key, email text unique not null,
+        name varchar(80) not null, created_at timestamptz not null default now(),
+        status status not null default 'active', credit numeric(10,2) check (credit >= 0), meta jsonb);
+    create table products(id int primary key, sku text not null unique, title text not null,
+        price numeric(8,2) not null check (price > 0), tags text[]);
+    create table orders(id bigint generated always as identity primary key,
+        customer_id bigint not null references customers, placed_at timestamptz not null default now(),
+        shipped_at timestamptz check (shipped_at is null or shipped_at >= placed_at), status status not null);
+    create index on orders(customer_id);
+    create index on orders(placed_at);
+    create table order_items(order_id bigint references orders, line smallint,
+        product_id int not null references products, quantity int not null check (quantity between 1 and 100),
+        price numeric(8,2) not null, primary key(order_id, line));
+    create materialized view revenue as select product_id, sum(quantity * price) from order_items group by 1;
+";
+
+/// A file with this SQL.
+fn script(rig: &Rig, sql: &str) -> String {
+    let path = rig.home.path().join("schema.sql");
+    fs::write(&path, sql).unwrap();
+    path.display().to_string()
+}
+
+/// Adds every foreign key again, so that the server looks at all rows.
+fn assert_valid(server: &Server<'_>) {
+    let keys = server.rows(
+        "SELECT conrelid::regclass::text AS of, pg_get_constraintdef(oid) AS definition, convalidated
+           FROM pg_constraint WHERE contype = 'f'",
+    );
+    assert!(!keys.is_empty());
+    for (number, key) in keys.iter().enumerate() {
+        assert!(key.get::<_, bool>("convalidated"));
+        let (of, definition): (String, String) = (key.get("of"), key.get("definition"));
+        server.execute(&format!("ALTER TABLE {of} ADD CONSTRAINT again_{number} {definition}"));
+    }
+}
+
+fn assert_nothing_of_pgrig(server: &Server<'_>) {
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'"), 0);
+}
+
+fn rows_of(server: &Server<'_>, table: &str) -> i64 {
+    server.number(&format!("SELECT count(*) FROM {table}"))
+}
+
+fn shop(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    let ddl = script(&rig, SHOP);
+    let rows = "--rows customers=500,products=100,orders=3*customers,order_items=2*orders,order_items_log=7";
+    let document = rig.document(&format!("fill --ddl {ddl} {rows} -q"));
+    for (table, rows) in [
+        ("customers", 500),
+        ("products", 100),
+        ("orders", 1500),
+        ("order_items", 3000),
+        ("order_items_log", 7),
+    ] {
+        assert_eq!(rows_of(&server, table), rows, "{table}");
+    }
+    assert_valid(&server);
+    assert_nothing_of_pgrig(&server);
+    assert!(rows_of(&server, "revenue") > 0, "a materialized view is refreshed");
+    assert_eq!(
+        server.number("SELECT count(DISTINCT order_id) FROM order_items"),
+        1500,
+        "every order has items"
+    );
+    let whole = document["trials"].as_array().unwrap().iter().find(|trial| trial["config"] == "all tables");
+    assert_eq!(whole.unwrap()["observations"][1]["value"], 5107.0, "{document:#}");
+    assert_eq!(document["trials"].as_array().unwrap().len(), 6);
+
+    let again = rig.run("fill --all-tables --rows 10");
+    assert_eq!(again.code, Some(2), "{again:#?}");
+    assert!(again.stderr.contains("has rows"), "{again:#?}");
+    rig.done("fill --all-tables --append --rows 100 --exclude-table products -q");
+    assert_eq!(rows_of(&server, "customers"), 600);
+    assert_eq!(rows_of(&server, "products"), 100);
+    assert_eq!(rows_of(&server, "order_items"), 3100);
+}
+
+#[test]
+fn all_tables_are_filled_in_the_order_of_their_foreign_keys_13() {
+    shop("--pg-version 13");
+}
+
+#[test]
+fn all_tables_are_filled_in_the_order_of_their_foreign_keys_18() {
+    shop("");
+}
+
+#[test]
+fn a_size_is_met_by_all_tables_together() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(&rig, SHOP);
+    let ran = rig.done(&format!("fill 100MB --ddl {ddl}"));
+    let bytes = server.number(
+        "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class
+          WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace",
+    );
+    assert!((98_000_000..=102_000_000).contains(&bytes), "{bytes}: {ran:#?}");
+    assert!(ran.stdout.contains("% of 100 MB"), "{ran:#?}");
+}
+
+#[test]
+fn a_killed_fill_is_completed_by_the_same_command() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(&rig, SHOP);
+    let fill = format!(
+        "fill --ddl {ddl} --method copy --rows customers=2000,orders=30*customers,order_items=60000 --data-only"
+    );
+    let pgrig = rig.spawn(&fill);
+    let begun = "SELECT count(*) FROM pg_class WHERE relname = 'pgrig_chunks_orders'";
+    until("orders are being filled", || server.number(begun) == 1);
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    let other = rig.run(&format!("fill --ddl {ddl} --rows 10"));
+    assert_eq!(other.code, Some(2), "{other:#?}");
+    assert!(other.stderr.contains("unfinished fill"), "{other:#?}");
+    let completed = rig.done(&fill);
+    assert!(completed.stderr.contains("tables are filled"), "{completed:#?}");
+    for (table, rows) in [("customers", 2000), ("orders", 60_000), ("order_items", 60_000)] {
+        assert_eq!(rows_of(&server, table), rows, "{table}");
+    }
+    assert_valid(&server);
+    assert_nothing_of_pgrig(&server);
+}
+
+#[test]
+fn tables_that_reference_each_other() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ring = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
+                alter table a add foreign key (b) references b;";
+    let refused =
+        rig.run(&format!("fill --ddl {} --rows 50", script(&rig, &ring.replace("{1}", " not null"))));
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("public.a") && refused.stderr.contains("public.b"), "{refused:#?}");
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname IN ('a', 'b')"), 0);
+    rig.done(&format!("fill --ddl {} --rows 50 -q", script(&rig, &ring.replace("{1}", ""))));
+    assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
+    assert_valid(&server);
+}
+
+#[test]
+fn keys_of_all_kinds_are_referenced_before_they_are_there() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(
+        &rig,
+        "create table countries(code char(2) primary key);
+         create table tenants(id uuid primary key default gen_random_uuid(), name text not null unique);
+         create table users(tenant uuid references tenants, number int, primary key (tenant, number));
+         create table profiles(tenant uuid, number int, country char(2) references countries,
+             primary key (tenant, number), foreign key (tenant, number) references users);
+         create table notes(id serial primary key, tenant uuid not null references tenants, number int not null,
+             parent int references notes, author text references tenants(name),
+             foreign key (tenant, number) references users);",
+    );
+    rig.done(&format!("fill --ddl {ddl} --rows 300 -q"));
+    for table in ["countries", "tenants", "users", "profiles", "notes"] {
+        assert_eq!(rows_of(&server, table), 300, "{table}");
+    }
+    assert_valid(&server);
+}
+
+#[test]
+fn unlogged_tables_and_a_schema_of_their_own() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(&rig, SHOP);
+    rig.done(&format!("fill --ddl {ddl} --schema shop --unlogged --rows 100 -q"));
+    let logged = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relpersistence = 'p'
+                     AND relnamespace = 'shop'::regnamespace";
+    assert_eq!(server.number(logged), 0);
+    assert_eq!(rows_of(&server, "shop.orders"), 100);
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(&rig, SHOP);
+    for (arguments, said) in [
+        ("--rows nobody=5".to_owned(), "none of the tables"),
+        ("--rows orders=5*".to_owned(), "TABLE=ROWS"),
+        ("--rows customers=5*orders".to_owned(), "comes after"),
+        ("--rows 10 --column price=null".to_owned(), "TABLE.COLUMN=SPEC"),
+        ("--rows 10 --column nobody.price=null".to_owned(), "none of the tables"),
+        ("--rows 10 --column products.price=null".to_owned(), "price"),
+        (String::new(), "how much?"),
+    ] {
+        let ran: Ran = rig.run(&format!("fill --ddl {ddl} {arguments}"));
+        assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
+        assert_eq!(
+            server.number("SELECT count(*) FROM pg_class WHERE relname = 'customers'"),
+            0,
+            "{arguments}"
+        );
+    }
+    let explained = rig.done(&format!("fill --ddl {ddl} --rows 10 --explain"));
+    assert!(
+        explained.stdout.contains("order_items") && explained.stdout.contains("one of 10 referenced keys")
+    );
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'customers'"), 0);
+}
