@@ -8,6 +8,7 @@ use rowgen::{Column, Keys, Kind, Pick, Reference, Turn, Units, Values};
 use super::allowed::{Allowed, Set};
 use super::condition::{Condition, Operator};
 use super::constants::in_units;
+use super::defaults::FromSequence;
 use super::error::CatalogError;
 use super::info::TableInfo;
 use super::keys::Part;
@@ -67,6 +68,11 @@ impl Choice<'_> {
         match &slot.role {
             Role::Server | Role::OwnKey { .. } => return Values::Server,
             Role::Given(values) => return values.clone(),
+            Role::Sequence(FromSequence { next, step, .. }) => {
+                // Row numbers do not begin at 0, values shall begin at the sequence's next one.
+                let passed = i64::try_from(self.first_row).unwrap_or(i64::MAX).saturating_mul(*step);
+                return Values::Serial { start: next.saturating_sub(passed), step: *step };
+            }
             Role::Free => {}
         }
         let allowed = self.way.allowed(slot.name());

@@ -2,6 +2,7 @@
 
 use futures_util::future::LocalBoxFuture;
 use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table};
+use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
 use super::allowed::{Allowed, Set};
@@ -9,7 +10,7 @@ use super::compose::{Choice, Run, compose, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names};
 use super::constants::Constants;
 use super::error::CatalogError;
-use super::info::{KeyInfo, TableInfo};
+use super::info::{KeyInfo, SequenceInfo, TableInfo};
 use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -34,6 +35,9 @@ pub struct Wish {
     pub seed: u64,
     /// Tables that are filled before this one in the same run. Their keys are referenced whatever rows they have now.
     pub planned: Vec<Planned>,
+    /// Whether pgrig gives the values that identities, own sequences, and defaults of known meaning would give. The
+    /// caller sets the sequences then ([`Described::sequences`]).
+    pub takes_defaults: bool,
     /// Columns that tables filled later refer to: pgrig gives their values, so that it knows them.
     pub referenced: Vec<String>,
 }
@@ -55,10 +59,23 @@ pub struct Described {
     pub most_rows: Option<MostRows>,
     /// Columns whose type only the server can read, so that the rows must be sent as text.
     pub text_only: Vec<String>,
+    /// Columns that get the values of their own sequences. The sequences have to be set once rows are in.
+    pub sequences: Vec<SequenceTaken>,
     /// Tables that are filled before: their keys cannot be looked up yet.
     pub(crate) planned: Vec<Planned>,
     /// What people should know.
     pub warnings: Vec<String>,
+}
+
+/// A sequence in whose place pgrig counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequenceTaken {
+    /// The column that gets its values.
+    pub column: String,
+    /// `pg_class.oid`.
+    pub oid: u32,
+    /// Qualified and quoted.
+    pub name: String,
 }
 
 impl Described {
@@ -71,7 +88,7 @@ impl Described {
 /// Describes rows for the table. Nothing is changed.
 ///
 /// - Generated columns, identities and columns with a default are left to the server, unless a
-///   spec says otherwise or a default would break a key (a constant in a unique column, an id that
+///   spec or the wish says otherwise or a default would break a key (a constant in a unique column, an id that
 ///   a self-reference needs).
 /// - A column that may be NULL is so in a twentieth of the rows, unless it is part of a key.
 /// - Numbers, dates and times in keys go on after the greatest one present. Texts, uuids and the like
@@ -103,7 +120,7 @@ struct Design<'a> {
 impl<'a> Design<'a> {
     async fn of(client: &'a Client, info: &'a TableInfo, wish: &'a Wish) -> Result<Described, CatalogError> {
         let given = Given::read(client, info, &wish.columns).await?;
-        let mut slots = slots(info, &given)?;
+        let mut slots = slots(info, &given, wish)?;
         for slot in slots.iter_mut().filter(|slot| wish.referenced.iter().any(|name| name == slot.name())) {
             slot.give_values();
         }
@@ -128,8 +145,12 @@ impl<'a> Design<'a> {
         .await?;
         let mut parts = self.parts(&way, &groups, &present);
         let wanted = self.wanted(&parts);
-        let Assigned { most, trusted } =
+        let mut assigned =
             assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, self.wish.rows)?;
+        for sequence in self.slots.iter().filter_map(Slot::sequence) {
+            assigned.limit(sequence.count, || format!("sequence {} has no more values", sequence.name));
+        }
+        let Assigned { most, trusted } = assigned;
         self.refuse_too_many(most.as_ref())?;
         self.refuse_unknown_present(&parts, &present)?;
         if !trusted.is_empty() {
@@ -158,8 +179,21 @@ impl<'a> Design<'a> {
             most_rows: most,
             text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
             planned: self.wish.planned.clone(),
+            sequences: self.sequences(),
             warnings,
         })
+    }
+
+    fn sequences(&self) -> Vec<SequenceTaken> {
+        let taken = self.slots.iter().filter(|slot| slot.sequence().is_some());
+        let taken = taken.filter_map(|slot| Some((slot.name(), slot.info.sequence.as_ref()?)));
+        taken
+            .map(|(column, SequenceInfo { oid, name, .. })| SequenceTaken {
+                column: column.to_owned(),
+                oid: *oid,
+                name: name.clone(),
+            })
+            .collect()
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -331,6 +365,7 @@ fn uniqueness(slot: &Slot<'_>, way: &Way, present: &Present) -> (Uniqueness, u64
             let column = Column::new(slot.name(), slot.kind.clone(), values.clone());
             column.unique_rows().map_or((Uniqueness::No, 0), |rows| (Uniqueness::Already, rows))
         }
+        Role::Sequence(sequence) => (Uniqueness::Already, sequence.count),
         Role::Server | Role::OwnKey { .. } => (Uniqueness::No, 0),
         Role::Free => free_uniqueness(slot, &way.allowed(slot.name()), present),
     }

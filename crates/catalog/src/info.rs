@@ -50,6 +50,27 @@ pub struct ColumnInfo {
     pub may_insert: bool,
     /// Where the value comes from if a row gives none.
     pub source: Source,
+    /// The sequence that it comes from, if the role may read and set it, and it serves this column only.
+    pub sequence: Option<SequenceInfo>,
+}
+
+/// The sequence of an identity or serial column.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequenceInfo {
+    /// `pg_class.oid`.
+    pub oid: u32,
+    /// Qualified and quoted.
+    pub name: String,
+    /// The value that nextval() would give; beyond the last one if there is none.
+    pub next: i64,
+    /// INCREMENT, not 0.
+    pub increment: i64,
+    /// MINVALUE.
+    pub least: i64,
+    /// MAXVALUE.
+    pub greatest: i64,
+    /// CYCLE.
+    pub cycles: bool,
 }
 
 /// Where a column's value comes from if a row gives none.

@@ -110,7 +110,8 @@ pub(super) fn assign(
 }
 
 impl Assigned {
-    fn limit(&mut self, rows: u64, why: impl Fn() -> String) {
+    /// Takes note that there are no more rows than that.
+    pub(super) fn limit(&mut self, rows: u64, why: impl Fn() -> String) {
         let fewer = self.most.as_ref().is_none_or(|most| rows < most.rows);
         if rows < u64::MAX && fewer {
             self.most = Some(MostRows { rows, why: why() });

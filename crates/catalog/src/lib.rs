@@ -25,6 +25,7 @@ mod allowed;
 mod compose;
 mod condition;
 mod constants;
+mod defaults;
 mod describe;
 mod error;
 mod info;
@@ -40,11 +41,11 @@ mod spec;
 mod transaction;
 mod verify;
 
-pub use describe::{Described, Wish, describe};
+pub use describe::{Described, SequenceTaken, Wish, describe};
 pub use error::CatalogError;
 pub use info::{
-    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, Source,
-    TableInfo, TypeShape,
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced,
+    SequenceInfo, Source, TableInfo, TypeShape,
 };
 pub use keys::MostRows;
 pub use planned::Planned;

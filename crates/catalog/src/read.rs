@@ -10,7 +10,7 @@ use tokio_postgres::types::Json;
 
 use super::error::CatalogError;
 use super::info::{
-    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, Source, TableInfo, TypeShape,
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, SequenceInfo, Source, TableInfo, TypeShape,
 };
 use super::transaction::{Access, Scope, rolled_back};
 
@@ -34,7 +34,19 @@ async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
     let row = client.query_one(include_str!("sql/table.sql"), &[&oid]).await?;
     let Json(document): Json<Document> = row.get("document");
     document.refuse()?;
-    Ok(document.into_info())
+    let mut info = document.into_info();
+    for sequence in info.columns.iter_mut().filter_map(|column| column.sequence.as_mut()) {
+        sequence.next = next_value(client, sequence).await?;
+    }
+    Ok(info)
+}
+
+/// What nextval() would give.
+async fn next_value(client: &Client, sequence: &SequenceInfo) -> Result<i64, CatalogError> {
+    let query = format!("SELECT last_value, is_called FROM {}", sequence.name);
+    let row = client.query_one(&query, &[]).await?;
+    let step = if row.get("is_called") { sequence.increment } else { 0 };
+    Ok(row.get::<_, i64>("last_value").saturating_add(step))
 }
 
 async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
@@ -120,6 +132,7 @@ struct ColumnRow {
     generated: Option<char>,
     expression: Option<String>,
     sequence: bool,
+    own_sequence: Option<SequenceInfo>,
 }
 
 #[derive(Deserialize)]
@@ -219,6 +232,7 @@ impl Document {
             not_null: row.not_null || self.domain_not_null(row.type_oid),
             may_insert: row.may_insert,
             source: row.source(),
+            sequence: row.own_sequence.clone(),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use rowgen::{Kind, Values};
 
+use super::defaults::{self, FromSequence};
+use super::describe::Wish;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, KeyInfo, Source, TableInfo};
 use super::spec::Given;
@@ -24,6 +26,8 @@ pub(super) enum Role {
     Server,
     /// The user, with `--column`; or nothing else is possible.
     Given(Values),
+    /// Its own sequence, in whose place pgrig counts.
+    Sequence(FromSequence),
     /// Its own table's key of the same row: a self-reference that must not be NULL.
     OwnKey {
         /// The referenced column.
@@ -49,6 +53,14 @@ impl Slot<'_> {
         }
     }
 
+    /// The sequence in whose place pgrig counts.
+    pub(super) fn sequence(&self) -> Option<&FromSequence> {
+        match &self.role {
+            Role::Sequence(sequence) => Some(sequence),
+            _ => None,
+        }
+    }
+
     /// Whether the server itself gives each row another value.
     pub(super) fn is_unique_by_server(&self) -> bool {
         self.role == Role::Server && gives_unique_values(&self.info.source)
@@ -56,11 +68,15 @@ impl Slot<'_> {
 }
 
 /// Decides for every column who fills it.
-pub(super) fn slots<'a>(info: &'a TableInfo, given: &Given<'_>) -> Result<Vec<Slot<'a>>, CatalogError> {
+pub(super) fn slots<'a>(
+    info: &'a TableInfo,
+    given: &Given<'_>,
+    wish: &Wish,
+) -> Result<Vec<Slot<'a>>, CatalogError> {
     let mut slots = Vec::new();
     for column in &info.columns {
         let kind = column.data_type.kind();
-        let role = role(info, column, kind.as_ref(), given)?;
+        let role = role(info, column, kind.as_ref(), given, wish)?;
         slots.push(Slot { info: column, known: kind.is_some(), kind: kind.unwrap_or(Kind::Text), role });
     }
     send_something(&mut slots);
@@ -75,6 +91,7 @@ fn role(
     column: &ColumnInfo,
     kind: Option<&Kind>,
     given: &Given<'_>,
+    wish: &Wish,
 ) -> Result<Role, CatalogError> {
     let forbidden = || CatalogError::ColumnPrivilege {
         table: info.display_name(),
@@ -104,8 +121,15 @@ fn role(
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
     }
-    let by_default = column.source != Source::Nothing && !needs_values(info, column);
-    Ok(if by_default { Role::Server } else { Role::Free })
+    let taken = kind.filter(|_| wish.takes_defaults && !points_elsewhere(info, column));
+    let taken = taken.and_then(|kind| defaults::role(column, kind, wish.rows));
+    if let Some(Role::Sequence(sequence)) = taken {
+        return Ok(Role::Sequence(sequence));
+    }
+    if column.source == Source::Nothing || needs_values(info, column) {
+        return Ok(Role::Free);
+    }
+    Ok(taken.unwrap_or(Role::Server))
 }
 
 /// A row can always reference nothing or, where it must reference something, itself.
@@ -137,9 +161,12 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
         let must = |name: &String| info.column(name).is_some_and(|column| column.not_null);
         key.referenced.columns.contains(&column.name) && key.columns.iter().all(must)
     });
-    let points_elsewhere =
-        info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name));
-    repeats || referenced || points_elsewhere
+    repeats || referenced || points_elsewhere(info, column)
+}
+
+/// Whether its values are those of another table.
+fn points_elsewhere(info: &TableInfo, column: &ColumnInfo) -> bool {
+    info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name))
 }
 
 fn gives_unique_values(source: &Source) -> bool {

@@ -57,7 +57,37 @@ SELECT jsonb_build_object(
                    'sequence', d.oid IS NOT NULL AND EXISTS (
                        SELECT FROM pg_depend p JOIN pg_class s ON s.oid = p.refobjid
                         WHERE p.classid = 'pg_attrdef'::regclass AND p.objid = d.oid
-                          AND p.refclassid = 'pg_class'::regclass AND s.relkind = 'S')
+                          AND p.refclassid = 'pg_class'::regclass AND s.relkind = 'S'),
+                   'own_sequence', (
+                       SELECT jsonb_build_object(
+                                  'oid', s.oid::bigint,
+                                  'name', format('%I.%I', sn.nspname, s.relname),
+                                  'next', q.seqstart,
+                                  'increment', q.seqincrement,
+                                  'least', q.seqmin,
+                                  'greatest', q.seqmax,
+                                  'cycles', q.seqcycle)
+                         FROM pg_depend p
+                         JOIN pg_class s ON s.oid = p.objid AND s.relkind = 'S'
+                         JOIN pg_namespace sn ON sn.oid = s.relnamespace
+                         JOIN pg_sequence q ON q.seqrelid = s.oid
+                        WHERE p.classid = 'pg_class'::regclass AND p.refclassid = 'pg_class'::regclass
+                          AND (p.refobjid, p.refobjsubid) = (a.attrelid, a.attnum)
+                          -- An identity's sequence, or one that OWNED BY gives to the column whose default it is.
+                          AND CASE WHEN a.attidentity <> '' THEN p.deptype = 'i'
+                                   ELSE p.deptype = 'a'
+                                        AND pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(''%''::regclass)'
+                                        AND pg_get_expr(d.adbin, d.adrelid) NOT LIKE '%) %'
+                                        AND EXISTS (SELECT FROM pg_depend u
+                                                     WHERE (u.classid, u.objid) = ('pg_attrdef'::regclass, d.oid)
+                                                       AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid))
+                              END
+                          -- No other column takes its values from it.
+                          AND NOT EXISTS (SELECT FROM pg_depend u
+                                           WHERE u.classid = 'pg_attrdef'::regclass AND u.objid IS DISTINCT FROM d.oid
+                                             AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid))
+                          AND has_sequence_privilege(s.oid, 'SELECT') AND has_sequence_privilege(s.oid, 'UPDATE')
+                        LIMIT 1)
                ) ORDER BY a.attnum)
           FROM columns a LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
     ), '[]'),

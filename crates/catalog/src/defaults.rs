@@ -1,0 +1,172 @@
+//! Defaults and sequences whose values pgrig gives itself, so that no row needs the server.
+
+use rowgen::{Kind, Values};
+
+use super::info::{ColumnInfo, SequenceInfo, Source};
+use super::slot::Role;
+
+/// Functions whose value is the time of the transaction.
+const TIMES: [&str; 9] = [
+    "now()",
+    "CURRENT_TIMESTAMP",
+    "CURRENT_DATE",
+    "CURRENT_TIME",
+    "LOCALTIMESTAMP",
+    "LOCALTIME",
+    "transaction_timestamp()",
+    "statement_timestamp()",
+    "clock_timestamp()",
+];
+/// Functions that make a new uuid.
+const UUIDS: [&str; 6] = [
+    "gen_random_uuid()",
+    "uuidv4()",
+    "uuidv7()",
+    "uuid_generate_v1()",
+    "uuid_generate_v1mc()",
+    "uuid_generate_v4()",
+];
+
+/// Values from a column's own sequence.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FromSequence {
+    /// The first one.
+    pub(super) next: i64,
+    /// From row to row.
+    pub(super) step: i64,
+    /// How many there are.
+    pub(super) count: u64,
+    /// Of the sequence.
+    pub(super) name: String,
+}
+
+/// Who fills a column in place of its default: pgrig, if its values are of the kind that the default gives. None if
+/// that is left to the server. `rows` is how many rows are wanted, if that is known.
+pub(super) fn role(column: &ColumnInfo, kind: &Kind, rows: Option<u64>) -> Option<Role> {
+    if let Some(sequence) = &column.sequence {
+        return from_sequence(sequence, kind, rows).map(Role::Sequence);
+    }
+    let Source::Default { expression, sequence: false } = &column.source else { return None };
+    let is_time = matches!(
+        kind,
+        Kind::Date | Kind::Time | Kind::TimeTz | Kind::Timestamp | Kind::TimestampTz
+    );
+    let function = function(expression);
+    if is_time && TIMES.contains(&function) || *kind == Kind::Uuid && UUIDS.contains(&function) {
+        return Some(Role::Free);
+    }
+    constant(expression).map(Role::Given)
+}
+
+fn from_sequence(sequence: &SequenceInfo, kind: &Kind, rows: Option<u64>) -> Option<FromSequence> {
+    let SequenceInfo { next, increment: step, least, greatest, cycles, .. } = *sequence;
+    if !matches!(kind, Kind::Int2 | Kind::Int4 | Kind::Int8) {
+        return None;
+    }
+    let units = kind.units()?;
+    let (low, high) = (least.max(units.low), greatest.min(units.high));
+    let end = if step > 0 { high } else { low };
+    let is_left = if step > 0 { next <= end } else { next >= end } && units.contains(next);
+    let count = if is_left { (end.abs_diff(next) / step.unsigned_abs()).saturating_add(1) } else { 0 };
+    // The server begins again where the sequence does; values here only where the type's end.
+    let begins_again = cycles && rows.is_none_or(|rows| rows > count);
+    (!begins_again).then(|| FromSequence { next, step, count, name: sequence.name.clone() })
+}
+
+/// The expression without its schema and a cast of its result to a type of time.
+fn function(expression: &str) -> &str {
+    let bare = expression.split("::").next().unwrap_or(expression);
+    let bare = bare.trim_start_matches('(').trim_end();
+    let bare = if bare.ends_with("()") { bare } else { bare.trim_end_matches(')') };
+    match bare.split_once('.') {
+        Some((_, name)) if bare.ends_with("()") => name,
+        _ => bare,
+    }
+}
+
+/// The value of an expression that is a literal, with any number of casts.
+fn constant(expression: &str) -> Option<Values> {
+    let (text, rest) = match expression.strip_prefix('\'') {
+        Some(quoted) => quoted_text(quoted)?,
+        None => {
+            let end = expression.find("::").unwrap_or(expression.len());
+            let (word, rest) = expression.split_at(end);
+            let word = word.strip_prefix('(').and_then(|word| word.strip_suffix(')')).unwrap_or(word);
+            let is_number = word.parse::<f64>().is_ok_and(f64::is_finite);
+            match word {
+                "NULL" => return is_casts(rest).then_some(Values::Null),
+                "true" | "false" => (word.to_owned(), rest),
+                word if is_number => (word.to_owned(), rest),
+                _ => return None,
+            }
+        }
+    };
+    is_casts(rest).then_some(Values::Text(text))
+}
+
+/// Up to the closing quote, and what follows that.
+fn quoted_text(mut rest: &str) -> Option<(String, &str)> {
+    let mut text = String::new();
+    loop {
+        let (part, after) = rest.split_once('\'')?;
+        text.push_str(part);
+        match after.strip_prefix('\'') {
+            Some(after) => {
+                text.push('\'');
+                rest = after;
+            }
+            None => return Some((text, after)),
+        }
+    }
+}
+
+/// Whether nothing but casts follows. A cast to a type with a length might change the value.
+fn is_casts(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with("::") && !rest.contains(['(', '\'', '+', '-', '*', '/', '|'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_are_told_from_what_is_computed() {
+        let text = |text: &str| Some(Values::Text(text.to_owned()));
+        for (expression, value) in [
+            ("'active'::status", text("active")),
+            ("'it''s'::text", text("it's")),
+            ("''::character varying", text("")),
+            ("0", text("0")),
+            ("0.5", text("0.5")),
+            ("'-1'::integer", text("-1")),
+            ("('-1'::integer)::numeric", None),
+            ("(-1)", text("-1")),
+            ("0::smallint", text("0")),
+            ("true", text("true")),
+            ("NULL::integer", Some(Values::Null)),
+            ("'{}'::text[]", text("{}")),
+            ("'a'::text || 'b'::text", None),
+            ("lower('A'::text)", None),
+            ("('now'::text)::date", None),
+            ("'x'::character(1)", None),
+            ("(1 + 2)", None),
+        ] {
+            assert_eq!(constant(expression), value, "{expression}");
+        }
+    }
+
+    #[test]
+    fn functions_are_known_with_and_without_schema_and_cast() {
+        for (expression, name) in [
+            ("now()", "now()"),
+            ("(now())::date", "now()"),
+            ("CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP"),
+            ("public.uuid_generate_v4()", "uuid_generate_v4()"),
+            ("('now'::text)::date", "'now'"),
+        ] {
+            assert_eq!(function(expression), name);
+        }
+        assert!(!TIMES.contains(&function("(now() + '1 day'::interval)")));
+        assert!(!TIMES.contains(&function("timezone('utc'::text, now())")));
+    }
+}
