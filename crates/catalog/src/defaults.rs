@@ -47,10 +47,8 @@ pub(super) fn role(column: &ColumnInfo, kind: &Kind, rows: Option<u64>) -> Optio
         return from_sequence(sequence, kind, rows).map(Role::Sequence);
     }
     let Source::Default { expression, sequence: false } = &column.source else { return None };
-    let is_time = matches!(
-        kind,
-        Kind::Date | Kind::Time | Kind::TimeTz | Kind::Timestamp | Kind::TimestampTz
-    );
+    let is_time =
+        matches!(kind, Kind::Date | Kind::Time | Kind::TimeTz | Kind::Timestamp | Kind::TimestampTz);
     let function = function(expression);
     if is_time && TIMES.contains(&function) || *kind == Kind::Uuid && UUIDS.contains(&function) {
         return Some(Role::Free);

@@ -14,7 +14,9 @@ impl DataType {
             TypeShape::Scalar { name, built_in: false } if name == "citext" => Kind::Text,
             TypeShape::Scalar { .. } => return None,
             TypeShape::Enum { labels } if labels.is_empty() => return None,
-            TypeShape::Enum { labels } => Kind::Enum { name: name(), labels: labels.clone() },
+            TypeShape::Enum { labels } => {
+                Kind::Enum { name: name(), labels: labels.clone(), oids: Vec::new() }
+            }
             TypeShape::Domain { base, .. } => base.kind()?,
             TypeShape::Array { element } => Kind::Array(Box::new(element.kind()?)),
             TypeShape::Range { subtype } => Kind::Range { name: name(), element: Box::new(subtype.kind()?) },

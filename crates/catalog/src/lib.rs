@@ -44,8 +44,8 @@ mod verify;
 pub use describe::{Described, SequenceTaken, Wish, describe};
 pub use error::CatalogError;
 pub use info::{
-    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced,
-    SequenceInfo, Source, TableInfo, TypeShape,
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, SequenceInfo,
+    Source, TableInfo, TypeShape,
 };
 pub use keys::MostRows;
 pub use planned::Planned;

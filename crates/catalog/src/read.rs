@@ -10,7 +10,8 @@ use tokio_postgres::types::Json;
 
 use super::error::CatalogError;
 use super::info::{
-    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, SequenceInfo, Source, TableInfo, TypeShape,
+    CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyInfo, LeafInfo, SequenceInfo, Source, TableInfo,
+    TypeShape,
 };
 use super::transaction::{Access, Scope, rolled_back};
 

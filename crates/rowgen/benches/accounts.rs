@@ -44,7 +44,11 @@ fn orders() -> Table {
     table(vec![
         Column::new("id", Kind::Int8, Values::SERIAL),
         Column::new("customer", Kind::Int4, Values::Between { low: 1, high: 1_000_000 }),
-        Column::new("status", Kind::Enum { name: "status".into(), labels: status }, Values::Any),
+        Column::new(
+            "status",
+            Kind::Enum { name: "status".into(), labels: status, oids: Vec::new() },
+            Values::Any,
+        ),
         Column::new("price", Kind::Numeric(None), Values::Between { low: 1_000_000, high: 999_000_000 }),
         Column::new("created", Kind::TimestampTz, Values::Serial { start: 0, step: 1_000_000 }),
         Column::new("token", Kind::Uuid, Values::Any),

@@ -237,7 +237,7 @@ impl Check<'_> {
 /// Every kind has values, but for enums without labels.
 fn any(kind: &Kind) -> Result<(), Unsuited> {
     match kind {
-        Kind::Enum { name, labels } if labels.is_empty() => Err(Unsuited::NoLabels(name.clone())),
+        Kind::Enum { name, labels, .. } if labels.is_empty() => Err(Unsuited::NoLabels(name.clone())),
         Kind::Array(element) | Kind::Range { element, .. } | Kind::Multirange { element, .. } => any(element),
         Kind::Composite { fields, .. } => fields.iter().try_for_each(any),
         _ => Ok(()),

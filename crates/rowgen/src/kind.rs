@@ -91,6 +91,10 @@ pub enum Kind {
         name: String,
         /// In the type's order.
         labels: Vec<String>,
+        /// Their `pg_enum.oid`, which tuples hold, in the same order. Empty where nobody has asked for them: a tuple
+        /// then holds 0.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        oids: Vec<u32>,
     },
     /// An array; PostgreSQL does not tell dimensions apart, one is made.
     Array(Box<Kind>),

@@ -1,5 +1,6 @@
 //! The rows of the bulk table: which ones, and what they take. The rules read this, whoever makes the table.
 
+use catalog::SequenceTaken;
 use rowgen::Column;
 
 use super::data::RowKey;
@@ -22,6 +23,8 @@ pub(super) struct Bulk {
     pub(super) index: IndexKind,
     /// Whether every column of a table of the user's can be sent in binary.
     pub(super) binary: bool,
+    /// Sequences in whose place pgrig counts.
+    pub(super) sequences: Vec<SequenceTaken>,
     /// The column by which rows can be looked up, if there is one.
     pub(super) key: Option<RowKey>,
     /// Tables that are truncated with the bulk table because they reference it.

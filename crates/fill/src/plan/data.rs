@@ -16,6 +16,7 @@ use crate::plan::tables::Tables;
 use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
 use crate::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
 use crate::run::direct::DataDirectory;
+use catalog::SequenceTaken;
 use server::quote::qualified;
 
 /// What will be done, with what, and why.
@@ -58,6 +59,9 @@ pub struct Plan {
     /// Whether every column of a table of the user's can be sent in binary.
     #[serde(skip)]
     pub(crate) binary: bool,
+    /// Sequences in whose place pgrig counts: they are set beyond its values before the first row.
+    #[serde(skip)]
+    pub(crate) sequences: Vec<SequenceTaken>,
     /// The column by which probes look rows up, if there is one.
     #[serde(skip)]
     pub(crate) key: Option<RowKey>,

@@ -21,9 +21,11 @@ use crate::run::queue::Queue;
 use crate::run::rate::RateMeter;
 use crate::run::sink::Sink;
 use crate::sql::ddl;
+use catalog::SequenceTaken;
 use connect::ConnectError;
+use rowgen::Values;
 use server::Session;
-use server::quote::qualified;
+use server::quote::{literal, qualified};
 
 /// Between forced checkpoints: enough comes in meanwhile to make the next one worth its fsync.
 const WRITE_BEHIND_PAUSE: Duration = Duration::from_millis(20);
@@ -54,6 +56,7 @@ impl Filler<'_> {
             return Ok(self.create_table_as(session, meter).await?);
         }
         if self.ledger.get().is_none() {
+            self.set_sequences(session).await?;
             self.begin_ledger(session).await?;
         }
         let ledger = self.ledger.get().expect("begun");
@@ -105,6 +108,20 @@ impl Filler<'_> {
         self.drop_defaults(session).await?;
         work.probe(session, true).await?;
         Ok(self.progress.rows() - plan.rows_done())
+    }
+
+    /// Sets the sequences in whose place pgrig counts beyond the last value that it will give: whoever inserts rows
+    /// meanwhile, or after a fill that was killed, gets values of their own.
+    async fn set_sequences(&self, session: &Session) -> Result<(), ConnectError> {
+        for SequenceTaken { column, name, .. } in &self.plan.sequences {
+            let table = &self.plan.tables.bulk;
+            let column = table.columns.iter().find(|of| of.name == *column);
+            let Some(Values::Serial { start, step }) = column.map(|column| &column.values) else { continue };
+            let last = i128::from(*start) + i128::from(*step) * i128::from(table.rows.saturating_sub(1));
+            let last = i64::try_from(last).unwrap_or(if *step > 0 { i64::MAX } else { i64::MIN });
+            session.run(&format!("SELECT setval({}, {last})", literal(name))).await?;
+        }
+        Ok(())
     }
 
     /// What writes pages, if that is the method.

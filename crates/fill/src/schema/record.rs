@@ -4,6 +4,7 @@
 //! completes the fill. A table is filled if it is marked so, or has all its rows and no ledger of its own: a fill can
 //! be killed between the two.
 
+use catalog::SequenceTaken;
 use rowgen::Table;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,8 @@ pub(super) struct RecordedTable {
     pub(super) first_row: u64,
     /// Whether every column can be sent in binary.
     pub(super) binary: bool,
+    /// Sequences in whose place pgrig counts.
+    pub(super) sequences: Vec<SequenceTaken>,
     /// Bytes that the table and its indexes are predicted to take.
     pub(super) predicted: u64,
     /// Why it has so many rows.

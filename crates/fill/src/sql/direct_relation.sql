@@ -43,6 +43,10 @@ SELECT pg_relation_filepath(c.oid) AS path,
                       'base_sql', format_type(base.oid, base.modifier),
                       'has_domain_checks', base.has_checks,
                       'not_null', a.attnotnull OR base.not_null,
+                      'enum_labels', ARRAY(
+                          SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = base.oid ORDER BY e.enumsortorder),
+                      'enum_oids', ARRAY(
+                          SELECT e.oid::bigint FROM pg_enum e WHERE e.enumtypid = base.oid ORDER BY e.enumsortorder),
                       'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p'
                   ) ORDER BY a.attnum)
              FROM pg_attribute a

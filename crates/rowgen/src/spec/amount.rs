@@ -74,7 +74,7 @@ fn expected(kind: &Kind) -> String {
         Kind::Time | Kind::TimeTz => "a time of day, as 23:59:59".into(),
         Kind::Interval => "a time span, as 10ms, 1s, 5min, 2h, 1d".into(),
         Kind::Bool => "true or false".into(),
-        Kind::Enum { name, labels } => format!("a label of {name}, which has {}", labels.join(", ")),
+        Kind::Enum { name, labels, .. } => format!("a label of {name}, which has {}", labels.join(", ")),
         Kind::PgLsn => "a log position, as 16/B374D848".into(),
         kind => match places(kind) {
             0 => format!("a whole number that {} can hold", kind.sql()),

@@ -54,12 +54,13 @@ pub(super) const IPV4: u8 = 2;
 /// `NAMEDATALEN`.
 const NAME: usize = 64;
 
-/// Whether the kind's values can be written: not those whose stored form holds an OID of a type or label
-/// that is the database's own (enums, ranges, composites), and not the text search types.
+/// Whether the kind's values can be written: not those whose stored form holds an OID of a type that is the database's
+/// own (ranges, composites, arrays of enums), and not the text search types.
 pub(super) fn has_form(kind: &Kind) -> bool {
     match kind {
         // One dimension is made.
-        Kind::Array(element) => !matches!(**element, Kind::Array(_)) && has_form(element),
+        Kind::Array(element) => !matches!(**element, Kind::Array(_) | Kind::Enum { .. }) && has_form(element),
+        Kind::Enum { .. } => true,
         Kind::TsVector | Kind::TsQuery => false,
         kind => kind.oid().is_some(),
     }
@@ -167,7 +168,10 @@ pub(super) fn long_header(payload: usize) -> [u8; HEADER] {
 
 /// Whether the kind's units are stored as one integer.
 pub(super) fn is_integer(kind: &Kind) -> bool {
-    let apart = matches!(kind, Kind::Float4 | Kind::Float8 | Kind::TimeTz | Kind::Interval | Kind::Name);
+    let apart = matches!(
+        kind,
+        Kind::Float4 | Kind::Float8 | Kind::TimeTz | Kind::Interval | Kind::Name | Kind::Enum { .. }
+    );
     !apart && kind.units().is_some() && kind.fixed_width().is_some()
 }
 
@@ -217,6 +221,10 @@ pub(super) fn write_units(kind: &Kind, units: i64, out: &mut Vec<u8>) {
         }
         Kind::Numeric(Some(precision)) => {
             write_numeric(units, decimals(Some(*precision)), precision.scale, out);
+        }
+        Kind::Enum { oids, .. } => {
+            let oid = usize::try_from(units).ok().and_then(|label| oids.get(label)).copied();
+            out.extend(oid.unwrap_or(0).to_le_bytes());
         }
         // Microseconds; then seconds west of UTC (`utils/date.h`).
         Kind::TimeTz => {

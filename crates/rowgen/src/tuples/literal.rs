@@ -30,6 +30,11 @@ pub(super) fn payload(kind: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> 
     match kind {
         kind if is_its_text(kind) => characters(kind, text, out),
         Kind::Bytea => bytes(text, out),
+        Kind::Enum { labels, .. } => {
+            let label = labels.iter().position(|label| label == text)?;
+            write_units(kind, i64::try_from(label).ok()?, out);
+            Some(())
+        }
         Kind::Float4 => {
             let real = decimal_number(text)?.parse().ok().filter(|real: &f32| real.is_finite())?;
             out.extend(real.to_le_bytes());

@@ -227,7 +227,7 @@ fn pgbench_s_accounts_are_of_one_length() {
 fn what_only_the_server_can_write_is_refused_by_name() {
     let refused = |kind: Kind, values: Values| TupleEncoder::new(&one(kind, values)).unwrap_err().to_string();
     let labels = vec!["new".to_owned()];
-    let mood = Kind::Enum { name: "mood".into(), labels };
+    let mood = Kind::Enum { name: "mood".into(), labels, oids: Vec::new() };
     assert_eq!(refused(Kind::TsVector, Values::Any), "c has type tsvector, which pgrig writes by COPY only");
     assert_eq!(refused(mood.clone(), Values::Any), "c has type mood, which pgrig writes by COPY only");
     assert_eq!(

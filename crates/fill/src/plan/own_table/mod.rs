@@ -21,7 +21,7 @@ use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
 use crate::run::resume::same_tables;
 use crate::sql::ddl;
-use catalog::{CatalogError, Described, Scope, TableInfo, Wish, describe, verify};
+use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, Wish, describe, verify};
 use connect::Connection;
 use server::quote::{identifier, qualified};
 use server::{Survey, ask, schema_for_tables};
@@ -69,10 +69,10 @@ pub(super) async fn look_at_described(
 ) -> Result<Facts, FillError> {
     let Subject::Table(own) = &request.subject else { unreachable!("a table of the user's") };
     let (request, _) = adjusted(connection, request, &info.schema, &info.name).await?;
-    let DescribedTable { table, first_row, binary, warnings } = rows;
+    let DescribedTable { table, first_row, binary, sequences, warnings } = rows;
     let key = key::row_key(connection, &info, &table, first_row, 0).await?;
     let width = width::of_row(&table, survey.server.geometry, None);
-    let rows = DescribedRows { table, first_row, binary, width, key, most: None, warnings };
+    let rows = DescribedRows { table, first_row, binary, sequences, width, key, most: None, warnings };
     let look = Look { survey, connection, request: &request, own, specs: Vec::new() };
     look.facts(request.clone(), info, rows, None).await
 }
@@ -86,6 +86,8 @@ pub(crate) struct DescribedTable {
     pub(crate) first_row: u64,
     /// Whether every column can be sent in binary.
     pub(crate) binary: bool,
+    /// Sequences in whose place pgrig counts.
+    pub(crate) sequences: Vec<SequenceTaken>,
     /// Warnings for the user.
     pub(crate) warnings: Vec<String>,
 }
@@ -234,7 +236,8 @@ impl Look<'_> {
         let binary = begun.header.binary;
         let width = width::of_row(&table, self.survey.server.geometry, None);
         let until_size = begun.header.until_size;
-        let rows = DescribedRows { table, first_row, binary, width, key, most: None, warnings: Vec::new() };
+        let (sequences, most, warnings) = (Vec::new(), None, Vec::new());
+        let rows = DescribedRows { table, first_row, binary, sequences, width, key, most, warnings };
         let facts = self.facts(request, info, rows, until_size).await?;
         Ok(Facts { unfinished: Some(begun), ..facts })
     }
@@ -250,7 +253,7 @@ impl Look<'_> {
         let described = describe(client, &info, &wish, scope).await?;
         let verified = verify(client, &info, &described, scope).await?;
         let binary = described.supports(Format::Binary);
-        let Described { mut table, first_row, most_rows, mut warnings, .. } = described;
+        let Described { mut table, first_row, most_rows, mut warnings, sequences, .. } = described;
         if self.request.append && first_row == 0 {
             // Nothing is unique by its row number, so the rows would be those of the last time.
             table.seed = table.seed.wrapping_add(self.bytes_present(&info).await?);
@@ -259,7 +262,7 @@ impl Look<'_> {
         let width = width::of_row(&table, self.survey.server.geometry, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
         let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
-        let rows = DescribedRows { table, first_row, binary, width, key, most, warnings };
+        let rows = DescribedRows { table, first_row, binary, sequences, width, key, most, warnings };
         let until_size = self.until_size(&info).await?;
         self.facts(request, info, rows, until_size).await
     }

@@ -1,5 +1,6 @@
 //! How many rows a table of the user's gets, and what they take.
 
+use catalog::SequenceTaken;
 use page::Geometry;
 use rowgen::Table;
 
@@ -36,6 +37,8 @@ pub(super) struct DescribedRows {
     pub(super) first_row: u64,
     /// Whether every column can be sent in binary.
     pub(super) binary: bool,
+    /// Sequences in whose place pgrig counts.
+    pub(super) sequences: Vec<SequenceTaken>,
     /// What one takes without its indexes, bytes, on average.
     pub(super) width: u64,
     /// The column by which rows can be looked up, if there is one.
@@ -89,7 +92,8 @@ impl OwnTableFacts {
     /// The rows to load: as finished pages if those are given, else up to `most` by COPY.
     pub(in crate::plan) fn bulk(self, most: Option<u64>, pages: Option<Pages>) -> Bulk {
         let total = self.row_with_indexes();
-        let DescribedRows { mut table, first_row, binary, width, key, most: most_rows, warnings } = self.rows;
+        let DescribedRows { mut table, first_row, binary, sequences, width, key, most: most_rows, warnings } =
+            self.rows;
         if let Some(pages) = &pages {
             table.rows = first_row.saturating_add(pages.rows);
         }
@@ -106,6 +110,7 @@ impl OwnTableFacts {
             truncated_with: pages.map_or(Vec::new(), |pages| pages.truncated_with),
             index: IndexKind::None,
             binary,
+            sequences,
             key,
             most_rows,
             warnings,

@@ -70,6 +70,7 @@ impl PgrigTablesFacts {
             until_size: None,
             index: layout.index,
             row_size: RowSize::Exact(layout),
+            sequences: Vec::new(),
             binary: false,
             key: first_column(&tables.bulk.columns),
             most_rows: None,

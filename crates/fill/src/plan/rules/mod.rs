@@ -100,6 +100,7 @@ pub(super) fn resolve(
         stale_ledger: facts.stale_ledger,
         tables: bulk.tables.with_ids(wide_ids),
         binary: bulk.binary,
+        sequences: bulk.sequences,
         key: bulk.key,
         truncated_with: bulk.truncated_with,
         most_rows: bulk.most_rows,

@@ -46,7 +46,8 @@ pub(super) fn fits(attributes: &[Attribute], table: &Table) -> Result<(), NotDir
 
 fn is_stored_alike(attribute: &Attribute, column: &Column) -> bool {
     let is_text = matches!(column.kind, Kind::Text | Kind::Varchar(_)) && TEXT.contains(&attribute.base_oid);
-    let is_type = is_text || column.kind.oid() == Some(attribute.base_oid);
+    let is_enum = matches!(&column.kind, Kind::Enum { labels, .. } if *labels == attribute.enum_labels);
+    let is_type = is_text || is_enum || column.kind.oid() == Some(attribute.base_oid);
     is_type && keeps_values(&column.kind, attribute.base_modifier)
 }
 

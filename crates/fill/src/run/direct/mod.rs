@@ -147,7 +147,8 @@ impl Direct<'_> {
         fork::allow_many_files();
         let Opened { found, fork, direct, built } = self.open(session, relation).await?;
         let mut recorded = self.record(session).await?;
-        let write = self.write(fork, direct, rows, sent);
+        let table = found.with_oids(self.table);
+        let write = self.write(&table, fork, direct, rows, sent);
         // Without the session there is no transaction any more that the files could belong to.
         let written = tokio::select! {
             written = write => written?,
@@ -160,6 +161,11 @@ impl Direct<'_> {
             close(before)?;
         }
         self.look(session, relation, &written).await?;
+        if found.has_enums() {
+            // The server looks labels up by the OIDs that rows hold: with a wrong one, this fails.
+            let query = format!("SELECT count(t::text) FROM (SELECT * FROM {relation} LIMIT 1000) t");
+            session.row(&query, &[]).await?;
+        }
         checks::kept(session, relation, &found).await?;
         foreign_keys::proved(session, relation, &found.foreign_keys).await?;
         Ok((written.rows, recorded))
@@ -210,12 +216,13 @@ impl Direct<'_> {
     /// Has threads write heap and indexes side by side, then the visibility map.
     async fn write(
         &self,
+        table: &Table,
         fork: Fork,
         indexes: Vec<Index>,
         rows: RowSource,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<Written, Failure> {
-        let encoder = TupleEncoder::new(self.table).map_err(|error| NotDirect::Column(error.to_string()))?;
+        let encoder = TupleEncoder::new(table).map_err(|error| NotDirect::Column(error.to_string()))?;
         let (tell, pages): (Vec<_>, Vec<_>) = indexes.iter().map(|_| channel()).unzip();
         let piece = self.rows_of(&encoder, &rows, PIECE);
         let heap = Arc::new(Heap {

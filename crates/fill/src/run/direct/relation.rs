@@ -72,6 +72,10 @@ pub(super) struct Attribute {
     pub(super) base_sql: String,
     pub(super) has_domain_checks: bool,
     pub(super) not_null: bool,
+    /// Of an enum, in its order.
+    pub(super) enum_labels: Vec<String>,
+    /// Of its labels.
+    pub(super) enum_oids: Vec<u32>,
     /// STORAGE PLAIN of a type of varying length: no short headers.
     pub(super) has_plain_storage: bool,
 }
@@ -113,6 +117,22 @@ impl Relation {
             may_select: row.get("may_select"),
             may_reindex: row.get("may_reindex"),
         }
+    }
+
+    /// The table with the OIDs that labels of enums have in this database.
+    pub(super) fn with_oids(&self, table: &Table) -> Table {
+        let mut table = table.clone();
+        for (column, attribute) in table.columns.iter_mut().zip(&self.attributes) {
+            if let Kind::Enum { oids, .. } = &mut column.kind {
+                oids.clone_from(&attribute.enum_oids);
+            }
+        }
+        table
+    }
+
+    /// Whether the table has values that hold OIDs of the database.
+    pub(super) fn has_enums(&self) -> bool {
+        self.attributes.iter().any(|attribute| !attribute.enum_oids.is_empty())
     }
 
     /// Whether the table can hold rows that nobody but their maker has looked at; CHECKs and foreign keys can be

@@ -61,6 +61,7 @@ impl Designed<'_> {
             described: self.described.table.clone(),
             first_row: self.described.first_row,
             binary: self.binary(),
+            sequences: self.described.sequences.clone(),
             predicted: 0,
             why,
         }
@@ -173,6 +174,7 @@ impl<'a> Design<'a> {
             rows: Some(rows),
             seed: self.planner.request.seed,
             planned: planned.collect(),
+            takes_defaults: true,
             referenced: referenced.collect(),
             ..Wish::default()
         })

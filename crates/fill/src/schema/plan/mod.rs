@@ -236,8 +236,8 @@ impl Planner<'_> {
         together: Vec<String>,
     ) -> Result<Plan, FillError> {
         let request = tables::request_for(self.request, recorded, together);
-        let RecordedTable { described: table, first_row, binary, .. } = recorded.clone();
-        let rows = DescribedTable { table, first_row, binary, warnings: Vec::new() };
+        let RecordedTable { described: table, first_row, binary, sequences, .. } = recorded.clone();
+        let rows = DescribedTable { table, first_row, binary, sequences, warnings: Vec::new() };
         plan_described(self.survey, self.connection, &request, info, rows).await
     }
 

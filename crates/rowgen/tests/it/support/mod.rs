@@ -158,7 +158,7 @@ pub(crate) fn numeric(precision: u16, scale: i16) -> Kind {
 
 pub(crate) fn mood() -> Kind {
     let labels = ["sad", "it's \"\\\t odd, (very)", "ok"];
-    Kind::Enum { name: "mood".into(), labels: labels.map(str::to_owned).to_vec() }
+    Kind::Enum { name: "mood".into(), labels: labels.map(str::to_owned).to_vec(), oids: Vec::new() }
 }
 
 /// A table with a column for each kind, in the order given.
