@@ -229,7 +229,11 @@ fn what_only_the_server_can_write_is_refused_by_name() {
     let labels = vec!["new".to_owned()];
     let mood = Kind::Enum { name: "mood".into(), labels, oids: Vec::new() };
     assert_eq!(refused(Kind::TsVector, Values::Any), "c has type tsvector, which pgrig writes by COPY only");
-    assert_eq!(refused(mood.clone(), Values::Any), "c has type mood, which pgrig writes by COPY only");
+    let weekday = Values::Cycle(vec!["new".into(), "old".into()]);
+    assert_eq!(
+        refused(mood.clone(), weekday),
+        "c has the value 'old', which only the server can read as mood, so by COPY"
+    );
     assert_eq!(
         refused(Kind::Array(Box::new(mood.clone())), nulls(0.5, Values::Any)),
         "c has type mood[], which pgrig writes by COPY only"

@@ -62,13 +62,21 @@ async fn supported(server: &Server) -> Vec<Kind> {
     kinds.retain(|kind| {
         TupleEncoder::supports(&of(vec![Column::new("c", kind.clone(), Values::Any)])).is_ok()
     });
+    for kind in &mut kinds {
+        if let Kind::Enum { oids, .. } = kind {
+            let labels =
+                "SELECT array_agg(oid ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = 'mood'::regtype";
+            *oids = server.value(labels).await;
+            assert_eq!(oids.len(), 3);
+        }
+    }
     assert!(kinds.len() > 70, "{kinds:?}");
     kinds
 }
 
 /// Types are known by the OIDs that the server has for them.
 async fn types_are_the_server_s(server: &Server, kinds: &[Kind]) {
-    for kind in kinds {
+    for kind in kinds.iter().filter(|kind| !matches!(kind, Kind::Enum { .. })) {
         let oid: u32 = server.value(&format!("SELECT {}::regtype::oid", quoted_literal(&kind.sql()))).await;
         assert_eq!(kind.oid(), Some(oid), "{}", kind.sql());
     }
