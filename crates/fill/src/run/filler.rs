@@ -44,6 +44,8 @@ pub(crate) struct Filler<'a> {
     pub(crate) ballast: Option<Ballast>,
     /// Where files are recorded before pages are written into them.
     pub(crate) records: Option<PathBuf>,
+    /// Whether no rows are read back to see how well they compress.
+    pub(crate) is_unsampled: bool,
     /// Rows that were there when rows were frozen last; none before the first time.
     pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
     /// Once there is one.
@@ -91,6 +93,7 @@ impl<'a> Filler<'a> {
             observer,
             own_checkpoints: AtomicU64::new(0),
             records,
+            is_unsampled: false,
             frozen: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),
         }

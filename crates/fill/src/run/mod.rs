@@ -82,6 +82,8 @@ pub struct Conduct {
     pub sight: Option<Sight>,
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,
+    /// Whether no rows are read back to see how well they compress.
+    pub is_unsampled: bool,
     /// Directory for records of files that are written past the server; see [`remove_abandoned`](crate::remove_abandoned).
     pub records: Option<PathBuf>,
 }
@@ -142,7 +144,8 @@ pub fn run<'a>(
         let ballast = in_chunks(plan) && conduct.limits.may_meet_full_disk() && plan.tablespace.is_none();
         let prober = conduct.probe.map(|kind| plan.prober(kind)).transpose()?;
         let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
-        let filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+        let mut filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
+        filler.is_unsampled = conduct.is_unsampled;
         let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
         let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
             Ended::Done(result) => Some(result),

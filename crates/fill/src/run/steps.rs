@@ -117,7 +117,7 @@ impl Filler<'_> {
 
     /// How well the data compresses; none if no rows were asked for, or it cannot be told.
     async fn compression(&self, session: &Session, filled: Duration) -> Option<Compression> {
-        if !self.plan.includes(InitStep::Generate) {
+        if self.is_unsampled || !self.plan.includes(InitStep::Generate) {
             return None;
         }
         let table = qualified(&self.plan.schema, &self.plan.tables.bulk.name);

@@ -43,7 +43,7 @@ pub fn run_schema<'a>(
         let mut tables = Vec::with_capacity(plan.tables.len());
         for (place, table) in plan.tables.iter().enumerate() {
             let Some(of_table) = table.plan() else { continue };
-            let conduct = Conduct { records: records.clone(), ..Conduct::default() };
+            let conduct = Conduct { records: records.clone(), is_unsampled: true, ..Conduct::default() };
             let told = observer.table_started(place, table);
             let filled = run(target, of_table, conduct, &*told, interrupt.clone().boxed_local()).await;
             drop(told);

@@ -106,6 +106,7 @@ async fn fill(
         limits: arguments.limits(),
         sight: fill::sight(&survey, &connection, &plan).await?,
         probe: arguments.probe.clone(),
+        is_unsampled: false,
         records: Some(records(home)),
     };
     let mut planned = planned(arguments, &plan, &survey, &mut conduct)?;
