@@ -39,6 +39,11 @@ bench-ladder *arguments:
     cargo build --release --locked
     python3 bench/ladder.py {{arguments}}
 
+# A whole schema, beside pg_restore of the same rows; needs pg_dump, pg_restore and psql. Arguments: see --help
+bench-schema *arguments:
+    cargo build --release --locked
+    python3 bench/schema.py {{arguments}}
+
 # How much smaller zstd makes a dump: pgrig fill's sample against pg_dump | zstd -3; needs both. Arguments: see --help
 bench-dump *arguments:
     cargo build --release --locked

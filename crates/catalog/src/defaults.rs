@@ -73,9 +73,8 @@ fn from_sequence(sequence: &SequenceInfo, kind: &Kind, rows: Option<u64>) -> Opt
 
 /// The expression without its schema and a cast of its result to a type of time.
 fn function(expression: &str) -> &str {
-    let bare = expression.split("::").next().unwrap_or(expression);
-    let bare = bare.trim_start_matches('(').trim_end();
-    let bare = if bare.ends_with("()") { bare } else { bare.trim_end_matches(')') };
+    let bare = expression.split("::").next().unwrap_or(expression).trim_end();
+    let bare = bare.strip_prefix('(').map_or(bare, |inner| inner.strip_suffix(')').unwrap_or(inner));
     match bare.split_once('.') {
         Some((_, name)) if bare.ends_with("()") => name,
         _ => bare,
@@ -84,22 +83,22 @@ fn function(expression: &str) -> &str {
 
 /// The value of an expression that is a literal, with any number of casts.
 fn constant(expression: &str) -> Option<Values> {
-    let (text, rest) = match expression.strip_prefix('\'') {
-        Some(quoted) => quoted_text(quoted)?,
-        None => {
-            let end = expression.find("::").unwrap_or(expression.len());
-            let (word, rest) = expression.split_at(end);
-            let word = word.strip_prefix('(').and_then(|word| word.strip_suffix(')')).unwrap_or(word);
-            let is_number = word.parse::<f64>().is_ok_and(f64::is_finite);
-            match word {
-                "NULL" => return is_casts(rest).then_some(Values::Null),
-                "true" | "false" => (word.to_owned(), rest),
-                word if is_number => (word.to_owned(), rest),
-                _ => return None,
-            }
-        }
-    };
-    is_casts(rest).then_some(Values::Text(text))
+    if let Some(quoted) = expression.strip_prefix('\'') {
+        let (text, rest) = quoted_text(quoted)?;
+        return is_casts(rest).then_some(Values::Text(text));
+    }
+    let (word, rest) = expression.split_at(expression.find("::").unwrap_or(expression.len()));
+    let word = word.strip_prefix('(').and_then(|word| word.strip_suffix(')')).unwrap_or(word);
+    if !is_casts(rest) {
+        return None;
+    }
+    let is_number = word.parse::<f64>().is_ok_and(f64::is_finite);
+    match word {
+        "NULL" => Some(Values::Null),
+        "true" | "false" => Some(Values::Text(word.to_owned())),
+        word if is_number => Some(Values::Text(word.to_owned())),
+        _ => None,
+    }
 }
 
 /// Up to the closing quote, and what follows that.

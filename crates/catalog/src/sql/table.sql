@@ -86,7 +86,10 @@ SELECT jsonb_build_object(
                           AND NOT EXISTS (SELECT FROM pg_depend u
                                            WHERE u.classid = 'pg_attrdef'::regclass AND u.objid IS DISTINCT FROM d.oid
                                              AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid))
-                          AND has_sequence_privilege(s.oid, 'SELECT') AND has_sequence_privilege(s.oid, 'UPDATE')
+                          -- Conditions come in no certain order, and this one fails for what is no sequence.
+                          AND CASE WHEN s.relkind = 'S'
+                                   THEN has_sequence_privilege(s.oid, 'SELECT') AND has_sequence_privilege(s.oid, 'UPDATE')
+                              END
                         LIMIT 1)
                ) ORDER BY a.attnum)
           FROM columns a LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)

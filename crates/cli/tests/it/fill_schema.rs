@@ -144,14 +144,14 @@ fn a_killed_fill_is_completed_by_the_same_command() {
 fn tables_that_reference_each_other() {
     let rig = Rig::new();
     let server = rig.server("");
-    let ring = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
+    let circle = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
                 alter table a add foreign key (b) references b;";
     let refused =
-        rig.run(&format!("fill --ddl {} --rows 50", script(&rig, &ring.replace("{1}", " not null"))));
+        rig.run(&format!("fill --ddl {} --rows 50", script(&rig, &circle.replace("{1}", " not null"))));
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     assert!(refused.stderr.contains("public.a") && refused.stderr.contains("public.b"), "{refused:#?}");
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname IN ('a', 'b')"), 0);
-    rig.done(&format!("fill --ddl {} --rows 50 -q", script(&rig, &ring.replace("{1}", ""))));
+    rig.done(&format!("fill --ddl {} --rows 50 -q", script(&rig, &circle.replace("{1}", ""))));
     assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
     assert_valid(&server);
 }

@@ -83,7 +83,6 @@ pub(super) fn resolve(
     });
     let predicted = rules.predicted(method, chunking, index_build);
     let vacuum = steps.include(InitStep::Vacuum).then(|| rules.vacuum(method));
-    let flush_early = rules.is_logged() || is_own;
     let freezes = request.freezes() && vacuum_refused.is_none();
     let warnings = vacuum_refused.map_or(Vec::new(), |refused| without_vacuum(&request, &refused));
     let Rules { direct, bulk, .. } = rules;
@@ -126,7 +125,7 @@ pub(super) fn resolve(
         streams,
         copy_rows,
         write_behind,
-        flush_early,
+        flush_early: request.persistence == Persistence::Logged || is_own,
         vacuum,
         freezes,
         format,
