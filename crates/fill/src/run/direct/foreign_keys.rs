@@ -10,11 +10,6 @@ use super::Failure;
 use server::Session;
 use server::quote::identifier;
 
-/// Memory for the hash table of a proof, at least, kB.
-const WORK_MEMORY: u32 = 256 << 10;
-/// Processes that help with a proof, at most.
-const WORKERS: usize = 8;
-
 /// An enforced foreign key.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct ForeignKey {
@@ -47,7 +42,6 @@ pub(super) async fn proved(session: &Session, table: &str, keys: &[ForeignKey]) 
     if keys.is_empty() {
         return Ok(());
     }
-    session.run(&settings()).await?;
     for key in keys {
         let broken = match key.interval(session).await? {
             Some((least, greatest)) => key.beyond(least, greatest),
@@ -63,16 +57,6 @@ pub(super) async fn proved(session: &Session, table: &str, keys: &[ForeignKey]) 
         return Err(Failure::Broken { table: table.to_owned(), constraints: key.name.clone(), row });
     }
     Ok(())
-}
-
-/// For the rest of the transaction: several processes, and a hash table that stays in memory.
-fn settings() -> String {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS);
-    format!(
-        "SELECT set_config('max_parallel_workers_per_gather', '{workers}', true), \
-                set_config('work_mem', greatest(setting::bigint, {WORK_MEMORY})::text || 'kB', true) \
-           FROM pg_settings WHERE name = 'work_mem'"
-    )
 }
 
 impl ForeignKey {

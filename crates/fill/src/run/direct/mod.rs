@@ -64,6 +64,11 @@ use server::{Session, Sessions};
 /// Rows that tell how long the others are.
 const SAMPLE: u64 = 1000;
 
+/// Memory for an index build and for the hash table of a proof, at least, kB.
+const MEMORY: u32 = 256 << 10;
+/// Processes that help with an index build or a proof, at most.
+const WORKERS: usize = 8;
+
 /// Why writing failed.
 #[derive(Debug, Error)]
 pub enum Failure {
@@ -154,6 +159,7 @@ impl Direct<'_> {
             written = write => written?,
             lost = session.connection.ending() => return Err(lost.into()),
         };
+        session.run(&resources()).await?;
         for name in &built {
             session.run(&format!("REINDEX INDEX {name}")).await?;
             // Its files are new ones.
@@ -306,6 +312,18 @@ impl Direct<'_> {
         }
         Ok(())
     }
+}
+
+/// For the rest of the transaction: several processes, and memory in which hash tables and sorts of a few million rows
+/// stay.
+fn resources() -> String {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS);
+    format!(
+        "SET LOCAL max_parallel_workers_per_gather = {workers}; \
+         SET LOCAL max_parallel_maintenance_workers = {workers}; \
+         SELECT set_config(name, greatest(setting::bigint, {MEMORY})::text || 'kB', true) \
+           FROM pg_settings WHERE name IN ('work_mem', 'maintenance_work_mem')"
+    )
 }
 
 /// A relation that can be written.
