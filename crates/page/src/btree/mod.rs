@@ -2,12 +2,14 @@
 //! blocks it takes, and the blocks themselves.
 
 mod builder;
+mod composite;
 mod layout;
 mod metapage;
 mod open_page;
 mod tuple;
 
 pub use builder::{BtreeBuilder, BtreeKey};
+pub use composite::CompositeBuilder;
 pub use tuple::TupleId;
 
 use crate::Geometry;
