@@ -1,5 +1,6 @@
 //! The integration tests of this crate, one program.
 
+mod composite_keys;
 mod foreign_keys;
 mod limits;
 mod probe;

@@ -1,10 +1,11 @@
-//! A primary key's main fork: written while the heap is, from keys that ascend with the rows.
+//! An index's main fork: written while the heap is, from keys that ascend with the rows.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-use page::{BtreeBuilder, BtreeKey, TupleId, set_checksum};
+use page::{BtreeBuilder, BtreeKey, CompositeBuilder, TupleId, set_checksum};
+use rowgen::{Column, Kind, Pick, Reference, Turn, Values};
 
 use super::Failure;
 use super::data_directory::DataDirectory;
@@ -21,11 +22,76 @@ pub(super) struct Index {
     pub(super) name: String,
     pub(super) data_directory: DataDirectory,
     pub(super) fork: Fork,
-    pub(super) key: Key,
+    pub(super) key: Keys,
     /// Of its leaves, percent.
     pub(super) fillfactor: u8,
     /// How many it has, once it is written.
     pub(super) blocks: OnceLock<u32>,
+}
+
+/// The keys of an index, which ascend with the rows.
+pub(super) enum Keys {
+    Single(Key),
+    /// Of several columns.
+    Composite(Vec<KeyPart>),
+}
+
+/// How a column of a composite key follows from the number of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KeyPart {
+    kind: BtreeKey,
+    /// In the first turn.
+    low: i64,
+    turn: Turn,
+}
+
+impl KeyPart {
+    /// None if the column's values are not integers that count the rows.
+    pub(super) fn of(column: &Column) -> Option<Self> {
+        let kind = match column.kind {
+            Kind::Int2 => BtreeKey::Int2,
+            Kind::Int4 => BtreeKey::Int4,
+            Kind::Int8 => BtreeKey::Int8,
+            _ => return None,
+        };
+        match &column.values {
+            Values::Serial { start, step: 1 } => {
+                let left = column.kind.units()?.high.checked_sub(*start)?;
+                let of = u64::try_from(left).ok()?.checked_add(1)?;
+                Some(Self { kind, low: *start, turn: Turn { every: 1, of } })
+            }
+            Values::Reference(Reference { keys, pick: Pick::InTurn(turn), .. }) => {
+                let rowgen::Keys::Interval { low, .. } = **keys else { return None };
+                // After the last key the first one comes again.
+                let of = if turn.of == u64::MAX { keys.count() } else { turn.of };
+                (of <= keys.count()).then_some(Self { kind, low, turn: Turn { of, ..*turn } })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether keys of these parts ascend strictly over so many rows: each part counts through once while those before
+    /// it stay the same.
+    pub(super) fn ascend(parts: &[Self], rows: u64) -> bool {
+        let mut stays = None;
+        for Self { turn: Turn { every, of }, .. } in parts {
+            let round = every.saturating_mul(*of);
+            let is_once = match stays {
+                None => round >= rows,
+                Some(1) => true,
+                Some(stays) => round == stays,
+            };
+            if !is_once {
+                return false;
+            }
+            stays = Some(stays.map_or(*every, |stays: u64| stays.min(*every)));
+        }
+        stays == Some(1)
+    }
+
+    fn of_row(self, row: u64) -> i64 {
+        self.low.saturating_add_unsigned(self.turn.of_row(row))
+    }
 }
 
 /// How a row's key follows from its number.
@@ -53,26 +119,45 @@ impl Index {
     /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block.
     pub(super) fn work(
         &self,
-        mut rows: RowSource,
+        rows: RowSource,
         pages: &Receiver<Vec<u32>>,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let mut builder = BtreeBuilder::new(self.data_directory.geometry, self.key.kind, self.fillfactor);
         let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
-        let mut sink = |block: u32, page: &[u8]| gathered.take(block, page);
+        let sink = |block: u32, page: &[u8]| gathered.take(block, page);
+        let blocks = match &self.key {
+            Keys::Single(key) => self.single(*key, rows, (pages, stop), sink)?,
+            Keys::Composite(parts) => self.composite(parts, rows, (pages, stop), sink)?,
+        };
+        let Some(blocks) = blocks else { return Ok(()) };
+        gathered.finish(blocks)?;
+        // Nobody else sets it.
+        let _ = self.blocks.set(blocks);
+        Ok(())
+    }
+
+    /// The blocks of an index of one column; none if the threads are to stop.
+    fn single(
+        &self,
+        key: Key,
+        mut rows: RowSource,
+        (pages, stop): (&Receiver<Vec<u32>>, &Stop),
+        mut sink: impl FnMut(u32, &[u8]) -> Result<(), Failure>,
+    ) -> Result<Option<u32>, Failure> {
+        let mut builder = BtreeBuilder::new(self.data_directory.geometry, key.kind, self.fillfactor);
         let mut keys = Vec::new();
         let mut block = 0;
         while let Some(rows_of_pages) = next(pages, stop) {
             for count in rows_of_pages {
                 let first = TupleId { block, offset: 1 };
                 match rows.take(count.into()) {
-                    Some(Batch::Range(range)) if self.key.step == 1 => {
+                    Some(Batch::Range(range)) if key.step == 1 => {
                         let count = u16::try_from(count).expect("a page has at most 32768 bytes");
-                        builder.push_run(self.key.of(range.start), first, count, &mut sink)?;
+                        builder.push_run(key.of(range.start), first, count, &mut sink)?;
                     }
                     Some(batch) => {
                         keys.clear();
-                        keys.extend(batch.numbers().map(|row| self.key.of(row)));
+                        keys.extend(batch.numbers().map(|row| key.of(row)));
                         builder.push_keys(&keys, first, &mut sink)?;
                     }
                     None => {}
@@ -80,14 +165,34 @@ impl Index {
                 block += 1;
             }
         }
-        if stop.is_set() {
-            return Ok(());
+        if stop.is_set() { Ok(None) } else { builder.finish(&mut sink).map(Some) }
+    }
+
+    /// The blocks of an index of several columns; none if the threads are to stop.
+    fn composite(
+        &self,
+        parts: &[KeyPart],
+        mut rows: RowSource,
+        (pages, stop): (&Receiver<Vec<u32>>, &Stop),
+        mut sink: impl FnMut(u32, &[u8]) -> Result<(), Failure>,
+    ) -> Result<Option<u32>, Failure> {
+        let columns: Vec<BtreeKey> = parts.iter().map(|part| part.kind).collect();
+        let mut builder = CompositeBuilder::new(self.data_directory.geometry, &columns, self.fillfactor);
+        let mut key = Vec::new();
+        let mut block = 0;
+        while let Some(rows_of_pages) = next(pages, stop) {
+            for count in rows_of_pages {
+                let batch = rows.take(count.into());
+                let numbers = batch.iter().flat_map(Batch::numbers);
+                for (offset, row) in (1..).zip(numbers) {
+                    key.clear();
+                    key.extend(parts.iter().map(|part| part.of_row(row)));
+                    builder.push(&key, TupleId { block, offset }, &mut sink)?;
+                }
+                block += 1;
+            }
         }
-        let blocks = builder.finish(&mut sink)?;
-        gathered.finish(blocks)?;
-        // Nobody else sets it.
-        let _ = self.blocks.set(blocks);
-        Ok(())
+        if stop.is_set() { Ok(None) } else { builder.finish(&mut sink).map(Some) }
     }
 }
 
@@ -137,5 +242,27 @@ impl Gathered<'_> {
         fork.write(number * PIECE_BLOCKS, bytes).map_err(|error| fork.failure(error))?;
         self.spare.push(buffer);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(every: u64, of: u64) -> KeyPart {
+        KeyPart { kind: BtreeKey::Int4, low: 1, turn: Turn { every, of } }
+    }
+
+    #[test]
+    fn keys_ascend_if_each_part_counts_through_once_while_those_before_it_stay() {
+        // Orders of three lines each, in 100 rows.
+        assert!(KeyPart::ascend(&[part(3, 34), part(1, 3)], 100));
+        assert!(KeyPart::ascend(&[part(12, 9), part(3, 4), part(1, 3)], 100));
+        assert!(KeyPart::ascend(&[part(1, 100), part(7, 2)], 100));
+        assert!(!KeyPart::ascend(&[part(3, 33), part(1, 3)], 100), "orders begin again");
+        assert!(!KeyPart::ascend(&[part(3, 34), part(1, 2)], 100), "lines begin again");
+        assert!(!KeyPart::ascend(&[part(3, 34), part(1, 4)], 100), "lines go on");
+        assert!(!KeyPart::ascend(&[part(1, 3), part(3, 34)], 100), "lines before orders");
+        assert!(!KeyPart::ascend(&[part(3, 34)], 100), "not unique");
     }
 }

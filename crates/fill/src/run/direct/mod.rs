@@ -52,7 +52,7 @@ pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
 
 use self::fork::{Buffer, Fork};
 use self::heap::{Heap, PIECE, Placing};
-use self::index::{Index, Key};
+use self::index::{Index, Keys};
 use self::pieces::{InTurn, Pieces};
 use self::record::Record;
 use self::threads::{Task, Threads};
@@ -198,7 +198,8 @@ impl Direct<'_> {
             relation::heap(session, self.data_directory, relation, self.table, self.persistence).await?;
         let (mut direct, mut built) = (Vec::new(), Vec::new());
         for index in relation::indexes(session, relation).await? {
-            match index.key(self.table) {
+            let key = index.key(self.table).map(Keys::Single);
+            match key.or_else(|| index.composite_key(self.table).map(Keys::Composite)) {
                 Some(key) => direct.push(self.index(session, index, key).await?),
                 None => built.push(index.name),
             }
@@ -206,7 +207,7 @@ impl Direct<'_> {
         Ok(Opened { found, fork, direct, built })
     }
 
-    async fn index(&self, session: &Session, found: IndexFound, key: Key) -> Result<Index, Failure> {
+    async fn index(&self, session: &Session, found: IndexFound, key: Keys) -> Result<Index, Failure> {
         let IndexFound { name, fillfactor, .. } = found;
         let fork = relation::index(session, self.data_directory, &name).await?;
         Ok(Index {

@@ -12,7 +12,7 @@ use tokio_postgres::types::Json;
 use super::data_directory::DataDirectory;
 use super::foreign_keys::ForeignKey;
 use super::fork::Fork;
-use super::index::Key;
+use super::index::{Key, KeyPart};
 use super::{Failure, NotDirect, form};
 use crate::request::Persistence;
 use server::Session;
@@ -196,8 +196,8 @@ pub(crate) struct IndexFound {
     pub(super) name: String,
     /// Percent.
     pub(crate) fillfactor: u8,
-    /// The only column of a plain ascending B-tree.
-    key_column: Option<String>,
+    /// Columns of a plain ascending B-tree.
+    key_columns: Option<Vec<String>>,
 }
 
 impl IndexFound {
@@ -208,14 +208,15 @@ impl IndexFound {
         Self {
             name: row.get("name"),
             fillfactor: u8::try_from(row.get::<_, i32>("fillfactor")).unwrap_or(page::LEAF_FILLFACTOR),
-            key_column: row.get("key_column"),
+            key_columns: row.get("key_columns"),
         }
     }
 
     /// How its keys follow from the numbers of the table's rows, if they ascend with them; none if the server
     /// has to build it.
     pub(crate) fn key(&self, table: &Table) -> Option<Key> {
-        let column = table.columns.iter().find(|column| Some(&column.name) == self.key_column.as_ref())?;
+        let [name] = self.key_columns.as_deref()? else { return None };
+        let column = table.columns.iter().find(|column| column.name == *name)?;
         let Values::Serial { start, step } = column.values else { return None };
         // Dates and times are stored as the integers that they are counted in.
         let kind = match column.kind {
@@ -229,6 +230,13 @@ impl IndexFound {
         let last = i128::from(start) + i128::from(step) * i128::from(table.rows.saturating_sub(1));
         let ascends = step > 0 && start >= units.low && last <= i128::from(units.high);
         ascends.then_some(Key { kind, start, step })
+    }
+
+    /// The same of several columns; none if their keys do not ascend with the rows.
+    pub(super) fn composite_key(&self, table: &Table) -> Option<Vec<KeyPart>> {
+        let part = |name: &String| KeyPart::of(table.columns.iter().find(|column| column.name == *name)?);
+        let parts: Vec<KeyPart> = self.key_columns.as_deref()?.iter().map(part).collect::<Option<_>>()?;
+        KeyPart::ascend(&parts, table.rows).then_some(parts)
     }
 }
 
