@@ -73,7 +73,7 @@ pub(super) fn resolve(
     let (format, format_reason) = rules.format()?;
     let index_build = rules.index_build(method);
     let steps = rules.steps(vacuum_refused.is_some());
-    let (is_own, flush_early) = (rules.is_own_table(), rules.is_logged() || rules.is_own_table());
+    let is_own = rules.is_own_table();
     let reasons = rules.reasons(&Reasoned {
         method: (method, method_reason),
         streams: (streams, streams_reason),
