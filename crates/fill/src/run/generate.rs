@@ -119,7 +119,13 @@ impl Filler<'_> {
             let Some(Values::Serial { start, step }) = column.map(|column| &column.values) else { continue };
             let last = i128::from(*start) + i128::from(*step) * i128::from(table.rows.saturating_sub(1));
             let last = i64::try_from(last).unwrap_or(if *step > 0 { i64::MAX } else { i64::MIN });
-            session.run(&format!("SELECT setval({}, {last})", literal(name))).await?;
+            // Somebody may have taken more values meanwhile.
+            let before = if *step > 0 { "<=" } else { ">=" };
+            let set = format!(
+                "SELECT setval({}, {last}) FROM {name} WHERE last_value {before} {last}",
+                literal(name)
+            );
+            session.run(&set).await?;
         }
         Ok(())
     }
