@@ -216,13 +216,15 @@ impl Chosen {
     /// # Errors
     /// If that is said of pgrig's own server.
     pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
-        match (self.own(), named) {
-            (Some(_), Some(_)) => Err(Usage(
+        match (&self.kind, named) {
+            (Kind::Embedded(_), Some(_)) => Err(Usage(
                 "pgrig knows where its own server's data directory is: leave out --data-directory".to_owned(),
             )),
-            (Some(own), None) => Ok(DataDirectory::Own(own.running().data_dir())),
-            (None, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
-            (None, None) => Ok(DataDirectory::Asked),
+            (Kind::Named { .. }, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
+            (_, None) => {
+                let own = self.own().map(|own| DataDirectory::Own(own.running().data_dir()));
+                Ok(own.unwrap_or(DataDirectory::Asked))
+            }
         }
     }
 
