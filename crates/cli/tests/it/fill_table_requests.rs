@@ -83,10 +83,10 @@ fn ddl_creates_a_table_and_fills_it() {
 }
 
 #[test]
-fn ddl_with_several_tables_needs_a_name() {
+fn a_limit_needs_the_name_of_one_of_several_tables() {
     let rig = Rig::new();
     let server = rig.server("--pg-version 13");
-    let ran = fill_new(&rig, SHOP, "--rows 100");
+    let ran = fill_new(&rig, SHOP, "--for 1s");
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("it creates customers, products, orders, order_items, visits"), "{ran:#?}");
     assert!(ran.stderr.contains("--table NAME"), "{ran:#?}");

@@ -163,6 +163,9 @@ impl Planner<'_> {
         let create = self.create_statements().await?;
         self.create(&create).await?;
         let names = self.names().await?;
+        if names.is_empty() && self.request.ddl.is_some() {
+            return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
+        }
         if may_be_single && names.len() == 1 {
             return Ok(None);
         }
