@@ -40,8 +40,8 @@ pub(super) struct FromSequence {
     pub(super) name: String,
 }
 
-/// Who fills a column in place of its default: pgrig, if its values are of the kind that the default gives. None if
-/// that is left to the server. `rows` is how many rows are wanted, if that is known.
+/// The role of a column whose default pgrig replaces by values of the same kind. None if the server gives the
+/// default. `rows` is how many rows are wanted, if that is known.
 pub(super) fn role(column: &ColumnInfo, kind: &Kind, rows: Option<u64>) -> Option<Role> {
     if let Some(sequence) = &column.sequence {
         return from_sequence(sequence, kind, rows).map(Role::Sequence);

@@ -42,7 +42,7 @@ async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
     Ok(info)
 }
 
-/// What nextval() would give.
+/// The value that nextval() would return.
 async fn next_value(client: &Client, sequence: &SequenceInfo) -> Result<i64, CatalogError> {
     let query = format!("SELECT last_value, is_called FROM {}", sequence.name);
     let row = client.query_one(&query, &[]).await?;

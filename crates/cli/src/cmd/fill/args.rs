@@ -499,7 +499,7 @@ impl FillArgs {
             (None, Some(Rows::Each(rows))) => SchemaAmount::Rows(*rows),
             (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
             (None, None) if self.scale.is_some() => SchemaAmount::Rules,
-            // What --brim and the like fill is one table.
+            // --brim and the like fill one table.
             (None, None) if is_limited => return Ok(None),
             (None, None) => {
                 return Err(Usage("how much? Give a SIZE, --rows or --scale".to_owned()));

@@ -103,7 +103,7 @@ impl<'a> FillProgress<'a> {
         progress
     }
 
-    /// What is being done, for people.
+    /// The step with its table, for people.
     fn prefix(&self, step: &str) -> String {
         self.table.as_ref().map_or_else(|| step.to_owned(), |table| format!("{}: {step}", table.name))
     }

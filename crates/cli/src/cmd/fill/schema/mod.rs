@@ -23,7 +23,7 @@ use crate::app::version::VERSION;
 use crate::cmd::fill::progress::{FillProgress, OfSeveral};
 use crate::cmd::fill::{clear_abandoned, records};
 
-/// What was filled.
+/// The tables that were filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filled {
     /// All tables, or they are only explained.

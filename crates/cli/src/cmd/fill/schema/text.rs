@@ -14,7 +14,7 @@ use crate::cmd::fill::text::{method_name, trimmed};
 /// Tables that the plan shows at most; --explain shows all.
 const MOST_TABLES: usize = 30;
 
-/// What will be done; `whole` with the columns of every table.
+/// The plan; `whole` with the columns of every table.
 pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, whole: bool) -> String {
     let mut text = String::from("plan\n");
     let mut line = |name: &str, value: String| {
@@ -110,7 +110,7 @@ fn columns(plan: &SchemaPlan) -> String {
     text
 }
 
-/// What came of it: tables, then the whole.
+/// The result: a line for each table, then the whole.
 pub(super) fn outcome(outcome: &SchemaOutcome, plan: &SchemaPlan, survey: &Survey) -> String {
     let mut table = Table::new();
     table
