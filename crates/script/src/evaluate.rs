@@ -206,8 +206,11 @@ fn of_doubles(operator: Operator, left: f64, right: f64) -> Value {
 
 fn of_integers(operator: Operator, left: i64, right: i64) -> Result<Value> {
     let checked = |result: Option<i64>, name| result.ok_or(Error::Overflow(name));
-    // Shifts take the low six bits, as the processor does where C leaves it open.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "shifts take the low six bits, as the processor does where C leaves it open"
+    )]
     let distance = right as u32;
     let result = match operator {
         Operator::Add => checked(left.checked_add(right), "add")?,
@@ -309,7 +312,7 @@ fn integer(value: Value) -> Result<i64> {
             if !(limit..-limit).contains(&rounded) {
                 return Err(Error::DoubleToInteger(rounded));
             }
-            #[allow(clippy::cast_possible_truncation)]
+            #[expect(clippy::cast_possible_truncation, reason = "compared with the limits above")]
             Ok(rounded as i64)
         }
         value => Err(coercion(value, "int")),

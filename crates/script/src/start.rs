@@ -78,8 +78,7 @@ impl Scripts {
     }
 
     /// What all clients have in common.
-    // Seeds are 64 bits; as variables they are signed.
-    #[allow(clippy::cast_possible_wrap)]
+    #[expect(clippy::cast_possible_wrap, reason = "seeds are 64 bits; as variables they are signed")]
     fn first_variables(&self, start: &Start<'_>, base: &mut Random) -> Variables {
         let mut variables = Variables::new(Arc::clone(self.names()));
         for definition in start.definitions {

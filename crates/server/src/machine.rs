@@ -40,8 +40,11 @@ pub fn volume_of(path: &Path) -> Option<Disk> {
     let on_it = |path: &&Path| fs::metadata(path).is_ok_and(|metadata| metadata.dev() == device);
     let mount = path.ancestors().take_while(on_it).last()?.to_owned();
     let space = statvfs(&path).ok()?;
-    // The types of these fields differ between systems.
-    #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+    #[allow(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        reason = "the types of the fields differ between systems"
+    )]
     let bytes = |blocks| u64::from(blocks) * space.fragment_size() as u64;
     Some(Disk {
         file_system: file_system(&mount).unwrap_or_else(|| "unknown".to_owned()),

@@ -62,8 +62,11 @@ impl Volume {
     /// If the directory is gone or may no longer be seen.
     pub fn space(&self) -> io::Result<Space> {
         let found = statvfs(&self.directory)?;
-        // The types of these fields differ between systems.
-        #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
+        #[allow(
+            clippy::unnecessary_cast,
+            clippy::useless_conversion,
+            reason = "the types of the fields differ between systems"
+        )]
         let bytes = |blocks| u64::from(blocks).saturating_mul(found.fragment_size() as u64);
         Ok(Space {
             size: bytes(found.blocks()),

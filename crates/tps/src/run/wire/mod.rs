@@ -190,8 +190,7 @@ impl Wire {
     /// # Errors
     ///
     /// The server ends the session (an error of severity FATAL or PANIC), or what it says is not understood.
-    // Not an iterator's: a message borrows the wire.
-    #[allow(clippy::should_implement_trait)]
+    #[expect(clippy::should_implement_trait, reason = "no iterator's: a message borrows the wire")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Message<'_>>, ConnectError> {
         loop {
