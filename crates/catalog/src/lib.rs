@@ -38,6 +38,7 @@ mod read;
 mod references;
 mod slot;
 mod spec;
+pub mod temporary;
 mod transaction;
 mod verify;
 

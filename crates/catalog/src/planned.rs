@@ -1,13 +1,12 @@
 //! Tables that are filled before the described one, in the same run: their keys can be referenced although none of
 //! their rows is there yet.
 
-use bytes::Bytes;
-use futures_util::SinkExt;
-use rowgen::{Column, Constants, Encoder, Format, Keys, Kind, Table, Values};
+use rowgen::{Column, Keys, Kind, Table, Values};
 use tokio_postgres::Client;
 
 use super::error::CatalogError;
 use super::info::{ForeignKeyInfo, Referenced};
+use super::temporary;
 use server::quote::{identifier, qualified};
 
 /// A table that is filled earlier in the same run.
@@ -77,15 +76,8 @@ impl Planned {
         let columns = columns.join(", ");
         let create = format!("CREATE TEMPORARY TABLE {name} AS SELECT {columns} FROM {of} WITH NO DATA");
         client.batch_execute(&create).await?;
-        let encoder = Encoder::new(&table, Format::Text, Constants::Sent);
-        let mut rows = encoder.header().to_vec();
-        encoder.encode(self.first_row..table.rows.min(self.first_row.saturating_add(SAMPLE)), &mut rows);
-        rows.extend(encoder.trailer());
-        let copy = format!("COPY pg_temp.{name} ({columns}) FROM STDIN");
-        let mut sink = std::pin::pin!(client.copy_in::<_, Bytes>(&copy).await?);
-        // If this fails, so does the end, which can say why.
-        let _ = sink.send(Bytes::from(rows)).await;
-        sink.finish().await?;
+        let rows = self.first_row..table.rows.min(self.first_row.saturating_add(SAMPLE));
+        temporary::copy(client, name, &table, [rows]).await?;
         Ok(())
     }
 

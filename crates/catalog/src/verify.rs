@@ -2,29 +2,25 @@
 //!
 //! The sample is copied into a temporary table with the target's types, NOT NULLs, CHECKs, keys and
 //! generated columns, in a transaction that is rolled back. That needs the right to create temporary
-//! tables and nothing else (CREATE TABLE … LIKE would need SELECT on the target).
+//! tables and nothing else.
 
 use futures_util::future::LocalBoxFuture;
 use std::ops::Range;
 
-use bytes::Bytes;
-use futures_util::SinkExt;
-use rowgen::{Constants, Encoder, Format, Values};
+use rowgen::Values;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Error};
 
 use super::describe::Described;
 use super::error::CatalogError;
-use super::info::{ColumnInfo, ForeignKeyInfo, KeyInfo, Source, TableInfo};
+use super::info::{ForeignKeyInfo, KeyInfo, TableInfo};
 use super::planned::Planned;
-use super::slot::has_sequence;
+use super::temporary;
 use super::transaction::{Access, Scope, rolled_back};
 use server::quote::{identifier, qualified};
 
 /// The temporary table.
-const SAMPLE: &str = "pg_temp.pgrig_sample";
-/// Gives values where the table has a sequence.
-const SEQUENCE: &str = "pgrig_sample_ids";
+const SAMPLE: &str = "pgrig_sample";
 /// The constraint in it that stands for the partitions' bounds.
 const PARTITION: &str = "pgrig_partition";
 /// Rows from each of the beginning, the middle and the end.
@@ -93,15 +89,16 @@ impl Trial<'_> {
         };
         self.foreign_keys().await?;
         self.present_keys().await?;
-        let size = self.client.query_one("SELECT pg_table_size($1::text::regclass)", &[&SAMPLE]).await?;
+        let size = self
+            .client
+            .query_one("SELECT pg_table_size($1::text::regclass)", &[&format!("pg_temp.{SAMPLE}")])
+            .await?;
         let size = u64::try_from(size.get::<_, i64>(0)).unwrap_or_default();
         Ok(Verified { warnings: Vec::new(), bytes_per_row: (rows > 0).then(|| size / rows) })
     }
 
     /// CREATE TABLE and what goes with it.
     fn ddl(&self) -> String {
-        let mut statements = vec![format!("CREATE TEMPORARY SEQUENCE {SEQUENCE}")];
-        let columns = self.info.columns.iter().map(column_definition);
         let checks = self
             .info
             .checks
@@ -111,13 +108,11 @@ impl Trial<'_> {
         let (excluding, unique): (Vec<_>, Vec<_>) = self.info.keys.iter().partition(|key| key.exclusion);
         let exclusions =
             excluding.iter().map(|key| format!("CONSTRAINT {} {}", identifier(&key.name), key.definition));
-        let body: Vec<String> = columns.chain(checks).chain(bounds).chain(exclusions).collect();
-        statements.push(format!("CREATE TEMPORARY TABLE pgrig_sample ({})", body.join(", ")));
-        statements.extend(
-            unique
-                .iter()
-                .map(|key| format!("CREATE UNIQUE INDEX {} ON {SAMPLE}{}", identifier(&key.name), key.index)),
-        );
+        let constraints: Vec<String> = checks.chain(bounds).chain(exclusions).collect();
+        let mut statements = vec![temporary::create(self.info, SAMPLE, &constraints)];
+        statements.extend(unique.iter().map(|key| {
+            format!("CREATE UNIQUE INDEX {} ON pg_temp.{SAMPLE}{}", identifier(&key.name), key.index)
+        }));
         statements.join(";\n")
     }
 
@@ -128,19 +123,7 @@ impl Trial<'_> {
 
     /// Copies the sample and counts its rows.
     async fn copy(&self) -> Result<u64, Error> {
-        let encoder = Encoder::new(&self.described.table, Format::Text, Constants::Sent);
-        let columns: Vec<String> = encoder.columns().map(identifier).collect();
-        let statement = format!("COPY {SAMPLE} ({}) FROM STDIN", columns.join(", "));
-        let mut rows = encoder.header().to_vec();
-        for stretch in stretches(self.described) {
-            encoder.encode(stretch, &mut rows);
-        }
-        rows.extend(encoder.trailer());
-        let sink = self.client.copy_in::<_, Bytes>(&statement).await?;
-        let mut sink = std::pin::pin!(sink);
-        // If this fails, so does the end, which can say why.
-        let _ = sink.send(Bytes::from(rows)).await;
-        sink.finish().await
+        temporary::copy(self.client, SAMPLE, &self.described.table, stretches(self.described)).await
     }
 
     /// Rows that reference nothing: the keys may be the user's, or a default.
@@ -222,8 +205,10 @@ impl Trial<'_> {
         condition: &str,
     ) -> Result<Option<String>, CatalogError> {
         let columns: Vec<String> = columns.map(|name| format!("s.{}", identifier(name))).collect();
-        let query =
-            format!("SELECT ROW({})::text FROM {SAMPLE} AS s WHERE {condition} LIMIT 1", columns.join(", "));
+        let query = format!(
+            "SELECT ROW({})::text FROM pg_temp.{SAMPLE} AS s WHERE {condition} LIMIT 1",
+            columns.join(", ")
+        );
         Ok(self.client.query_opt(&query, &[]).await?.map(|row| row.get(0)))
     }
 
@@ -259,25 +244,6 @@ impl Trial<'_> {
         let check = self.info.checks.iter().chain(domains).find(|check| check.name == name);
         check.map_or_else(String::new, |check| check.expression.clone())
     }
-}
-
-/// The column as in CREATE TABLE.
-fn column_definition(column: &ColumnInfo) -> String {
-    let collation = column.collation.as_ref().map(|collation| format!("COLLATE {collation}"));
-    let source = match &column.source {
-        Source::Generated { expression, stored } => {
-            let kind = if *stored { "STORED" } else { "VIRTUAL" };
-            Some(format!("GENERATED ALWAYS AS ({expression}) {kind}"))
-        }
-        // The table's own sequence must not move.
-        source if has_sequence(source) => Some(format!("DEFAULT nextval('pg_temp.{SEQUENCE}')")),
-        Source::Default { expression, .. } => Some(format!("DEFAULT {expression}")),
-        Source::Identity { .. } | Source::Nothing => None,
-    };
-    let not_null = column.not_null.then(|| "NOT NULL".to_owned());
-    let start = [identifier(&column.name), column.data_type.sql.clone()];
-    let words: Vec<String> = start.into_iter().chain(collation).chain(source).chain(not_null).collect();
-    words.join(" ")
 }
 
 /// Whether a row is to blame: some types' input functions report syntax errors, not data errors.

@@ -1,16 +1,13 @@
 //! What rows and index entries take: measured on rows in a temporary table.
 
-use bytes::Bytes;
-use futures_util::SinkExt;
-use rowgen::{Constants, Encoder, Format};
-
 use super::design::Designed;
 use crate::error::FillError;
 use crate::plan::Method;
 use crate::plan::sizes::Sizes;
+use catalog::temporary;
 use connect::Connection;
 use server::ask;
-use server::quote::{identifier, qualified};
+use server::quote::qualified;
 
 /// The temporary table.
 const SAMPLE: &str = "pgrig_sizes";
@@ -27,11 +24,8 @@ pub(super) async fn sizes(
     block_size: u32,
 ) -> Result<Sizes, FillError> {
     let table = qualified(&designed.info.schema, &designed.info.name);
-    let create = format!(
-        "SAVEPOINT pgrig_sizes; CREATE TEMPORARY TABLE {SAMPLE} (LIKE {table} INCLUDING STORAGE INCLUDING DEFAULTS \
-         INCLUDING GENERATED INCLUDING IDENTITY)"
-    );
-    run(connection, &create).await?;
+    let create = temporary::create(designed.info, SAMPLE, &[]);
+    run(connection, &format!("SAVEPOINT pgrig_sizes; {create}")).await?;
     let indexes = indexes(connection, &table).await?;
     let build = indexes.join("; ");
     if method != Method::Direct {
@@ -74,19 +68,8 @@ async fn indexes(connection: &Connection, table: &str) -> Result<Vec<String>, Fi
 
 async fn copy(connection: &Connection, designed: &Designed<'_>) -> Result<(), FillError> {
     let described = &designed.described;
-    let encoder = Encoder::new(&described.table, Format::Text, Constants::Sent);
-    let columns: Vec<String> = encoder.columns().map(identifier).collect();
-    let mut rows = encoder.header().to_vec();
-    encoder.encode(described.first_row..described.first_row + designed.rows, &mut rows);
-    rows.extend(encoder.trailer());
-    let statement = format!("COPY pg_temp.{SAMPLE} ({}) FROM STDIN", columns.join(", "));
-    let load = async {
-        let mut sink = std::pin::pin!(connection.client.copy_in::<_, Bytes>(&statement).await?);
-        // If this fails, so does the end, which can say why.
-        let _ = sink.send(Bytes::from(rows)).await;
-        sink.finish().await
-    };
-    match load.await {
+    let rows = described.first_row..described.first_row + designed.rows;
+    match temporary::copy(&connection.client, SAMPLE, &described.table, [rows]).await {
         Ok(_) => Ok(()),
         Err(error) => Err(connection.explain(error).await.into()),
     }
