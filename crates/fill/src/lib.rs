@@ -50,7 +50,7 @@ pub use request::{
 pub use run::compression::{Compressed, Compression};
 pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};
 pub use run::scratch::{SCRATCH_SCHEMA, clear_scratch};
-pub use run::{Conduct, Observer, RateMeter, Rehearsed, rehearse, run};
+pub use run::{Conduct, Observer, RateMeter, Rehearsed, Unwatched, rehearse, run};
 pub use schema::{
     FilledTable, PlannedTable, RowsRule, SchemaAmount, SchemaObserver, SchemaOutcome, SchemaPlan,
     SchemaRequest, TableRows, TableState, plan_schema, run_schema,

@@ -174,8 +174,9 @@ fn is_lock_timeout(error: &ConnectError) -> bool {
     error.sqlstate() == Some(&SqlState::LOCK_NOT_AVAILABLE)
 }
 
-/// Watches a rehearsal that nobody watches.
-pub(crate) struct Unwatched;
+/// An observer for fills that nobody watches.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwatched;
 
 impl Observer for Unwatched {
     fn checking_rows(&self, _: u64) {}

@@ -1,11 +1,14 @@
 //! The statements that make tables what `pgbench -i` makes them.
 
 use rowgen::{Column, Table, Values};
+use tokio_postgres::error::ErrorPosition;
 
+use crate::error::FillError;
 use crate::plan::tables::{bound, key, leaves};
 use crate::plan::{Method, Plan};
 use crate::request::{IndexKind, InitStep, Persistence, Subject};
 use crate::run::scratch::{SCRATCH_MARK, SCRATCH_SCHEMA};
+use connect::Connection;
 use server::quote::{identifier, literal, qualified};
 
 /// Everything that the step `create` runs, in order. Constant columns have their values as defaults
@@ -120,6 +123,25 @@ pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, sql: &str) ->
     let body = format!("BEGIN EXECUTE {}; END", literal(sql));
     let execute = format!("DO LANGUAGE plpgsql {}", literal(&body));
     create.into_iter().chain(path).chain([execute]).collect()
+}
+
+/// Runs the statements of the user's script.
+///
+/// # Errors
+/// [`FillError::Ddl`] with the line that the server complains about.
+pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -> Result<(), FillError> {
+    let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await else { return Ok(()) };
+    let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+    let said = connection.explain(error).await;
+    Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") })
+}
+
+/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
+/// statement has a position of its own.
+fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
+    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
+    let before = query.chars().take(usize::try_from(*position).ok()?);
+    Some(1 + before.filter(|character| *character == '\n').count())
 }
 
 /// CREATE TABLE AS, with all rows: article 000's level 0.

@@ -1,12 +1,8 @@
 //! Fills of tables of a test's own.
 
-use std::time::Duration;
-
 use connect::Connection;
-use fill::limits::{Event, Outlook};
 use fill::{
-    Amount, Conduct, FillError, InitStep, InitSteps, Method, MethodChoice, Observer, OwnTable, Plan,
-    ProbePoint, Request, Subject,
+    Amount, Conduct, FillError, InitStep, InitSteps, Method, MethodChoice, OwnTable, Plan, Request, Subject,
 };
 use server::{DataDirectory, Survey};
 use testkit::{Database, shared};
@@ -138,19 +134,4 @@ impl Tables {
         );
         assert_eq!(self.value::<i64>(&visible).await, 0, "{table}'s visibility map");
     }
-}
-
-/// Nobody looks.
-struct Unwatched;
-
-impl Observer for Unwatched {
-    fn checking_rows(&self, _: u64) {}
-    fn step_started(&self, _: InitStep) {}
-    fn rows_sent(&self, _: u64) {}
-    fn fraction_done(&self, _: f64) {}
-    fn event(&self, _: &Event) {}
-    fn outlook(&self, _: Outlook) {}
-    fn probed(&self, _: &ProbePoint) {}
-    fn waiting_for_lock(&self, _: &str) {}
-    fn step_finished(&self, _: InitStep, _: Duration) {}
 }

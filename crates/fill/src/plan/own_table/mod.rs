@@ -7,7 +7,6 @@ mod width;
 
 use rowgen::{Column, ColumnSpec, Format, Table, Values};
 use tokio_postgres::Client;
-use tokio_postgres::error::ErrorPosition;
 
 use self::pages::StoredTable;
 use self::rows::DescribedRows;
@@ -74,7 +73,8 @@ pub(super) async fn look_at_described(
     let width = width::of_row(&table, survey.server.geometry, None);
     let rows = DescribedRows { table, first_row, binary, sequences, width, key, most: None, warnings };
     let look = Look { survey, connection, request: &request, own, specs: Vec::new() };
-    look.facts(request.clone(), info, rows, None).await
+    let stale_ledger = look.ledger(&info.schema, &info.name).await?.is_some();
+    Ok(Facts { stale_ledger, ..look.facts(request.clone(), info, rows, None).await? })
 }
 
 /// Rows of a table, as they are described.
@@ -159,11 +159,7 @@ impl Look<'_> {
     ) -> Result<(Facts, String), FillError> {
         let connection = self.connection;
         let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
-        if let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await {
-            let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
-            let said = connection.explain(error).await;
-            return Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") });
-        }
+        ddl::run_script(connection, &statements).await?;
         let created: Vec<String> =
             ask(connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0);
         let name = match (name, created.as_slice()) {
@@ -354,12 +350,4 @@ impl Look<'_> {
             Err(error) => Err(self.connection.explain(error).await.into()),
         }
     }
-}
-
-/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
-/// statement has a position of its own.
-fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
-    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
-    let before = query.chars().take(usize::try_from(*position).ok()?);
-    Some(1 + before.filter(|character| *character == '\n').count())
 }
