@@ -83,21 +83,41 @@ pub enum FillError {
     SchemaSize {
         /// Asked for, bytes.
         size: u64,
-        /// What there is room for, bytes.
+        /// The size that the keys leave room for, bytes.
+        about: u64,
+    },
+    /// A size below what the numbers of rows that were given take.
+    #[error(
+        "{} is too small: one row in each table, and the rows that --rows gives, take about {}",
+        bytes(*size), bytes(*about)
+    )]
+    SchemaTooSmall {
+        /// Asked for, bytes.
+        size: u64,
+        /// The least that the tables take, bytes.
         about: u64,
     },
     /// A table of an interrupted fill has been changed by others.
     #[error(
-        "{table} has {there} rows, and the unfinished fill has put {expected} or none there: somebody has changed it. \
-         TRUNCATE it and give the command again, or give --no-resume to forget that the fill is unfinished"
+        "{table} has rows, and the unfinished fill has not begun with it: somebody else has put them there. TRUNCATE it \
+         and give the command again, or give --no-resume to forget that the fill is unfinished"
     )]
     TableChanged {
         /// Schema and name.
         table: String,
-        /// Rows that it should have.
-        expected: u64,
-        /// Rows that it has.
-        there: u64,
+    },
+    /// Another session was at the same fill since it was planned.
+    #[error(
+        "the tables have changed since this fill was planned: another session was at it. Give the command again"
+    )]
+    SchemaChanged,
+    /// The user wants to stop, and no table is being filled.
+    #[error("interrupted: {filled} of {of} tables are filled and stay; the same command goes on")]
+    SchemaInterrupted {
+        /// Tables that are filled.
+        filled: usize,
+        /// All tables.
+        of: usize,
     },
     /// A table of a schema could not be filled.
     #[error(
@@ -325,6 +345,7 @@ impl Classified for FillError {
             | Self::Circle { .. }
             | Self::NothingToFill
             | Self::SchemaSize { .. }
+            | Self::SchemaTooSmall { .. }
             | Self::TableChanged { .. }
             | Self::NotDirect(_)
             | Self::Unfinished { .. }
@@ -344,9 +365,10 @@ impl Classified for FillError {
             | Self::NotAsLeft { .. }
             | Self::NotWhole { .. }
             | Self::InHand { .. }
+            | Self::SchemaChanged
             | Self::Disk { .. }
             | Self::Step { .. } => Class::Machine,
-            Self::Interrupted { .. } => Class::Interrupted,
+            Self::Interrupted { .. } | Self::SchemaInterrupted { .. } => Class::Interrupted,
         }
     }
 

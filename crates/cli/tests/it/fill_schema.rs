@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 use crate::support::{Ran, Rig, Server};
 use testkit::until;
@@ -202,6 +203,13 @@ fn what_does_not_go_together_is_refused() {
         ("--rows 10 --column price=null".to_owned(), "TABLE.COLUMN=SPEC"),
         ("--rows 10 --column nobody.price=null".to_owned(), "none of the tables"),
         ("--rows 10 --column products.price=null".to_owned(), "price"),
+        ("--rows 10 --drop".to_owned(), "--drop"),
+        ("--rows orders=10 --fillfactor 10".to_owned(), "--fillfactor"),
+        ("--rows orders=10 -I dtg".to_owned(), "--init-steps"),
+        ("--rows orders=10 --server-side".to_owned(), "--method copy or direct"),
+        ("--rows orders=10 --append".to_owned(), "leave out one of them"),
+        ("10MB --rows 10".to_owned(), "give one of them"),
+        ("10kB --rows customers=100000".to_owned(), "10.0 kB is too small"),
         (String::new(), "how much?"),
     ] {
         let ran: Ran = rig.run(&format!("fill --ddl {ddl} {arguments}"));
@@ -213,9 +221,155 @@ fn what_does_not_go_together_is_refused() {
             "{arguments}"
         );
     }
+    for (arguments, said) in [
+        ("--all-tables --rows 10", "no table to fill"),
+        ("--all-tables --rows 10 --unlogged", "ALTER TABLE … SET UNLOGGED"),
+        ("--all-tables --rows 10 --brim", "--table NAME"),
+        ("--rows 10 --exclude-table a", "--all-tables or --ddl"),
+    ] {
+        let ran = rig.run(&format!("fill {arguments}"));
+        assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
+        assert!(ran.stderr.contains(said), "{arguments}: {ran:#?}");
+    }
     let explained = rig.done(&format!("fill --ddl {ddl} --rows 10 --explain"));
     assert!(
         explained.stdout.contains("order_items") && explained.stdout.contains("one of 10 referenced keys")
     );
     assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname = 'customers'"), 0);
+}
+
+/// Who is killed while orders are being filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Killed {
+    Pgrig,
+    Both,
+}
+
+/// Begins a fill and kills it, or pgrig and its server, while it waits for a table that somebody else has locked.
+fn killed_while_filling(rig: &Rig, server: &Server<'_>, fill: &str, table: &str, killed: Killed) {
+    let gate = rig.connect(&server.url);
+    rig.block_on(gate.batch_execute(&format!("BEGIN; LOCK TABLE {table} IN SHARE MODE"))).unwrap();
+    let pgrig = rig.spawn(fill);
+    until("pgrig waits for the table", || {
+        server.number("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") > 0
+    });
+    if killed == Killed::Both {
+        let postmaster = rig.status()["pid"].as_i64().unwrap();
+        kill(Pid::from_raw(i32::try_from(postmaster).unwrap()), Signal::SIGKILL).unwrap();
+        until("the server is gone", || rig.status()["state"] == "stopped");
+    }
+    pgrig.signal(Signal::SIGKILL);
+    pgrig.end();
+    if killed == Killed::Both {
+        rig.server("");
+    }
+}
+
+/// The fill is killed at each of the larger tables, and completed by the same command.
+fn killed_again_and_again(killed: Killed, sql: &str, options: &str) {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(sql);
+    let mut before = 0;
+    if options.contains("--append") {
+        rig.done("fill --all-tables --rows 50 --data-only -q");
+        before = 50;
+    }
+    let fill = format!("fill --all-tables --rows 4000 --data-only {options}");
+    for table in ["customers", "orders", "order_items"] {
+        killed_while_filling(&rig, &server, &fill, table, killed);
+    }
+    let completed = rig.done(&fill);
+    assert!(completed.stderr.contains("an interrupted fill"), "{completed:#?}");
+    for table in ["customers", "products", "orders", "order_items", "order_items_log"] {
+        assert_eq!(rows_of(&server, table), before + 4000, "{table}");
+    }
+    assert_valid(&server);
+    assert_nothing_of_pgrig(&server);
+}
+
+#[test]
+fn a_fill_by_copy_is_killed_at_every_table() {
+    killed_again_and_again(Killed::Pgrig, SHOP, "--method copy");
+}
+
+#[test]
+fn rows_that_are_added_are_added_once() {
+    killed_again_and_again(Killed::Pgrig, SHOP, "--append");
+}
+
+#[test]
+fn pages_and_the_server_are_killed_at_every_table() {
+    killed_again_and_again(Killed::Both, SHOP, "");
+}
+
+#[test]
+fn unlogged_tables_that_a_crash_has_emptied_are_filled_again() {
+    killed_again_and_again(
+        Killed::Both,
+        &SHOP.replace("create table", "create unlogged table"),
+        "--method copy",
+    );
+}
+
+#[test]
+fn an_interrupted_fill_says_how_to_go_on() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(SHOP);
+    let gate = rig.connect(&server.url);
+    rig.block_on(gate.batch_execute("BEGIN; LOCK TABLE orders IN SHARE MODE")).unwrap();
+    let fill = "fill --all-tables --rows 300 --method copy -q";
+    let pgrig = rig.spawn(fill);
+    until("pgrig waits for the table", || {
+        server.number("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND NOT granted") > 0
+    });
+    // Another one waits for the first, and gives up.
+    let second = rig.run(fill);
+    assert_eq!(second.code, Some(1), "{second:#?}");
+    assert!(second.stderr.contains("another session"), "{second:#?}");
+    pgrig.signal(Signal::SIGINT);
+    let ran = pgrig.end();
+    assert_eq!(ran.code, Some(130), "{ran:#?}");
+    assert!(ran.stderr.contains("of 5 tables are filled and stay; the same command completes"), "{ran:#?}");
+    drop(gate);
+    rig.done(fill);
+    assert_eq!(rows_of(&server, "order_items"), 300);
+    assert_nothing_of_pgrig(&server);
+}
+
+#[test]
+fn a_fill_that_is_forgotten_leaves_nothing_in_the_way() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(SHOP);
+    killed_while_filling(
+        &rig,
+        &server,
+        "fill --all-tables --rows 300 --method copy",
+        "orders",
+        Killed::Pgrig,
+    );
+    server.execute("TRUNCATE customers, products, orders, order_items, order_items_log");
+    rig.done("fill --all-tables --rows 20 --no-resume -q");
+    assert_eq!(rows_of(&server, "orders"), 20);
+    assert_nothing_of_pgrig(&server);
+}
+
+#[test]
+fn a_plan_moves_no_sequence() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute(
+        "CREATE SEQUENCE shared; CREATE TABLE a (id int DEFAULT nextval('shared'), t text);
+         CREATE TABLE b (id int DEFAULT nextval('shared'), s serial, i int GENERATED ALWAYS AS IDENTITY, t text)",
+    );
+    rig.done("fill 3MB --all-tables --explain");
+    for sequence in ["shared", "b_s_seq", "b_i_seq"] {
+        let query = format!("SELECT last_value + is_called::int FROM {sequence}");
+        assert_eq!(server.number(&query), 1, "{sequence}");
+    }
+    rig.done("fill --all-tables --rows 10 -q");
+    assert_eq!(server.number("SELECT last_value FROM b_s_seq"), 10);
+    assert_eq!(server.number("SELECT nextval('b_i_seq')"), 11);
 }

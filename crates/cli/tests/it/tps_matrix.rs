@@ -58,7 +58,7 @@ fn filled<'a>(rig: &'a Rig, version: &str) -> Server<'a> {
     server
 }
 
-/// What names a server of somebody else's.
+/// The option that names the server.
 fn named(server: &Server<'_>) -> String {
     format!("-d {}", server.url)
 }

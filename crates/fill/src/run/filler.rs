@@ -46,6 +46,8 @@ pub(crate) struct Filler<'a> {
     pub(crate) records: Option<PathBuf>,
     /// Whether no rows are read back to see how well they compress.
     pub(crate) is_unsampled: bool,
+    /// Recorded with the removal of the ledger.
+    pub(crate) at_end: Option<String>,
     /// Rows that were there when rows were frozen last; none before the first time.
     pub(crate) frozen: tokio::sync::Mutex<Option<u64>>,
     /// Once there is one.
@@ -68,6 +70,22 @@ pub(crate) struct Generated {
     pub probes: Vec<ProbePoint>,
     /// What probes took, waiting for streams to pause included.
     pub probing: Duration,
+}
+
+/// Takes the lock of this name for as long as the session lasts. A session that a killed pgrig left behind ends by
+/// itself, so this waits for it.
+///
+/// # Errors
+/// If another session keeps the lock, or the server refuses.
+pub(crate) async fn take_in_hand(session: &Session, name: &str) -> Result<(), FillError> {
+    let started = Instant::now();
+    loop {
+        match session.try_lock(name).await? {
+            None => return Ok(()),
+            Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
+            Some(_) => tokio::time::sleep(IN_HAND_INTERVAL).await,
+        }
+    }
 }
 
 impl<'a> Filler<'a> {
@@ -94,6 +112,7 @@ impl<'a> Filler<'a> {
             own_checkpoints: AtomicU64::new(0),
             records,
             is_unsampled: false,
+            at_end: None,
             frozen: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),
         }
@@ -126,22 +145,13 @@ impl<'a> Filler<'a> {
     /// If the server refuses, another session keeps at it, or a conflict shows.
     pub(crate) async fn begin(&self) -> Result<Session, FillError> {
         let session = self.open_loader().await?;
-        let name = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
-        let started = Instant::now();
-        loop {
-            match session.try_lock(&name).await? {
-                None => {
-                    self.rehearse(&session).await?;
-                    if let Some(begun) = &self.plan.unfinished {
-                        let ledger = resume::resume(&session, self.plan, begun, self.observer).await?;
-                        self.ledger.set(ledger).expect("nobody has begun it");
-                    }
-                    return Ok(session);
-                }
-                Some(pid) if started.elapsed() > IN_HAND_DEADLINE => return Err(FillError::InHand { pid }),
-                Some(_) => tokio::time::sleep(IN_HAND_INTERVAL).await,
-            }
+        take_in_hand(&session, &qualified(&self.plan.schema, &self.plan.tables.bulk.name)).await?;
+        self.rehearse(&session).await?;
+        if let Some(begun) = &self.plan.unfinished {
+            let ledger = resume::resume(&session, self.plan, begun, self.observer).await?;
+            self.ledger.set(ledger).expect("nobody has begun it");
         }
+        Ok(session)
     }
 
     /// Announces what has become of the volumes since the last look.

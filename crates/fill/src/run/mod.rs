@@ -38,10 +38,10 @@ use std::pin::pin;
 use std::time::Duration;
 
 pub use rate::RateMeter;
-pub use rehearsal::Rehearsed;
+pub use rehearsal::{Rehearsed, Unwatched};
 
 use self::filler::Filler;
-use self::rehearsal::Unwatched;
+pub(crate) use self::filler::take_in_hand;
 use crate::error::FillError;
 use crate::limits::{Event, Governor, Limits, Outlook, Sight, Tell};
 use crate::outcome::Outcome;
@@ -84,6 +84,8 @@ pub struct Conduct {
     pub probe: Option<ProbeKind>,
     /// Whether no rows are read back to see how well they compress.
     pub is_unsampled: bool,
+    /// A statement that records the end of the fill, in the transaction that removes its ledger.
+    pub at_end: Option<String>,
     /// Directory for records of files that are written past the server; see [`remove_abandoned`](crate::remove_abandoned).
     pub records: Option<PathBuf>,
 }
@@ -146,6 +148,7 @@ pub fn run<'a>(
         let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
         let mut filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
         filler.is_unsampled = conduct.is_unsampled;
+        filler.at_end = conduct.at_end;
         let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
         let result = match until_stopped(target, interrupt, work, || filler.stop()).await {
             Ended::Done(result) => Some(result),

@@ -9,7 +9,7 @@ use nix::sys::time::TimeValLike;
 use rowgen::Constants;
 
 use crate::error::Cause;
-use crate::ledger::{self};
+use crate::ledger::{self, Ledger};
 use crate::limits::{Governor, StopReason};
 use crate::outcome::Outcome;
 use crate::plan::Method;
@@ -84,7 +84,7 @@ impl Filler<'_> {
             clock.finish(step, started);
         }
         if let Some(ledger) = self.ledger.get() {
-            session.run(&ledger.drop()).await?;
+            session.run(&self.ended(ledger)).await?;
         }
         self.look_at_volumes();
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
@@ -113,6 +113,12 @@ impl Filler<'_> {
             client_cpu,
             own_checkpoints: self.own_checkpoints.load(Ordering::Relaxed),
         })
+    }
+
+    /// The statements that end the fill. Sent together they are one transaction.
+    fn ended(&self, ledger: &Ledger) -> String {
+        let at_end = self.at_end.as_ref().map(|statement| format!("; {statement}"));
+        ledger.drop() + &at_end.unwrap_or_default()
     }
 
     /// How well the data compresses; none if no rows were asked for, or it cannot be told.

@@ -1,4 +1,4 @@
-//! What a schema fill came to.
+//! The result of a schema fill.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct SchemaOutcome {
 pub struct FilledTable {
     /// Its place in the plan, from 0.
     pub place: usize,
-    /// What its fill came to.
+    /// The result of its fill.
     pub outcome: Outcome,
 }
 

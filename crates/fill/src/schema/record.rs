@@ -1,8 +1,8 @@
 //! The record of a schema fill: a table beside the filled ones, as long as the fill lasts.
 //!
 //! Its comment holds the request, each row a table with the rows that it is to get. The same request finds it and
-//! completes the fill. A table is filled if it is marked so, or has all its rows and no ledger of its own: a fill can
-//! be killed between the two.
+//! completes the fill. A table is marked as filled in the transaction that removes its own ledger: so one that has
+//! neither mark nor ledger has not been begun.
 
 use catalog::SequenceTaken;
 use rowgen::Table;
@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::request::SchemaRequest;
 use crate::error::FillError;
 use connect::Connection;
+use server::ask;
 use server::quote::{literal, qualified};
-use server::{Session, ask};
 
 /// Its unquoted name.
 const NAME: &str = "pgrig_schema_fill";
@@ -52,6 +52,11 @@ pub(super) enum Found {
     Other(String),
 }
 
+/// The qualified name of the record, which also names the lock of a fill that is going on.
+pub(super) fn name(schema: &str) -> String {
+    qualified(schema, NAME)
+}
+
 /// Looks for the record of a schema fill in the database, first of all of this request.
 ///
 /// # Errors
@@ -77,6 +82,14 @@ pub(super) async fn find(
         other = other.or(same_schema.then_some(schema));
     }
     Ok(other.map(Found::Other))
+}
+
+/// How many tables are marked as filled in a record of the request; none if there is no such record.
+pub(super) fn filled(found: Option<&Found>) -> Option<usize> {
+    match found {
+        Some(Found::Same(begun)) => Some(begun.tables.iter().filter(|(_, is_filled)| *is_filled).count()),
+        Some(Found::Other(_)) | None => None,
+    }
 }
 
 async fn read(connection: &Connection, schema: String) -> Result<Begun, FillError> {
@@ -113,10 +126,9 @@ pub(super) fn create(schema: &str, request: &SchemaRequest, tables: &[RecordedTa
     .collect()
 }
 
-/// Marks the table at this place, from 0, as filled.
-pub(super) async fn mark(session: &Session, schema: &str, place: usize) -> Result<(), FillError> {
-    let name = qualified(schema, NAME);
-    Ok(session.run(&format!("UPDATE {name} SET is_filled = true WHERE number = {}", place + 1)).await?)
+/// The statement that marks the table at this place, from 0, as filled.
+pub(super) fn mark(schema: &str, place: usize) -> String {
+    format!("UPDATE {} SET is_filled = true WHERE number = {}", qualified(schema, NAME), place + 1)
 }
 
 /// The statement that ends it: the fill is complete.

@@ -21,7 +21,7 @@ pub struct SchemaRequest {
     pub amount: SchemaAmount,
     /// Rows of single tables.
     pub rules: Vec<RowsRule>,
-    /// By what all numbers of rows are multiplied that follow from no size.
+    /// Factor for all numbers of rows, unless a size decides.
     pub scale: f64,
     /// What single columns shall hold: `table.column=specification`.
     pub columns: Vec<String>,

@@ -5,8 +5,8 @@ SELECT format('%I.%I', n.nspname, c.relname) AS name
  WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
    AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
    AND ($1::text IS NULL OR n.nspname = $1)
-   AND c.relname NOT LIKE 'pgrig\_chunks\_%' AND c.relname NOT LIKE 'pgrig\_unlogged\_chunks\_%'
-   AND c.relname <> 'pgrig_schema_fill'
+   AND c.relname !~ '^pgrig_(chunks|unlogged_chunks|ballast)_' AND c.relname <> 'pgrig_schema_fill'
+   AND n.nspname !~ '^pgrig($|_)'
    AND NOT EXISTS (
        SELECT FROM pg_depend d
         WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')

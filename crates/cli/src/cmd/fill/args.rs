@@ -165,7 +165,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
 
-    /// What a column shall hold, e.g. 'price=uniform(1,999.99)'; may be repeated. With several tables:
+    /// Values of a column, e.g. 'price=uniform(1,999.99)'; may be repeated. With several tables give
     /// 'products.price=…'
     ///
     /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
@@ -485,6 +485,7 @@ impl FillArgs {
             return Err(Usage("--exclude-table goes with --all-tables or --ddl".to_owned()));
         }
         let is_limited = self.limits() != Limits::default() || self.probe.is_some() || self.chunk.is_some();
+        self.refuse_for_schemas()?;
         if is_limited && self.all_tables {
             let text =
                 "limits, --probe and --chunk are for one table: give --table NAME instead of --all-tables";
@@ -499,7 +500,7 @@ impl FillArgs {
             (None, Some(Rows::Each(rows))) => SchemaAmount::Rows(*rows),
             (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
             (None, None) if self.scale.is_some() => SchemaAmount::Rules,
-            // --brim and the like fill one table.
+            // A limit ends the fill of one table.
             (None, None) if is_limited => return Ok(None),
             (None, None) => {
                 return Err(Usage("how much? Give a SIZE, --rows or --scale".to_owned()));
@@ -528,6 +529,38 @@ impl FillArgs {
             seed: self.seed,
             steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
         }))
+    }
+
+    /// Refuses options that mean nothing, or something dangerous, for all tables of a schema.
+    fn refuse_for_schemas(&self) -> Result<(), Usage> {
+        let is_of_pgbench = self.partitions.is_some()
+            || self.fillfactor != 100
+            || !matches!(self.index, Index::Btree)
+            || !matches!(self.payload, Filler::Blank)
+            || self.tablespace.is_some()
+            || self.index_tablespace.is_some()
+            || self.no_autovacuum
+            || self.foreign_keys
+            || self.drop
+            || self.init_steps.is_some()
+            || self.level.is_some();
+        let by_server =
+            matches!(self.method(), MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode);
+        let refusal = if is_of_pgbench {
+            "tables of your own are filled as they are: --partitions, --fillfactor, --index, --payload, tablespaces, \
+             --no-autovacuum, --foreign-keys, --drop, --init-steps and --level are for pgbench's tables. Put such things into --ddl"
+        } else if by_server {
+            "rows of tables of your own come by COPY, or as finished pages: give --method copy or direct, or leave out \
+             --method and --server-side"
+        } else if self.unlogged && self.ddl.is_none() {
+            "--unlogged makes tables unlogged that --ddl creates, and pgrig leaves those that exist as they are: ALTER \
+             TABLE … SET UNLOGGED them yourself"
+        } else if self.append && self.ddl.is_some() {
+            "--append adds to tables that are there, and --ddl creates them: leave out one of them (--all-tables --append)"
+        } else {
+            return Ok(());
+        };
+        Err(Usage(refusal.to_owned()))
     }
 
     fn format(&self) -> Option<CopyFormat> {

@@ -21,6 +21,7 @@ use fill::{
 use measure::human::{bytes, grouped};
 use measure::{Note, Trial, Unit, rate_changes, rate_sentences};
 use pgserver::Home;
+use serde::Serialize;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
@@ -106,8 +107,8 @@ async fn fill(
         limits: arguments.limits(),
         sight: fill::sight(&survey, &connection, &plan).await?,
         probe: arguments.probe.clone(),
-        is_unsampled: false,
         records: Some(records(home)),
+        ..Conduct::default()
     };
     let mut planned = planned(arguments, &plan, &survey, &mut conduct)?;
     if arguments.explain {
@@ -126,15 +127,7 @@ async fn fill(
         printer.warn(warning);
     }
 
-    let begun = Begun {
-        verb: "fill",
-        save: &arguments.save,
-        request: json::value(request)?,
-        plan: json::value(&plan)?,
-        environment: survey.environment.clone(),
-        notes: Vec::new(),
-    };
-    let mut recording = Recording::begin(home, begun)?;
+    let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
     let checkpoints = Checkpoints::so_far(&connection.client).await;
     let progress = FillProgress::new(&plan, conduct.limits.duration, printer);
     let before = printer.elapsed();
@@ -164,6 +157,23 @@ async fn fill(
     }
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)?;
     Ok(Some(Spent { before, steps: outcome.elapsed(), sample: outcome.sampling }))
+}
+
+/// The run of a fill as it begins.
+fn begun<'a>(
+    arguments: &'a FillArgs,
+    request: &impl Serialize,
+    plan: &impl Serialize,
+    survey: &Survey,
+) -> Result<Begun<'a>, Failure> {
+    Ok(Begun {
+        verb: "fill",
+        save: &arguments.save,
+        request: json::value(request)?,
+        plan: json::value(plan)?,
+        environment: survey.environment.clone(),
+        notes: Vec::new(),
+    })
 }
 
 /// The plan for people.

@@ -16,11 +16,11 @@ pub(super) const BASE: f64 = 10_000.0;
 /// Rows of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Share {
-    /// So many, whatever the base.
+    /// A number that does not depend on the base.
     Fixed(u64),
-    /// So many times the base.
+    /// A multiple of the base.
     Times(f64),
-    /// So many times the rows of the table at this place.
+    /// The place of another table, and the rows for each of its rows.
     Of(usize, f64),
 }
 

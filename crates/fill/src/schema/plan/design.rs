@@ -15,8 +15,8 @@ const SAMPLE: u64 = 50_000;
 const SAMPLES: u64 = 300_000;
 /// Rounds until the numbers of rows agree with what keys leave room for.
 const ROUNDS: usize = 5;
-/// Share of the size that may be missing or too much.
-const TOLERANCE: f64 = 0.005;
+/// Share of the size by which the plan may miss it.
+const TOLERANCE: f64 = 0.01;
 
 /// Descriptions of all tables, for a number of rows.
 pub(super) struct Design<'a> {
@@ -93,8 +93,7 @@ impl<'a> Design<'a> {
 
     /// For so many bytes of all tables and indexes.
     pub(super) async fn for_size(&self, size: u64) -> Result<Vec<Designed<'a>>, FillError> {
-        let none = vec![None; self.wanted.len()];
-        let rows = amounts::rows(self.wanted, amounts::BASE, &none);
+        let rows = amounts::rows(self.wanted, amounts::BASE, &vec![None; self.wanted.len()]);
         let (largest, all) = (rows.iter().max().copied().unwrap_or(1), rows.iter().sum::<u64>());
         let share = (SAMPLE as f64 / largest as f64).min(SAMPLES as f64 / all as f64);
         let small = self.described(amounts::BASE * share, Some(SAMPLE)).await?;
@@ -103,25 +102,42 @@ impl<'a> Design<'a> {
             per_row.push(self.planner.measured(designed, self.together(at)).await?);
         }
         let bytes = |rows: &[u64]| rows.iter().zip(&per_row).map(|(rows, row)| row.times(*rows)).sum::<f64>();
-        let mut most = none;
-        for _ in 0..ROUNDS {
+        let mut designed = self.within_keys(size, &bytes).await?;
+        let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
+        let share = bytes(&rows) / size as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
+        let about = bytes(&rows) as u64;
+        if share < 1.0 - TOLERANCE {
+            return Err(FillError::SchemaSize { size, about });
+        }
+        if share > 1.0 + TOLERANCE {
+            return Err(FillError::SchemaTooSmall { size, about });
+        }
+        self.verify(&mut designed).await?;
+        for (designed, per_row) in designed.iter_mut().zip(&per_row) {
+            designed.per_row = Some(*per_row);
+        }
+        Ok(designed)
+    }
+
+    /// Tables that come nearest to a size. Where keys leave no room for more rows of one, others get more.
+    async fn within_keys(
+        &self,
+        size: u64,
+        bytes: &impl Fn(&[u64]) -> f64,
+    ) -> Result<Vec<Designed<'a>>, FillError> {
+        let mut most = vec![None; self.wanted.len()];
+        let mut round = 1;
+        loop {
             let base = amounts::base_for(self.wanted, &most, size, bytes);
-            let mut designed = self.described(base, None).await?;
-            let rows: Vec<u64> = designed.iter().map(|designed| designed.rows).collect();
-            if (bytes(&rows) / size as f64 - 1.0).abs() < TOLERANCE {
-                self.verify(&mut designed).await?;
-                for (designed, per_row) in designed.iter_mut().zip(&per_row) {
-                    designed.per_row = Some(*per_row);
-                }
+            let designed = self.described(base, None).await?;
+            let found: Vec<Option<u64>> =
+                designed.iter().map(|designed| designed.capped.as_ref().map(|_| designed.rows)).collect();
+            if found == most || round == ROUNDS {
                 return Ok(designed);
             }
-            for (most, designed) in most.iter_mut().zip(&designed) {
-                *most = designed.capped.as_ref().map(|_| designed.rows);
-            }
+            (most, round) = (found, round + 1);
         }
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes")]
-        let about = bytes(&amounts::rows(self.wanted, 1e15, &most)) as u64;
-        Err(FillError::SchemaSize { size, about })
     }
 
     /// The tables in order. `most` limits the rows of each, for a sample.

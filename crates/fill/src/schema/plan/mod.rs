@@ -45,6 +45,9 @@ pub struct SchemaPlan {
     pub(super) record_schema: String,
     /// Whether an interrupted fill is completed.
     pub is_resumed: bool,
+    /// Tables that a record of the request marked as filled when this was planned; none without a record.
+    #[serde(skip)]
+    pub(super) filled_before: Option<usize>,
     /// Bytes that were asked for, if a size was.
     pub size: Option<u64>,
     /// The tables, each after those that it references.
@@ -85,6 +88,11 @@ pub enum TableState {
 }
 
 impl SchemaPlan {
+    /// Whether tables with rows are refused.
+    pub(super) fn must_be_empty(&self) -> bool {
+        self.request.ddl.is_none() && !self.request.append
+    }
+
     /// Whether rows are added to those that are there.
     pub fn request_appends(&self) -> bool {
         self.request.append
@@ -126,7 +134,9 @@ pub fn plan_schema<'a>(
 ) -> LocalBoxFuture<'a, Result<Option<SchemaPlan>, FillError>> {
     Box::pin(async move {
         let planner = Planner { survey, connection, request };
-        match record::find(connection, request).await? {
+        let found = record::find(connection, request).await?;
+        let filled_before = record::filled(found.as_ref());
+        match found {
             Some(Found::Same(begun)) if resume => return planner.resumed(begun).await.map(Some),
             Some(Found::Other(schema)) if resume => {
                 return Err(FillError::Unfinished { schema, may_forget: true });
@@ -143,11 +153,9 @@ pub fn plan_schema<'a>(
         planner.run("BEGIN").await?;
         let plan = planner.plan(single.is_some()).await;
         planner.run("ROLLBACK").await?;
-        let plan = plan?;
-        if let Some(plan) = &plan {
-            planner.refuse_too_little(plan)?;
-        }
-        Ok(plan)
+        let Some(plan) = plan? else { return Ok(None) };
+        planner.refuse_too_little(&plan)?;
+        Ok(Some(SchemaPlan { filled_before, ..plan }))
     })
 }
 
@@ -204,6 +212,7 @@ impl Planner<'_> {
             create,
             record_schema,
             is_resumed: false,
+            filled_before: None,
             size,
             tables: planned,
             warnings,

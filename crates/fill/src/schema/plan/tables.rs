@@ -1,8 +1,5 @@
 //! Which tables are filled, and the request for each.
 
-use catalog::{Scope, TableInfo};
-use tokio_postgres::error::ErrorPosition;
-
 use super::Planner;
 use super::amounts::is_named;
 use super::order::Placed;
@@ -10,6 +7,8 @@ use crate::error::FillError;
 use crate::request::{Amount, OwnTable, Request, Subject};
 use crate::schema::record::RecordedTable;
 use crate::schema::request::SchemaRequest;
+use crate::sql::ddl;
+use catalog::{Scope, TableInfo};
 use server::ask;
 use server::quote::qualified;
 
@@ -19,12 +18,7 @@ impl Planner<'_> {
         if statements.is_empty() {
             return Ok(());
         }
-        let Err(error) = self.connection.client.batch_execute(&statements.join(";\n")).await else {
-            return Ok(());
-        };
-        let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
-        let said = self.connection.explain(error).await;
-        Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") })
+        ddl::run_script(self.connection, statements).await
     }
 
     /// The tables' names as SQL has them.
@@ -105,12 +99,4 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         format: all.format,
         ..Request::new(Amount::Rows(rows), all.steps.clone())
     }
-}
-
-/// The line of the user's SQL that the server complains about, if it tells: one that is run within another
-/// statement has a position of its own.
-fn line_of(error: &tokio_postgres::Error) -> Option<usize> {
-    let ErrorPosition::Internal { position, query } = error.as_db_error()?.position()? else { return None };
-    let before = query.chars().take(usize::try_from(*position).ok()?);
-    Some(1 + before.filter(|character| *character == '\n').count())
 }

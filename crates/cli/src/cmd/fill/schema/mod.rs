@@ -13,15 +13,14 @@ use pgserver::Home;
 use server::Survey;
 
 use crate::app::args::FillArgs;
-use crate::app::conduct::{self, Begun, Recording, Shown};
+use crate::app::conduct::{self, Recording, Shown};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
-use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::fill::progress::{FillProgress, OfSeveral};
-use crate::cmd::fill::{clear_abandoned, records};
+use crate::cmd::fill::{begun, clear_abandoned, records};
 
 /// The tables that were filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,15 +58,7 @@ pub(super) async fn fill(
     for warning in &plan.warnings {
         printer.warn(warning);
     }
-    let begun = Begun {
-        verb: "fill",
-        save: &arguments.save,
-        request: json::value(request)?,
-        plan: json::value(&plan)?,
-        environment: survey.environment.clone(),
-        notes: Vec::new(),
-    };
-    let mut recording = Recording::begin(home, begun)?;
+    let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
     let progress = SchemaProgress { plan: &plan, started: Instant::now(), printer };
     let work = run_schema(&chosen.target, &plan, Some(records(home)), &progress, interrupted(printer));
     let outcome = match Box::pin(work).await {
@@ -106,7 +97,7 @@ fn whole(outcome: &SchemaOutcome) -> Trial {
     trial
 }
 
-/// Draws which table is filled, and how far all have come.
+/// Progress of a schema fill: the table that is being filled, and the share of all tables.
 struct SchemaProgress<'a> {
     plan: &'a SchemaPlan,
     started: Instant,
