@@ -373,3 +373,21 @@ fn a_plan_moves_no_sequence() {
     assert_eq!(server.number("SELECT last_value FROM b_s_seq"), 10);
     assert_eq!(server.number("SELECT nextval('b_i_seq')"), 11);
 }
+
+#[test]
+fn a_table_whose_keys_are_few_leaves_the_size_to_others() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE TABLE few (id smallint PRIMARY KEY)");
+    let refused = rig.run("fill 50MB --all-tables");
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("more than the keys of these tables leave room for"), "{refused:#?}");
+    server.execute(
+        "CREATE TABLE many (id int PRIMARY KEY, few smallint NOT NULL REFERENCES few, filler char(80))",
+    );
+    rig.done("fill 50MB --all-tables -q");
+    let bytes = server.number("SELECT pg_total_relation_size('few') + pg_total_relation_size('many')");
+    assert!((49_000_000..=51_000_000).contains(&bytes), "{bytes}");
+    assert_eq!(rows_of(&server, "few"), 32_767);
+    assert_valid(&server);
+}

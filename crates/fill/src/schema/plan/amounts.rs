@@ -91,10 +91,13 @@ fn by_parents(tables: &[TableInfo], order: &[Placed], at: usize, before: &[Wante
         Some((parent, times)) => {
             let each = (MOST_TIMES / times).clamp(1.0, PER_PARENT);
             let name = &tables[order[parent].table].name;
-            Wanted {
-                share: Share::Of(parent, each),
-                why: format!("{each:.3} for each of {name}").replace(".000", ""),
-            }
+            let why = format!("{each:.3} for each of {name}").replace(".000", "");
+            // If the parent's keys leave no room for all its rows, this table still grows with the base.
+            let share = match before[parent].share {
+                Share::Times(times) => Share::Times(times * each),
+                Share::Fixed(_) | Share::Of(..) => Share::Of(parent, each),
+            };
+            Wanted { share, why }
         }
     }
 }
@@ -176,5 +179,32 @@ fn find(tables: &[TableInfo], order: &[Placed], name: &str) -> Result<usize, Fil
             Err(FillError::Combination(format!("{name} is in several schemas: give schema.{name}")))
         }
         (None, _) => Err(FillError::Combination(format!("{name} is none of the tables that are filled"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(share: Share) -> Wanted {
+        Wanted { share, why: String::new() }
+    }
+
+    #[test]
+    fn rows_follow_from_base_parents_and_what_keys_leave_room_for() {
+        let all = [Share::Times(1.0), Share::Times(3.0), Share::Of(1, 2.0), Share::Fixed(7)].map(wanted);
+        assert_eq!(rows(&all, 10.0, &[None; 4]), [10, 30, 60, 7]);
+        assert_eq!(rows(&all, 10.0, &[None, Some(20), None, None]), [10, 20, 40, 7]);
+    }
+
+    #[test]
+    fn a_size_is_met_although_keys_limit_a_table() {
+        let all = [Share::Times(1.0), Share::Times(3.0)].map(wanted);
+        let bytes = |rows: &[u64]| rows.iter().sum::<u64>() as f64 * 100.0;
+        for most in [[None, None], [Some(50), None]] {
+            let base = base_for(&all, &most, 1_000_000, bytes);
+            let total = bytes(&rows(&all, base, &most));
+            assert!((total / 1e6 - 1.0).abs() < 0.001, "{total}");
+        }
     }
 }
