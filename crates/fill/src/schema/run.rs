@@ -50,8 +50,7 @@ pub fn run_schema<'a>(
             let outcome = run.fill(place, of_table, records.clone(), &*told).await?;
             tables.push(FilledTable { place, outcome });
         }
-        let refreshed = run.interruptible(refresh(&session, plan), plan.tables.len()).await?;
-        session.run(&record::drop(&plan.record_schema)).await?;
+        let refreshed = run.interruptible(end(&session, plan), plan.tables.len()).await?;
         Ok(SchemaOutcome { tables, elapsed: started.elapsed(), refreshed })
     })
 }
@@ -126,17 +125,16 @@ async fn begin(session: &Session, plan: &SchemaPlan) -> Result<(), FillError> {
     Ok(())
 }
 
-/// Fills materialized views that refer to the tables, if the SQL created them.
-async fn refresh(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillError> {
-    if plan.request.ddl.is_none() {
-        return Ok(Vec::new());
-    }
-    let tables: Vec<String> = plan.tables.iter().map(|table| qualified(&table.schema, &table.name)).collect();
+/// Fills materialized views that refer to the tables, if the SQL created them, and removes the record.
+async fn end(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillError> {
+    let created = plan.tables.iter().filter(|_| plan.request.ddl.is_some());
+    let tables: Vec<String> = created.map(|table| qualified(&table.schema, &table.name)).collect();
     let rows = session.rows(include_str!("../sql/schema_views.sql"), &[&tables]).await?;
     let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
     for name in &names {
         session.run(&format!("REFRESH MATERIALIZED VIEW {name}")).await?;
     }
+    session.run(&record::drop(&plan.record_schema)).await?;
     Ok(names)
 }
 

@@ -3,6 +3,7 @@
 use connect::Connection;
 use fill::{
     Amount, Conduct, FillError, InitStep, InitSteps, Method, MethodChoice, OwnTable, Plan, Request, Subject,
+    Unwatched,
 };
 use server::{DataDirectory, Survey};
 use testkit::{Database, shared};
