@@ -385,7 +385,8 @@ fn a_table_whose_keys_are_few_leaves_the_size_to_others() {
     server.execute(
         "CREATE TABLE many (id int PRIMARY KEY, few smallint NOT NULL REFERENCES few, filler char(80))",
     );
-    rig.done("fill 50MB --all-tables -q");
+    let ran = rig.done("fill 50MB --all-tables");
+    assert!(ran.stderr.contains("warning: public.few: 32767 rows and no more: few_pkey"), "{ran:#?}");
     let bytes = server.number("SELECT pg_total_relation_size('few') + pg_total_relation_size('many')");
     assert!((49_000_000..=51_000_000).contains(&bytes), "{bytes}");
     assert_eq!(rows_of(&server, "few"), 32_767);

@@ -45,7 +45,15 @@ impl Designed<'_> {
 
     /// Why the table has so many rows.
     pub(super) fn why(&self, wanted: &str) -> String {
-        self.capped.as_ref().map_or_else(|| wanted.to_owned(), |capped| format!("no more: {capped}"))
+        if self.capped.is_some() { "no more keys".to_owned() } else { wanted.to_owned() }
+    }
+
+    /// Warnings for the user.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let capped = self.capped.as_ref().map(|why| format!("{} rows and no more: {why}", self.rows));
+        let name = self.info.display_name();
+        let all = capped.iter().chain(&self.described.warnings);
+        all.map(|warning| format!("{name}: {warning}")).collect()
     }
 
     /// Bytes that all rows take, if that was measured.

@@ -200,8 +200,7 @@ impl Planner<'_> {
         let mut warnings = Vec::new();
         for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
-            let name = designed.info.display_name();
-            warnings.extend(designed.described.warnings.iter().map(|warning| format!("{name}: {warning}")));
+            warnings.extend(designed.warnings());
         }
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
