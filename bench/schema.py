@@ -25,7 +25,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser)
     parser.add_argument("--customers", type=int, default=500_000, help="three orders each, of two items [500000]")
-    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--jobs", type=int, default=2, help="of pg_restore [2]")
     parser.add_argument("--pg-dump", default="pg_dump")
     parser.add_argument("--pg-restore", default="pg_restore")
@@ -36,7 +35,7 @@ def main():
         rows = counted(server)
         output([options.pg_dump, "-Fd", "-Z0", "-j2", "-f", dump, server.url])
         times = {way: [] for way in WAYS}
-        for number in range(options.rounds):
+        for number in range(options.trials):
             for way in WAYS[number % len(WAYS):] + WAYS[:number % len(WAYS)]:
                 server.query("DROP TABLE IF EXISTS customers, products, orders, order_items; DROP TYPE IF EXISTS status")
                 server.settle()
@@ -44,14 +43,20 @@ def main():
                 if counted(server) != rows:
                     sys.exit(f"{way}: {counted(server)} rows instead of {rows}")
             print(f"round {number + 1}: " + ", ".join(f"{way} {times[way][-1]['wall']:.2f} s" for way in WAYS), file=sys.stderr)
-        record = {"benchmark": "schema", **surroundings(options, server), "rows": rows, "jobs": options.jobs, "times": times}
+        record = {"benchmark": "schema", **surroundings(options, server), "rows": rows, "jobs": options.jobs,
+                  "results": results(times), "trials": times}
     print("| way | seconds | rows/s | times pg_restore's speed (pairs) |\n|---|---|---|---|")
-    for way in WAYS:
-        walls = [each["wall"] for each in times[way]]
-        ratios = [theirs["wall"] / mine["wall"] for mine, theirs in zip(times[way], times["pg_restore"])]
-        low, middle, high = spread(walls)
-        print(f"| {way} | {shown(low, middle, high)} | {sum(rows) / middle:,.0f} | {shown(*spread(ratios))} |")
+    for way, each in record["results"].items():
+        print(f"| {way} | {shown(*each['seconds'])} | {sum(rows) / each['seconds'][1]:,.0f} | {shown(*each['times-pg_restore'])} |")
     save(options, server, record, f"{sum(rows)}-rows")
+
+
+def results(times):
+    """Least, median and greatest of each way's seconds, and of pg_restore's seconds by them, round by round."""
+    def result(trials):
+        ratios = [theirs["wall"] / mine["wall"] for mine, theirs in zip(trials, times["pg_restore"])]
+        return {"seconds": spread([each["wall"] for each in trials]), "times-pg_restore": spread(ratios)}
+    return {way: result(trials) for way, trials in times.items()}
 
 
 def ways(options, server, dump):
