@@ -111,7 +111,10 @@ impl Rig {
     /// Runs pgrig, which must succeed.
     pub fn done(&self, arguments: &str) -> Ran {
         let ran = self.run(arguments);
-        assert_eq!(ran.code, Some(0), "pgrig {arguments}: {ran:#?}");
+        if ran.code != Some(0) {
+            // What it says for the reason last: a log may be cut off above.
+            panic!("pgrig {arguments}: {:?}\n{}\n{}", ran.code, ran.stdout, ran.stderr);
+        }
         ran
     }
 
