@@ -150,6 +150,13 @@ impl Budget {
         }
     }
 
+    /// See [`SpaceRule::hold_unfrozen`].
+    pub(super) fn hold_unfrozen(&mut self, bytes: u64) {
+        if let Some((rule, _)) = &mut self.sight {
+            rule.hold_unfrozen(bytes);
+        }
+    }
+
     /// A new reading, made after all that was told before.
     pub(super) fn observe(&mut self, now: Duration, reading: Reading) {
         let Some((_, current)) = &mut self.sight else { return };
@@ -234,7 +241,7 @@ impl Budget {
     pub(super) fn outlook(&self) -> Option<Outlook> {
         let (rule, reading) = self.sight.as_ref()?;
         let free = reading.heap.free;
-        let owed = rule.needed(FileVolumes::TABLES, ChunkSpace::NONE, self.owed);
+        let owed = rule.needed(FileVolumes::TABLES, ChunkSpace::NONE, self.owed, reading);
         let kept = kept(&self.limits, rule, reading).bytes;
         Some(Outlook { free, to_go: free.saturating_sub(kept).saturating_sub(owed) })
     }
@@ -267,7 +274,7 @@ impl Budget {
         let (rule, reading) = self.sight.as_ref()?;
         let lacks = reading.free().enumerate().map(|(number, free)| Lack {
             volume: rule.role(number),
-            needed: rule.needed(number, wanted, self.owed),
+            needed: rule.needed(number, wanted, self.owed, reading),
             free: if number == FileVolumes::TABLES { free.saturating_add(freed) } else { free },
             kept: match number {
                 FileVolumes::TABLES => kept(&self.limits, rule, reading),

@@ -17,8 +17,10 @@ use server::volume::{Volume, Volumes, wal_held};
 /// Between two readings of the volumes.
 const READ_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Between two sums of `pg_wal`, which may hold thousands of files.
-const WAL_INTERVAL: Duration = Duration::from_secs(1);
+/// Between two sums of `pg_wal` that holds thousands of files.
+const LARGE_WAL_INTERVAL: Duration = Duration::from_secs(1);
+/// From so many bytes on it does.
+const LARGE_WAL: u64 = 16 << 30;
 
 /// Told of every event as it happens, in order. Must not call the governor.
 pub type Tell<'a> = dyn Fn(&Event) + Send + Sync + 'a;
@@ -141,6 +143,11 @@ impl<'a> Governor<'a> {
     /// have to stay free.
     pub fn hold_ballast(&self, bytes: u64) {
         self.lock().budget.hold_ballast(bytes);
+    }
+
+    /// So many bytes of heap are loaded, and will be frozen.
+    pub fn hold_unfrozen(&self, bytes: u64) {
+        self.lock().budget.hold_unfrozen(bytes);
     }
 
     /// Waits, if need be, until a chunk may begin, or it is clear that none may.
@@ -330,7 +337,7 @@ impl Gauge {
     fn wal_held(&mut self) -> io::Result<u64> {
         let Some(pg_wal) = &self.pg_wal else { return Ok(0) };
         match self.held {
-            Some((at, held)) if at.elapsed() < WAL_INTERVAL => Ok(held),
+            Some((at, held)) if held >= LARGE_WAL && at.elapsed() < LARGE_WAL_INTERVAL => Ok(held),
             _ => {
                 let held = wal_held(pg_wal)?;
                 self.held = Some((Instant::now(), held));

@@ -162,6 +162,8 @@ pub struct SpaceRule {
     growth: Growth,
     floor: u64,
     ballast: u64,
+    unfrozen: u64,
+    shares_wal_volume: bool,
 }
 
 impl SpaceRule {
@@ -178,12 +180,24 @@ impl SpaceRule {
             }
             Some(_) => WalVolume::Alone,
         };
-        Self { files, growth: growth(facts, wal, place), floor: facts.segment_size * SEGMENTS, ballast: 0 }
+        Self {
+            files,
+            growth: growth(facts, wal, place),
+            floor: facts.segment_size * SEGMENTS,
+            ballast: 0,
+            unfrozen: 0,
+            shares_wal_volume: place == WalVolume::Shared,
+        }
     }
 
     /// So many bytes beside the tables are as good as free for the checkpoints' own files.
     pub(super) fn hold_ballast(&mut self, bytes: u64) {
         self.ballast = bytes;
+    }
+
+    /// So many bytes of heap will be frozen. If a checkpoint begins before, WAL gets an image of each of their pages.
+    pub(super) fn hold_unfrozen(&mut self, bytes: u64) {
+        self.unfrozen = bytes;
     }
 
     /// What stays free on the volume of this number.
@@ -203,12 +217,15 @@ impl SpaceRule {
     }
 
     /// What so much needs on the volume of this number; `owed` is what finished chunks still need.
-    pub(super) fn needed(&self, number: usize, wanted: ChunkSpace, owed: Owed) -> u64 {
+    pub(super) fn needed(&self, number: usize, wanted: ChunkSpace, owed: Owed, reading: &Reading) -> u64 {
         let files = &self.files;
         let on = |place: usize, bytes: u64| if place == number { bytes } else { 0 };
         let later = owed.and(wanted.later);
-        // Where WAL is removed in time, what stays free for it is enough.
-        let adds_up = !matches!(self.growth, Growth::UpTo { .. });
+        // Where WAL is removed in time, what stays free for it is enough. A slow checkpoint does not remove it in time.
+        let adds_up = match self.growth {
+            Growth::UpTo { ceiling, .. } => self.shares_wal_volume && reading.wal_held > ceiling,
+            Growth::Little | Growth::Unbounded { .. } => true,
+        };
         let wal = files.wal.filter(|_| adds_up).map_or(0, |wal| on(wal, wanted.wal + later.wal));
         on(FileVolumes::TABLES, wanted.heap + later.maps)
             + on(files.keys, wanted.keys + later.keys)
@@ -240,15 +257,21 @@ impl SpaceRule {
 
     fn for_wal(&self, held: u64) -> Headroom {
         let few = || format!("for {SEGMENTS} WAL segments, without which the server would crash");
+        let unfrozen = if self.shares_wal_volume { self.unfrozen } else { 0 };
+        let floor = self.floor + unfrozen;
+        let few_and_images = || match unfrozen {
+            0 => few(),
+            unfrozen => format!("{}, and images of {} that freezing may log", few(), bytes(unfrozen)),
+        };
         match &self.growth {
             Growth::Little => Headroom { bytes: self.floor, because: few() },
             Growth::Unbounded { because } => {
-                Headroom { bytes: self.floor, because: format!("{}; {because}", few()) }
+                Headroom { bytes: floor, because: format!("{}; {because}", few_and_images()) }
             }
             Growth::UpTo { ceiling, because } => {
                 let left = ceiling.saturating_sub(held);
-                if left <= self.floor {
-                    return Headroom { bytes: self.floor, because: few() };
+                if left <= floor {
+                    return Headroom { bytes: floor, because: few_and_images() };
                 }
                 let because =
                     format!("WAL takes {} now and may grow to {}: {because}", bytes(held), bytes(*ceiling));
@@ -309,9 +332,21 @@ mod tests {
     fn a_known_amount_of_wal_that_fits_is_counted_chunk_by_chunk() {
         let rule = |total| SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Total(total));
         assert_eq!(rule(900 * MB).on_volume(0, &reading(0)).bytes, 64 * MB + DATA_MARGIN);
-        assert_eq!(rule(900 * MB).needed(0, WAL, Owed::default()), MB);
+        assert_eq!(rule(900 * MB).needed(0, WAL, Owed::default(), &reading(0)), MB);
         assert_eq!(rule(2000 * MB).on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN);
-        assert_eq!(rule(2000 * MB).needed(0, WAL, Owed::default()), 0);
+        assert_eq!(rule(2000 * MB).needed(0, WAL, Owed::default(), &reading(0)), 0);
+    }
+
+    #[test]
+    fn what_a_slow_checkpoint_keeps_adds_up() {
+        let mut rule = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
+        let needed = |held| rule.needed(0, WAL, Owed::default(), &reading(held));
+        assert_eq!([1300, 1301].map(|held| needed(held * MB)), [0, MB]);
+        rule.hold_unfrozen(50 * MB);
+        let slow = rule.on_volume(0, &reading(1400 * MB));
+        assert_eq!(slow.bytes, (4 * 16 + 50) * MB + DATA_MARGIN);
+        assert!(slow.because.ends_with("images of 50.0 MB that freezing may log"), "{}", slow.because);
+        assert_eq!(rule.on_volume(0, &reading(0)).bytes, 1300 * MB + DATA_MARGIN, "images are a part of it");
     }
 
     #[test]
@@ -348,14 +383,18 @@ mod tests {
         let chunk = ChunkSpace { heap: 1, keys: 2, wal: 3, later };
         let files = FileVolumes { data: 0, wal: Some(1), keys: 2, sort: Some(3) };
         let rule = SpaceRule::at(files, &facts(), WalUse::Little);
-        let needed = |number| rule.needed(number, chunk, Owed::default());
+        let needed = |number| rule.needed(number, chunk, Owed::default(), &reading(0));
         assert_eq!([0, 1, 2, 3].map(needed), [1, 1003, 12, 100]);
         let together = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
-        assert_eq!(together.needed(0, chunk, later), 1 + 2 + 2 * 10 + 2 * 100, "WAL has its share already");
+        assert_eq!(
+            together.needed(0, chunk, later, &reading(0)),
+            1 + 2 + 2 * 10 + 2 * 100,
+            "WAL has its share already"
+        );
         let in_memory = Owed { sort_memory: 100, ..later };
         let chunk = ChunkSpace { later: in_memory, ..chunk };
-        assert_eq!(rule.needed(3, chunk, Owed::default()), 0);
-        assert_eq!(rule.needed(3, chunk, in_memory), 200);
+        assert_eq!(rule.needed(3, chunk, Owed::default(), &reading(0)), 0);
+        assert_eq!(rule.needed(3, chunk, in_memory, &reading(0)), 200);
     }
 
     #[test]
@@ -365,11 +404,11 @@ mod tests {
             WalFacts { archiving_fails: true, ..facts() },
         ] {
             let rule = SpaceRule::at(FileVolumes::TOGETHER, &facts, WalUse::Full);
-            assert_eq!(rule.needed(0, WAL, Owed::default()), MB);
+            assert_eq!(rule.needed(0, WAL, Owed::default(), &reading(0)), MB);
             assert!(rule.warning().is_some_and(|text| text.contains("will stay")));
         }
         let bounded = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
-        assert_eq!(bounded.needed(0, WAL, Owed::default()), 0);
+        assert_eq!(bounded.needed(0, WAL, Owed::default(), &reading(0)), 0);
         assert_eq!(bounded.warning(), None);
     }
 

@@ -12,7 +12,7 @@ use connect::ConnectError;
 use server::Session;
 use server::quote::qualified;
 
-/// Heap that is loaded before it is frozen, bytes, at least: WAL for all its pages fits the room that is always kept.
+/// Heap that is loaded before it is frozen, bytes, at least. There is always room for images of what is not frozen yet.
 const STRETCH: u64 = 32 << 20;
 /// Each pass looks at the whole visibility map, so passes get rarer as the table grows: one for so many parts of it.
 const PARTS: u64 = 256;
@@ -30,12 +30,20 @@ impl Filler<'_> {
         let mut frozen = self.frozen.lock().await;
         let rows = self.progress.rows();
         let due = STRETCH.max(self.plan.heap_of(rows) / PARTS);
-        if self.plan.heap_of(rows.saturating_sub(frozen.unwrap_or(0))) < due {
+        let unfrozen = self.plan.heap_of(rows.saturating_sub(frozen.unwrap_or(0)));
+        self.hold_unfrozen(unfrozen);
+        if unfrozen < due {
             return Ok(());
         }
         let is_first = frozen.is_none();
+        self.freeze(session, &self.plan.tables.bulk.name, is_first).await?;
         *frozen = Some(rows);
-        self.freeze(session, &self.plan.tables.bulk.name, is_first).await
+        self.hold_unfrozen(0);
+        Ok(())
+    }
+
+    fn hold_unfrozen(&self, bytes: u64) {
+        self.governor.iter().for_each(|governor| governor.hold_unfrozen(bytes));
     }
 
     /// Freezes all that is loaded, while nobody loads.
