@@ -14,7 +14,7 @@ use super::info::TableInfo;
 use super::keys::Part;
 use super::narrow::Way;
 use super::present::Present;
-use super::references::Group;
+use super::references::{Group, Origin};
 use super::slot::{Role, Slot};
 
 /// NULLs in a column that may have them.
@@ -23,6 +23,7 @@ const NULLS: f64 = 0.05;
 const SECOND: i64 = 1_000_000;
 
 /// Decisions from which a table's description is composed.
+#[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
     pub(super) slots: &'a [Slot<'a>],
     pub(super) way: &'a Way,
@@ -61,6 +62,35 @@ pub(super) fn compose(
             Ok(column)
         })
         .collect()
+}
+
+/// The free columns with the values that they would have if no key were unique.
+pub(super) fn drawn(choice: Choice<'_>, conditions: &[Condition]) -> Vec<Column> {
+    let choice = Choice { parts: &[], ..choice };
+    let windows = windows(&choice, conditions);
+    let free = choice.slots.iter().filter(|slot| slot.is_free());
+    free.map(|slot| Column {
+        name: slot.name().to_owned(),
+        kind: choice.kind(slot),
+        not_null: slot.info.not_null,
+        values: choice.values(slot, &windows),
+    })
+    .collect()
+}
+
+/// Whether columns that have to ascend in a row do so because their values come from stretches apart.
+pub(super) fn ascends(choice: &Choice<'_>, conditions: &[Condition], condition: &Condition) -> bool {
+    fn holds(windows: &BTreeMap<String, Units>, condition: &Condition) -> bool {
+        match condition {
+            Condition::All(parts) => parts.iter().all(|part| holds(windows, part)),
+            Condition::Any(parts) => parts.iter().any(|part| holds(windows, part)),
+            Condition::Columns { .. } => ascending(condition).into_iter().any(|(low, high)| {
+                windows.get(low).zip(windows.get(high)).is_some_and(|(low, high)| low.high < high.low)
+            }),
+            _ => false,
+        }
+    }
+    holds(&windows(choice, conditions), condition)
 }
 
 impl Choice<'_> {
@@ -106,7 +136,15 @@ impl Choice<'_> {
         };
         let is_random = matches!(pick, Pick::Random { .. });
         let column = group.columns.iter().position(|name| name == slot.name()).unwrap_or(0);
+        if let Keys::Listed(keys) = &*group.keys
+            && keys.iter().all(|key| key[column].is_none())
+        {
+            return Values::Null;
+        }
         let values = Values::Reference(Reference { keys: Arc::clone(&group.keys), column, pick });
+        if group.origin != Origin::References {
+            return values;
+        }
         // All columns of a key are NULL together, which every kind of MATCH accepts.
         let nullable = |name: &String| {
             let slot = self.slots.iter().find(|slot| slot.name() == name);
@@ -122,7 +160,10 @@ impl Choice<'_> {
             Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick: Pick::InTurn(turn) })
         };
         if let Set::Listed(values) = &allowed.set {
-            return listed(Keys::Listed(values.iter().map(|value| vec![value.clone()]).collect()), turn);
+            return listed(
+                Keys::Listed(values.iter().map(|value| vec![Some(value.clone())]).collect()),
+                turn,
+            );
         }
         if matches!(slot.kind, Kind::Bool | Kind::Enum { .. }) {
             let stretch = allowed.stretch(&slot.kind);

@@ -85,6 +85,28 @@ pub(super) fn columns_in<'n>(text: &str, all: &[&'n str]) -> Vec<&'n str> {
     all.iter().copied().filter(|name| mentions(&tokens, &[name])).collect()
 }
 
+/// The strings and numbers that stand in a printed expression, each once.
+pub(super) fn literals_in(text: &str) -> Vec<String> {
+    let mut literals: Vec<String> = Vec::new();
+    for (token, place) in lex(text).unwrap_or_default() {
+        let literal = unquoted(&text[place]);
+        if token == Token::Literal && !literals.contains(&literal) {
+            literals.push(literal);
+        }
+    }
+    literals
+}
+
+/// The text of a string literal; a number as it is.
+fn unquoted(literal: &str) -> String {
+    let inside = |body: &str| body.strip_suffix('\'').unwrap_or(body).replace("''", "'");
+    match (literal.strip_prefix("E'"), literal.strip_prefix('\'')) {
+        (Some(body), _) => inside(body).replace("\\\\", "\\"),
+        (None, Some(body)) => inside(body),
+        (None, None) => literal.to_owned(),
+    }
+}
+
 /// Whether one of these columns stands in it. Functions and types may have a column's name.
 fn mentions(tokens: Tokens, columns: &[&str]) -> bool {
     tokens.iter().enumerate().any(|(at, (token, _))| {
@@ -424,6 +446,13 @@ mod tests {
             parse("(char_length((a)::text) <= 10)"),
             Condition::Compare { subject, operator: Operator::LessOrEqual, constant: "10".into() }
         );
+    }
+
+    #[test]
+    fn literals_are_read_once_each() {
+        let text =
+            "((a = 'it''s'::text) OR (a ~ E'^\\\\d'::text) OR (b > 5) OR (b < 5) OR (b = '-1'::integer))";
+        assert_eq!(literals_in(text), ["it's", "^\\d", "5", "-1"]);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
 use super::allowed::{Allowed, Set};
-use super::compose::{Choice, Run, compose, is_counted_on};
-use super::condition::{Condition, DOMAIN_VALUE, Names};
+use super::compose::{Choice, Run, ascends, compose, drawn, is_counted_on};
+use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
 use super::info::{KeyInfo, SequenceInfo, TableInfo};
@@ -15,7 +15,8 @@ use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
 use super::present::Present;
-use super::references::{self, Group};
+use super::references::{self, Group, Origin};
+use super::sample::{Rule, Sampling};
 use super::slot::{Role, Slot, slots};
 use super::spec::Given;
 use super::transaction::{Access, Scope, rolled_back};
@@ -110,6 +111,23 @@ pub fn describe<'a>(
     })
 }
 
+/// What decides on the values of single columns.
+#[derive(Clone, Copy)]
+struct Basis<'a> {
+    conditions: &'a Conditions,
+    way: &'a Way,
+    present: &'a Present,
+}
+
+/// Rows that keep all keys, and all conditions that are understood.
+struct Draft {
+    table: Table,
+    first_row: u64,
+    parts: Vec<Part>,
+    most: Option<MostRows>,
+    warnings: Vec<String>,
+}
+
 struct Design<'a> {
     client: &'a Client,
     info: &'a TableInfo,
@@ -134,7 +152,7 @@ impl<'a> Design<'a> {
             None => Present::ask(self.client, self.info, &self.slots).await?,
         };
         let conditions = self.conditions();
-        let way = self.way(&conditions, &mut warnings).await?;
+        let (way, understood) = self.way(&conditions, &mut warnings).await?;
         let groups = references::groups(
             self.client,
             self.info,
@@ -143,7 +161,32 @@ impl<'a> Design<'a> {
             (present.has_rows, &self.wish.planned),
         )
         .await?;
-        let mut parts = self.parts(&way, &groups, &present);
+        let basis = Basis { conditions: &conditions, way: &way, present: &present };
+        let mut draft = self.draft(basis, &groups).await?;
+        if !understood.iter().all(|understood| *understood)
+            && let Some((groups, notes)) = self.judged(basis, &understood, &groups, &draft).await?
+        {
+            draft = self.draft(basis, &groups).await?;
+            warnings.extend(notes);
+        }
+        warnings.extend(draft.warnings);
+        let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
+        Ok(Described {
+            table: draft.table,
+            first_row: draft.first_row,
+            present,
+            most_rows: draft.most,
+            text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
+            planned: self.wish.planned.clone(),
+            sequences: self.sequences(),
+            warnings,
+        })
+    }
+
+    /// The rows, if columns that belong together get their values from these groups.
+    async fn draft(&self, basis: Basis<'_>, groups: &[Group]) -> Result<Draft, CatalogError> {
+        let Basis { conditions, way, present } = basis;
+        let mut parts = self.parts(way, groups, present);
         let wanted = self.wanted(&parts);
         let mut assigned =
             assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, self.wish.rows)?;
@@ -152,36 +195,78 @@ impl<'a> Design<'a> {
         }
         let Assigned { most, trusted } = assigned;
         self.refuse_too_many(most.as_ref())?;
-        self.refuse_unknown_present(&parts, &present)?;
-        if !trusted.is_empty() {
-            warnings.push(format!("whether {} stays unique is up to --column", trusted.join(", ")));
-        }
-        let first_row = self.first_row(&parts, &present).await?;
-        let choice = Choice {
-            slots: &self.slots,
-            way: &way,
-            groups: &groups,
-            parts: &parts,
-            present: &present,
-            first_row,
-        };
+        self.refuse_unknown_present(&parts, present)?;
+        let trusted = (!trusted.is_empty())
+            .then(|| format!("whether {} stays unique is up to --column", trusted.join(", ")));
+        let first_row = self.first_row(&parts, present).await?;
+        let choice = self.choice(basis, groups, &parts, first_row);
         let columns = compose(self.info, &choice, &conditions.checks)?;
-        let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
-        Ok(Described {
-            table: Table {
-                name: self.info.name.clone(),
-                columns,
-                rows: self.wish.rows.map_or(u64::MAX, |rows| first_row.saturating_add(rows)),
-                seed: self.wish.seed,
-            },
+        let rows = self.wish.rows.map_or(u64::MAX, |rows| first_row.saturating_add(rows));
+        Ok(Draft {
+            table: self.table(columns, rows),
             first_row,
-            present,
-            most_rows: most,
-            text_only: self.slots.iter().filter(sent).map(|slot| slot.name().to_owned()).collect(),
-            planned: self.wish.planned.clone(),
-            sequences: self.sequences(),
-            warnings,
+            parts,
+            most,
+            warnings: Vec::from_iter(trusted),
         })
+    }
+
+    fn choice<'c>(
+        &'c self,
+        basis: Basis<'c>,
+        groups: &'c [Group],
+        parts: &'c [Part],
+        first_row: u64,
+    ) -> Choice<'c> {
+        let Basis { way, present, .. } = basis;
+        Choice { slots: &self.slots, way, groups, parts, present, first_row }
+    }
+
+    fn table(&self, columns: Vec<Column>, rows: u64) -> Table {
+        Table { name: self.info.name.clone(), columns, rows, seed: self.wish.seed }
+    }
+
+    /// Groups of columns whose values the server accepts, where the draft would break a condition.
+    async fn judged(
+        &self,
+        basis: Basis<'_>,
+        understood: &[bool],
+        groups: &[Group],
+        draft: &Draft,
+    ) -> Result<Option<(Vec<Group>, Vec<String>)>, CatalogError> {
+        let checks = &basis.conditions.checks;
+        let choice = self.choice(basis, groups, &draft.parts, draft.first_row);
+        let bounds = self.info.partition_condition();
+        let mut rules = self.rules();
+        for ((rule, condition), understood) in rules.iter_mut().zip(checks).zip(understood) {
+            rule.is_kept = *understood || ascends(&choice, checks, condition);
+            rule.is_rarely_broken =
+                matches!(condition, Condition::Columns { operator: Operator::NotEqual, .. });
+        }
+        rules.extend(bounds.as_deref().map(|bounds| Rule::of_table(self.info, "partition bounds", bounds)));
+        let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
+        let sampling = Sampling {
+            client: self.client,
+            info: self.info,
+            slots: &self.slots,
+            rules,
+            groups,
+            parts: &draft.parts,
+            made: &draft.table,
+            rows: draft.first_row..draft.table.rows.min(most),
+            drawn: &self.table(drawn(choice, checks), u64::MAX),
+        };
+        sampling.groups().await
+    }
+
+    /// The CHECKs of the table, then those of free columns' domains: in the order of the conditions.
+    fn rules(&self) -> Vec<Rule<'_>> {
+        let table = self.info.checks.iter();
+        let domains = self.slots.iter().filter(|slot| slot.is_free()).flat_map(|slot| {
+            let checks = slot.info.data_type.domain_checks();
+            checks.into_iter().map(|check| Rule::of_domain(slot.info, check))
+        });
+        table.map(|check| Rule::of_table(self.info, &check.name, &check.expression)).chain(domains).collect()
     }
 
     fn sequences(&self) -> Vec<SequenceTaken> {
@@ -235,7 +320,12 @@ impl<'a> Design<'a> {
         self.slots.iter().find(|slot| slot.name() == name && slot.is_free())
     }
 
-    async fn way(&self, conditions: &Conditions, warnings: &mut Vec<String>) -> Result<Way, CatalogError> {
+    /// The way to fulfil the conditions, and which of the CHECKs are understood.
+    async fn way(
+        &self,
+        conditions: &Conditions,
+        warnings: &mut Vec<String>,
+    ) -> Result<(Way, Vec<bool>), CatalogError> {
         let all: Vec<Condition> = conditions.bounds.iter().chain(&conditions.checks).cloned().collect();
         let constants = Constants::ask(self.client, &self.slots, &all).await?;
         let narrow = Narrow { slots: &self.slots, constants: &constants };
@@ -259,17 +349,19 @@ impl<'a> Design<'a> {
                 warnings.push(warning.to_owned());
             }
         }
-        Ok(way)
+        let understood = conditions.checks.iter().map(|check| narrow.understands(check)).collect();
+        Ok((way, understood))
     }
 
     /// What keys can be made of, with how many values each has.
     fn parts(&self, way: &Way, groups: &[Group], present: &Present) -> Vec<Part> {
         let of_group = |group: &Group| Part {
-            name: format!("keys of {}", group.tables),
+            name: group.what.clone(),
             columns: group.columns.clone(),
             count: group.keys.count(),
             way: Uniqueness::Few,
             fresh: group.one_to_one,
+            distinct: group.origin == Origin::Judged { distinct: true },
             turn: None,
         };
         let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
@@ -277,7 +369,7 @@ impl<'a> Design<'a> {
             let (way, count) = uniqueness(slot, way, present);
             let fresh = matches!(way, Uniqueness::Numbered | Uniqueness::Own);
             let columns = vec![slot.name().to_owned()];
-            Part { name: slot.name().to_owned(), columns, count, way, fresh, turn: None }
+            Part { name: slot.name().to_owned(), columns, count, way, fresh, distinct: false, turn: None }
         });
         groups.iter().map(of_group).chain(columns).collect()
     }
@@ -291,7 +383,10 @@ impl<'a> Design<'a> {
         let all = self.info.column_names();
         let columns: Vec<String> =
             key.elements.iter().filter_map(|element| element.injective_in(&all)).collect();
-        let whole = |part: &Part| part.columns.iter().all(|column| columns.contains(column));
+        let whole = |part: &Part| {
+            let mut inside = part.columns.iter().map(|column| columns.contains(column));
+            if part.distinct { inside.any(|inside| inside) } else { inside.all(|inside| inside) }
+        };
         let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
         // In the key's order: what stands first goes round fastest.
         whole.sort_by_key(|&at| columns.iter().position(|column| parts[at].columns.contains(column)));

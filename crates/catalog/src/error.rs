@@ -309,6 +309,27 @@ pub enum CatalogError {
         /// The referenced column.
         referenced: String,
     },
+    /// Hardly any values fulfil conditions that pgrig does not understand.
+    #[error(
+        "{table}: of {tried} rows that pgrig tried for {columns}, the server accepts {passed} under {constraints}{}: say what \
+         the columns shall hold with --column {}",
+        error.as_ref().map_or_else(String::new, |error| format!(" (it says: {error})")),
+        columns.split(", ").map(|column| format!("'{column}=SPEC'")).collect::<Vec<_>>().join(" or ")
+    )]
+    Rare {
+        /// Schema and name.
+        table: String,
+        /// The columns that pgrig gives values.
+        columns: String,
+        /// The constraints with their definitions.
+        constraints: String,
+        /// Candidates.
+        tried: u64,
+        /// Of these, how many fulfil the constraints.
+        passed: u64,
+        /// The last error that a candidate raised.
+        error: Option<String>,
+    },
     /// A sample row violates a CHECK.
     #[error(
         "{table}: the rows would violate {constraint}, CHECK ({definition}). {row}. Say what its columns shall hold with \
@@ -439,6 +460,7 @@ impl Classified for CatalogError {
             | Self::UnknownKeys { .. }
             | Self::Period { .. }
             | Self::SelfReference { .. }
+            | Self::Rare { .. }
             | Self::Check { .. }
             | Self::NoPartition { .. }
             | Self::Repeated { .. }

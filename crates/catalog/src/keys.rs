@@ -18,6 +18,8 @@ pub(super) struct Part {
     pub(super) way: Uniqueness,
     /// Whether none of these values is there already.
     pub(super) fresh: bool,
+    /// Whether it makes a key unique that has only some of its columns.
+    pub(super) distinct: bool,
     /// When its value changes, once a key has asked for that.
     pub(super) turn: Option<Turn>,
 }
@@ -189,7 +191,15 @@ mod tests {
     use crate::info::KeyElement;
 
     fn part(name: &str, count: u64, way: Uniqueness) -> Part {
-        Part { name: name.into(), columns: vec![name.into()], count, way, fresh: false, turn: None }
+        Part {
+            name: name.into(),
+            columns: vec![name.into()],
+            count,
+            way,
+            fresh: false,
+            distinct: false,
+            turn: None,
+        }
     }
 
     fn key(columns: &[&str]) -> KeyInfo {

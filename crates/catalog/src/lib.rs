@@ -15,7 +15,8 @@
 //! `references` (the keys that can be referenced), `keys` (the columns that take turns so that keys are unique), `compose`.
 //!
 //! - `condition` reads conditions as `pg_get_expr` prints them, with all parentheses, from the tokens of the crate `sql`.
-//!   The server evaluates the constants in them. Conditions that are not understood are left to `verify`.
+//!   The server evaluates the constants in them. Conditions that are not understood are left to `sample`: the server
+//!   judges candidates, and columns draw together from those that pass.
 //! - `verify` loads a sample into a temporary table with the target's types and constraints, in a transaction that is
 //!   rolled back.
 //! - Unique keys are digits of the row number (`rowgen::Turn`): the column with the fewest values changes fastest, so an
@@ -36,6 +37,7 @@ mod planned;
 mod present;
 mod read;
 mod references;
+mod sample;
 mod slot;
 mod spec;
 pub mod temporary;

@@ -42,6 +42,11 @@ impl Narrow<'_> {
         Some(Way { columns: best.columns.into_iter().map(listed).collect(), ..best })
     }
 
+    /// Whether the ways to fulfil the condition leave nothing to chance.
+    pub(super) fn understands(&self, condition: &Condition) -> bool {
+        self.ways(condition).iter().all(Way::is_understood)
+    }
+
     fn kind(&self, column: &str) -> Option<&Kind> {
         self.slots.iter().find(|slot| slot.name() == column).map(|slot| &slot.kind)
     }

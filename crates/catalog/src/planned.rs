@@ -56,8 +56,7 @@ impl Planned {
             return (holds(of) && holds(kind)).then_some(Keys::Interval { low, high });
         }
         let suits = |(column, kind): (&Column, &&Kind)| {
-            let may_be_null = matches!(column.values, Values::Null | Values::Nulls { .. });
-            !may_be_null && is_stored_alike(&column.kind, kind)
+            !column.values.may_be_null() && is_stored_alike(&column.kind, kind)
         };
         let suit = table.columns.iter().zip(kinds).all(suits) && self.first_row < table.rows;
         suit.then_some(Keys::Made { table, first: self.first_row })

@@ -23,12 +23,26 @@ pub(super) struct Group {
     pub(super) name: String,
     /// Columns of the table that is filled.
     pub(super) columns: Vec<String>,
-    /// The referenced tables, for people.
-    pub(super) tables: String,
+    /// What the keys are, for people.
+    pub(super) what: String,
     /// Keys that the columns can reference.
     pub(super) keys: Arc<Keys>,
     /// Whether a unique key lets each be used once only: then those used already are not among them.
     pub(super) one_to_one: bool,
+    /// Where the values come from.
+    pub(super) origin: Origin,
+}
+
+/// Where the values of a group come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Referenced rows: the columns may be NULL together.
+    References,
+    /// The server accepted them for conditions that pgrig does not understand. NULLs are among them.
+    Judged {
+        /// Whether what stands in a unique key's columns comes once only.
+        distinct: bool,
+    },
 }
 
 impl Group {
@@ -180,9 +194,10 @@ impl<'a> Asked<'a> {
         Ok(Group {
             name: names.join(", "),
             columns: self.columns.iter().map(|&column| column.to_owned()).collect(),
-            tables: tables.join(" and "),
+            what: format!("keys of {}", tables.join(" and ")),
             keys: Arc::new(keys),
             one_to_one: self.one_to_one,
+            origin: Origin::References,
         })
     }
 
@@ -244,7 +259,7 @@ impl<'a> Asked<'a> {
         if keys.is_empty() { Err(self.nothing(client).await?) } else { Ok(Keys::Listed(keys)) }
     }
 
-    async fn list(&self, client: &Client, sample: &str) -> Result<Vec<Vec<String>>, CatalogError> {
+    async fn list(&self, client: &Client, sample: &str) -> Result<Vec<Vec<Option<String>>>, CatalogError> {
         let texts: Vec<String> =
             self.columns.iter().map(|column| format!("{}::text", identifier(column))).collect();
         let query = format!(
@@ -255,7 +270,7 @@ impl<'a> Asked<'a> {
             self.most()
         );
         let rows = client.query(&query, &[]).await?;
-        let mut keys: Vec<Vec<String>> = rows.iter().map(|row| row.get("key")).collect();
+        let mut keys: Vec<Vec<Option<String>>> = rows.iter().map(|row| row.get("key")).collect();
         // The order in which a server happens to give rows must not decide what is made of them.
         keys.sort_unstable();
         keys.dedup();

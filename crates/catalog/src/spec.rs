@@ -100,7 +100,7 @@ async fn reference(client: &Client, spec: &ColumnSpec, referenced: &str) -> Resu
     if rows.is_empty() {
         return Err(failed(format!("{referenced} has no values: fill that table first")));
     }
-    let keys = Keys::Listed(rows.iter().map(|row| vec![row.get("value")]).collect());
+    let keys = Keys::Listed(rows.iter().map(|row| vec![Some(row.get("value"))]).collect());
     let pick = Pick::Random { name: referenced.to_owned() };
     Ok(Reference { keys: Arc::new(keys), column: 0, pick })
 }

@@ -48,10 +48,8 @@ impl Column {
     /// # Errors
     /// [`Unsuited`] says what does not fit.
     pub fn check(&self) -> Result<(), Unsuited> {
-        if self.not_null && matches!(self.values, Values::Null | Values::Nulls { .. }) {
-            return Err(Unsuited::NotNull);
-        }
-        self.values.check(&self.kind)
+        self.values.check(&self.kind)?;
+        if self.not_null && self.values.may_be_null() { Err(Unsuited::NotNull) } else { Ok(()) }
     }
 
     /// For how many rows, from row 0 on, the column's values all differ; `u64::MAX` stands for that

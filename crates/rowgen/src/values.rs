@@ -163,8 +163,8 @@ pub enum Keys {
         /// Units, included.
         high: i64,
     },
-    /// Keys with all their columns, in the types' input syntax. Not empty.
-    Listed(Vec<Vec<String>>),
+    /// Keys with all their columns, in the types' input syntax; none stands for NULL. Not empty.
+    Listed(Vec<Vec<Option<String>>>),
     /// Keys of a table whose rows are made by this crate too. They need not be there yet.
     Made {
         /// The table, with the key's columns only.
@@ -242,11 +242,24 @@ impl Values {
             Self::List(list) => Box::new(list.iter().map(|weighted| weighted.value.as_str())),
             Self::Cycle(values) => Box::new(values.iter().map(String::as_str)),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
-                Keys::Listed(keys) => Box::new(keys.iter().map(|key| key[*column].as_str())),
+                Keys::Listed(keys) => Box::new(keys.iter().filter_map(|key| key[*column].as_deref())),
                 Keys::Interval { .. } => Box::new(std::iter::empty()),
                 Keys::Made { table, .. } => table.columns[*column].values.literals(),
             },
             _ => Box::new(std::iter::empty()),
+        }
+    }
+
+    /// Whether some rows may have NULL.
+    pub fn may_be_null(&self) -> bool {
+        match self {
+            Self::Null | Self::Nulls { .. } => true,
+            Self::Reference(Reference { keys, column, .. }) => match &**keys {
+                Keys::Interval { .. } => false,
+                Keys::Listed(keys) => keys.iter().any(|key| key[*column].is_none()),
+                Keys::Made { table, .. } => table.columns[*column].values.may_be_null(),
+            },
+            _ => false,
         }
     }
 

@@ -81,10 +81,10 @@ fn constraints_that_cannot_be_kept() {
         database
             .sql(
                 "CREATE TABLE parents (id int PRIMARY KEY); CREATE TABLE child (parent int REFERENCES parents);
-                 CREATE TABLE odd (a int NOT NULL, b text, CONSTRAINT odd_only CHECK (a % 2 = 1));
-                 CREATE TABLE pattern (code text NOT NULL CONSTRAINT code_form CHECK (code ~ '^[A-Z]{3}-[0-9]+$'));
+                 CREATE TABLE odd (a int NOT NULL, b text, CONSTRAINT odd_only CHECK (a % 2 = 5));
+                 CREATE TABLE pattern (code text NOT NULL CONSTRAINT code_form CHECK (code ~ '^[A-Z]{3}$' AND code !~ '[A-Z]'));
                  CREATE TABLE torn (a int, CONSTRAINT over CHECK (a > 10), CONSTRAINT under CHECK (a < 5));
-                 CREATE DOMAIN post AS text CONSTRAINT post_form CHECK (VALUE ~ '^[0-9]{5}$');
+                 CREATE DOMAIN post AS text CONSTRAINT post_form CHECK (VALUE ~ '^[0-9]{5}$' AND VALUE ~ 'x');
                  CREATE TABLE addresses (code post NOT NULL);
                  CREATE TABLE slots (during tsrange, EXCLUDE USING gist (during WITH &&));
                  CREATE TABLE computed (a int); CREATE UNIQUE INDEX computed_mod ON computed ((a % 10));
@@ -102,14 +102,14 @@ fn constraints_that_cannot_be_kept() {
             (
                 "odd",
                 [
-                    "would violate odd_only, CHECK (((a % 2) = 1))",
-                    "Failing row contains (",
-                    "--column NAME=SPEC",
+                    "of 100000 rows that pgrig tried for a, the server accepts 0 under odd_only",
+                    "CHECK (((a % 2) = 5))",
+                    "--column 'a=SPEC'",
                 ],
             ),
-            ("pattern", ["would violate code_form", "'^[A-Z]{3}-[0-9]+$'", "--column"]),
+            ("pattern", ["the server accepts 0 under code_form", "'^[A-Z]{3}$'", "--column 'code=SPEC'"]),
             ("torn", ["no values fulfil all of public.torn's constraints", "over, under", "--column"]),
-            ("addresses", ["would violate post_form", "'^[0-9]{5}$'", "--column"]),
+            ("addresses", ["the server accepts 0 under post_form", "'^[0-9]{5}$'", "--column 'code=SPEC'"]),
             (
                 "slots",
                 ["no unique values for slots_during_excl", "EXCLUDE USING gist (during WITH &&)", "--column"],
@@ -119,7 +119,7 @@ fn constraints_that_cannot_be_kept() {
             ("unknown", ["column path of public.unknown has type jsonpath", "'path=default'", "'path=null'"]),
             ("spans", ["public.spans has no partition for some rows", "Failing row contains (", "--column"]),
             ("made", ["public.made would refuse the rows: division by zero", "line 1", "--column"]),
-            ("called", ["would violate never_true", "never(a)", "--column"]),
+            ("called", ["under never_true", "never(a)", "--column"]),
         ] {
             assert_says(&database.refused(table, &[]).await, &parts);
         }

@@ -22,6 +22,7 @@ pub(crate) struct Generator {
     kind: Kind,
     stream: Stream,
     source: Source,
+    may_be_null: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +102,7 @@ impl Generator {
                 others: Box::new(Self::of(table, column, values)),
             },
         };
-        Self { kind, stream, source }
+        Self { kind, stream, source, may_be_null: values.may_be_null() }
     }
 
     fn reference(table: &Table, Reference { keys, column, pick }: &Reference) -> Source {
@@ -138,13 +139,20 @@ impl Generator {
         match &self.source {
             Source::Null => true,
             Source::Nulls { nulls, below, others } => is_drawn(*nulls, *below, row) || others.is_null(row),
+            Source::Reference { keys, column, pick } => match &**keys {
+                Keys::Listed(list) => {
+                    list[index(pick.number(row, keys.count()), list.len())][*column].is_none()
+                }
+                _ => false,
+            },
+            Source::Made { key, first, count, pick } => key.is_null(first + pick.number(row, *count)),
             _ => false,
         }
     }
 
     /// Whether some rows may have NULL.
     pub(crate) fn may_be_null(&self) -> bool {
-        matches!(self.source, Source::Null | Source::Nulls { .. })
+        self.may_be_null
     }
 
     /// The value of a row, its bytes in `scratch` where it needs any.
@@ -180,7 +188,9 @@ impl Generator {
             }
             Source::Reference { keys, column, pick } => match (&**keys, pick.number(row, keys.count())) {
                 (Keys::Interval { low, .. }, number) => Value::Units(low.wrapping_add_unsigned(number)),
-                (Keys::Listed(keys), number) => Value::Text(&keys[index(number, keys.len())][*column]),
+                (Keys::Listed(keys), number) => {
+                    keys[index(number, keys.len())][*column].as_deref().map_or(Value::Null, Value::Text)
+                }
                 (Keys::Made { .. }, _) => unreachable!("a source of its own"),
             },
             Source::Made { key, first, count, pick } => key.value(first + pick.number(row, *count), scratch),

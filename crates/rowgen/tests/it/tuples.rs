@@ -306,7 +306,10 @@ fn there_is_no_unique_value_past_the_last() {
 
 #[test]
 fn keys_can_be_referenced() {
-    let keys = Arc::new(Keys::Listed(vec![vec!["7".into(), "a".into()], vec!["-9".into(), "bc".into()]]));
+    let keys = Arc::new(Keys::Listed(vec![
+        vec![Some("7".into()), Some("a".into())],
+        vec![Some("-9".into()), Some("bc".into())],
+    ]));
     let reference = |column| {
         let pick = Pick::InTurn(Turn::EACH);
         Values::Reference(Reference { keys: Arc::clone(&keys), column, pick })

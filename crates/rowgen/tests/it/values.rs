@@ -157,7 +157,8 @@ fn turns_go_through_all_pairs() {
 
 #[test]
 fn columns_of_a_foreign_key_take_the_same_row() {
-    let keys = Arc::new(Keys::Listed((0..50).map(|n| vec![n.to_string(), format!("k{n}")]).collect()));
+    let keys =
+        Arc::new(Keys::Listed((0..50).map(|n| vec![Some(n.to_string()), Some(format!("k{n}"))]).collect()));
     let refer = |column, pick: &Pick| {
         Values::Reference(Reference { keys: Arc::clone(&keys), column, pick: pick.clone() })
     };

@@ -1,0 +1,468 @@
+//! Values for conditions that pgrig does not understand: rejection sampling, with the server as judge.
+//!
+//! The rows as they are described so far are tried first; where all of them pass, nothing changes. Else the columns that
+//! the condition mentions, and those of conditions that share a column with it, draw together from a list of tuples
+//! that the server accepts. Candidates are the values that the columns have otherwise, then those mixed with NULLs and
+//! with values near the constants in the conditions.
+
+mod candidates;
+mod judge;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use rowgen::{Keys, Table};
+use tokio_postgres::Client;
+
+use self::candidates::{Unit, mix, narrowed, near, texts};
+use self::judge::{Judge, Tuple};
+use super::condition::{columns_in, literals_in};
+use super::error::CatalogError;
+use super::info::{CheckInfo, ColumnInfo, KeyInfo, Source, TableInfo};
+use super::keys::Part;
+use super::references::{Group, Origin};
+use super::slot::{Role, Slot, has_sequence};
+
+/// Candidates in a round.
+const BATCH: u64 = 10_000;
+/// Rounds at most; if the tuples have to be unique, and if there are enough of them for variety.
+const ROUNDS: u64 = 10;
+const ROUNDS_OF_KEYS: u64 = 30;
+const ROUNDS_FOR_VARIETY: u64 = 4;
+/// Tuples that are enough.
+const ENOUGH: usize = 10_000;
+/// Tuples that are enough for variety.
+const VARIETY: usize = 1_000;
+/// One candidate of so many must pass.
+const RAREST: u64 = 1_000;
+/// Rows from each of the beginning, the middle and the end that are tried.
+const STRETCH: u64 = 3_000;
+
+/// A condition on one row.
+#[derive(Clone, Debug)]
+pub(super) struct Rule<'a> {
+    /// The constraint's name.
+    pub(super) name: &'a str,
+    /// As the server prints it.
+    pub(super) definition: &'a str,
+    /// In SQL; a domain's holds once a value is cast to it.
+    sql: &'a str,
+    /// The columns that it mentions.
+    columns: Vec<&'a str>,
+    /// Whether the described values fulfil it for certain.
+    pub(super) is_kept: bool,
+    /// Whether it fails for few rows, so that those that are tried do not tell.
+    pub(super) is_rarely_broken: bool,
+}
+
+impl<'a> Rule<'a> {
+    /// Of a CHECK of the table, or bounds of its partitions.
+    pub(super) fn of_table(info: &'a TableInfo, name: &'a str, expression: &'a str) -> Self {
+        let columns = columns_in(expression, &info.column_names());
+        let mut columns: Vec<&str> = columns;
+        let computed: Vec<&ColumnInfo> =
+            info.columns.iter().filter(|column| columns.contains(&column.name.as_str())).collect();
+        for column in computed {
+            if let Source::Generated { expression, .. } = &column.source {
+                columns.extend(columns_in(expression, &info.column_names()));
+            }
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        Self {
+            name,
+            definition: expression,
+            sql: expression,
+            columns,
+            is_kept: true,
+            is_rarely_broken: false,
+        }
+    }
+
+    /// Of a domain.
+    pub(super) fn of_domain(column: &'a ColumnInfo, check: &'a CheckInfo) -> Self {
+        let columns = vec![column.name.as_str()];
+        let (name, definition) = (check.name.as_str(), check.expression.as_str());
+        Self { name, definition, sql: "true", columns, is_kept: true, is_rarely_broken: false }
+    }
+}
+
+/// What is known of a table when its conditions are looked at.
+pub(super) struct Sampling<'a> {
+    pub(super) client: &'a Client,
+    pub(super) info: &'a TableInfo,
+    pub(super) slots: &'a [Slot<'a>],
+    pub(super) rules: Vec<Rule<'a>>,
+    /// Foreign keys.
+    pub(super) groups: &'a [Group],
+    /// Columns that take turns are among these.
+    pub(super) parts: &'a [Part],
+    /// The rows as they are described so far, and their numbers.
+    pub(super) made: &'a Table,
+    pub(super) rows: Range<u64>,
+    /// The free columns as they would be if no key were unique.
+    pub(super) drawn: &'a Table,
+}
+
+/// Columns that get their values from one list, and the rules on them.
+struct Together<'a> {
+    columns: Vec<&'a str>,
+    rules: Vec<&'a Rule<'a>>,
+    /// Whether columns of unique keys, which would take turns, are among them.
+    has_keys: bool,
+}
+
+/// Tuples that passed.
+#[derive(Default)]
+struct Found {
+    tuples: BTreeSet<Tuple>,
+    tried: u64,
+    passed: u64,
+    error: Option<String>,
+}
+
+impl<'a> Sampling<'a> {
+    /// The groups of columns with what replaces them, and what people should know of that; none if all conditions hold
+    /// as it is.
+    pub(super) async fn groups(&self) -> Result<Option<(Vec<Group>, Vec<String>)>, CatalogError> {
+        let mut broken = Vec::new();
+        for rule in self.rules.iter().filter(|rule| !rule.is_kept) {
+            if self.is_broken(rule).await? {
+                broken.push(rule);
+            }
+        }
+        if broken.is_empty() {
+            return Ok(None);
+        }
+        let mut groups: Vec<Group> = Vec::new();
+        let mut notes = Vec::new();
+        for rule in broken {
+            if groups.iter().any(|group| rule.columns.iter().any(|column| group.has(column))) {
+                continue;
+            }
+            let (group, note) = self.sampled(rule).await?;
+            groups.push(group);
+            notes.push(note);
+        }
+        let is_replaced =
+            |group: &&Group| group.columns.iter().any(|name| groups.iter().any(|new| new.has(name)));
+        let kept: Vec<Group> = self.groups.iter().filter(|group| !is_replaced(group)).cloned().collect();
+        groups.extend(kept);
+        Ok(Some((groups, notes)))
+    }
+
+    fn slot(&self, column: &str) -> Option<&'a Slot<'a>> {
+        self.slots.iter().find(|slot| slot.name() == column)
+    }
+
+    /// Whether pgrig can choose the column's values.
+    fn is_free(&self, column: &str) -> bool {
+        self.slot(column).is_some_and(|slot| slot.is_free() && slot.known)
+    }
+
+    fn takes_turns(&self, column: &str) -> bool {
+        self.parts.iter().any(|part| part.turn.is_some() && part.columns.iter().any(|name| name == column))
+    }
+
+    /// Whether some of the rows that are described so far break it.
+    async fn is_broken(&self, rule: &Rule<'a>) -> Result<bool, CatalogError> {
+        if !rule.columns.iter().any(|column| self.is_free(column)) {
+            return Ok(false);
+        }
+        if rule.is_rarely_broken {
+            return Ok(true);
+        }
+        let table = narrowed(self.made, &rule.columns);
+        let sent: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        if sent.is_empty() {
+            return Ok(false);
+        }
+        let tuples: BTreeSet<Tuple> = texts(&table, self.stretches(STRETCH)).into_iter().collect();
+        let tuples: Vec<Tuple> = tuples.into_iter().collect();
+        let judged = self.judge(&sent, &[rule]).await?.judge(&tuples).await?;
+        // What the server could not judge is left to the rows themselves.
+        Ok(judged.passed.len() < tuples.len() && !judged.gave_up)
+    }
+
+    /// The beginning, the middle and the end of the rows.
+    fn stretches(&self, length: u64) -> Vec<Range<u64>> {
+        // Where the end is open, what a large table has.
+        let first = self.rows.start;
+        let end = self.rows.end.min(first.saturating_add(1_000_000_000));
+        if end.saturating_sub(first) <= 3 * length {
+            return std::iter::once(first..end).collect();
+        }
+        let middle = first + (end - first) / 2;
+        vec![first..first + length, middle..middle + length, end - length..end]
+    }
+
+    /// The judge of tuples of these columns under these rules.
+    async fn judge<'s>(&'s self, columns: &[&str], rules: &[&Rule<'s>]) -> Result<Judge<'s>, CatalogError> {
+        let info = |column: &&str| self.slot(column).map(|slot| slot.info);
+        let mentioned: BTreeSet<&str> = rules.iter().flat_map(|rule| rule.columns.iter().copied()).collect();
+        let others: Vec<&str> = mentioned.into_iter().filter(|column| !columns.contains(column)).collect();
+        let is_server = |column: &&str| {
+            self.slot(column)
+                .is_some_and(|slot| slot.role == Role::Server && !has_sequence(&slot.info.source))
+        };
+        let (by_server, ranging): (Vec<&str>, Vec<&str>) = others.into_iter().partition(is_server);
+        let mut conditions: Vec<&str> = rules.iter().map(|rule| rule.sql).collect();
+        conditions.dedup();
+        let ranges = self.ranges(&ranging, rules).await?;
+        Ok(Judge {
+            client: self.client,
+            columns: columns.iter().filter_map(info).collect(),
+            ranging: ranging.iter().filter_map(info).collect(),
+            others: ranges,
+            by_server: by_server.iter().filter_map(info).collect(),
+            conditions,
+        })
+    }
+
+    /// Values of columns that do not follow the tuples: those of some rows, and the constants that they meet.
+    async fn ranges(&self, columns: &[&str], rules: &[&Rule<'_>]) -> Result<Vec<Tuple>, CatalogError> {
+        if columns.is_empty() {
+            return Ok(Vec::new());
+        }
+        let table = narrowed(self.made, columns);
+        let rows =
+            if table.columns.is_empty() { vec![Tuple::new()] } else { texts(&table, self.stretches(3)) };
+        let at = |name: &str| table.columns.iter().position(|column| column.name == name);
+        // What the server's own sequences give is not known: a number that all of them reach.
+        let some =
+            |row: &Tuple, name: &&str| at(name).map_or_else(|| Some("1000".to_owned()), |at| row[at].clone());
+        let mut ranges: Vec<Tuple> =
+            rows.iter().map(|row| columns.iter().map(|name| some(row, name)).collect()).collect();
+        for (at, name) in columns.iter().enumerate() {
+            let is_counted = self
+                .slot(name)
+                .is_some_and(|slot| matches!(slot.role, Role::Server | Role::Sequence(_) | Role::Free));
+            if !is_counted {
+                continue;
+            }
+            let constants: Vec<String> = rules.iter().flat_map(|rule| literals_in(rule.definition)).collect();
+            for constant in self.readable(name, constants).await? {
+                let mut met = ranges[0].clone();
+                met[at] = Some(constant);
+                ranges.push(met);
+            }
+        }
+        ranges.dedup();
+        Ok(ranges)
+    }
+
+    /// Those of the texts that the column's type reads, as the server writes them.
+    async fn readable(&self, column: &str, texts: Vec<String>) -> Result<Vec<String>, CatalogError> {
+        let Some(slot) = self.slot(column).filter(|_| !texts.is_empty()) else { return Ok(Vec::new()) };
+        let judge = Judge {
+            client: self.client,
+            columns: vec![slot.info],
+            ranging: Vec::new(),
+            others: Vec::new(),
+            by_server: Vec::new(),
+            conditions: vec!["true"],
+        };
+        let tuples: Vec<Tuple> = texts.into_iter().map(|text| vec![Some(text)]).collect();
+        let passed: BTreeSet<String> =
+            judge.judge(&tuples).await?.passed.into_iter().flatten().flatten().collect();
+        Ok(passed.into_iter().collect())
+    }
+
+    /// The columns that get their values together because of a rule. Those that take turns are among them only
+    /// `with_keys`.
+    fn together<'s>(&'s self, rule: &Rule<'s>, with_keys: bool) -> Together<'s> {
+        let may = |column: &str| self.is_free(column) && (with_keys || !self.takes_turns(column));
+        let all = self.info.column_names();
+        let mut columns: BTreeSet<&str> = rule.columns.iter().copied().filter(|column| may(column)).collect();
+        loop {
+            let known = columns.clone();
+            for group in self.groups.iter().filter(|group| known.iter().any(|column| group.has(column))) {
+                columns.extend(all.iter().filter(|column| group.has(column)));
+            }
+            let shares = |rule: &&Rule<'_>| rule.columns.iter().any(|column| known.contains(column));
+            let more = self.rules.iter().filter(shares).flat_map(|rule| rule.columns.iter().copied());
+            columns.extend(more.into_iter().filter(|column| may(column)));
+            if columns.len() == known.len() {
+                break;
+            }
+        }
+        let rules =
+            self.rules.iter().filter(|rule| rule.columns.iter().any(|column| columns.contains(column)));
+        let has_keys = columns.iter().any(|column| self.takes_turns(column));
+        let columns = all.into_iter().filter(|column| columns.contains(column)).collect();
+        Together { columns, rules: rules.collect(), has_keys }
+    }
+
+    /// The list for a broken rule and what it breaks with.
+    async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, String), CatalogError> {
+        let mut together = self.together(rule, false);
+        let mut found = Found::default();
+        if !together.columns.is_empty() {
+            found = self.found(&together).await?;
+        }
+        if found.is_rare() {
+            let with_keys = self.together(rule, true);
+            if with_keys.has_keys {
+                found = self.found(&with_keys).await?;
+                together = with_keys;
+            }
+        }
+        if found.is_rare() {
+            return Err(self.rare(&together, found));
+        }
+        let names = together.names(|rule| rule.name.to_owned());
+        let columns = together.columns.join(", ");
+        let count = found.tuples.len();
+        let share = 100.0 * found.passed as f64 / found.tried as f64;
+        let note = format!(
+            "{columns}: one of {count} combinations that the server accepts under {names} ({share:.1} % of {} tried)",
+            found.tried
+        );
+        let group = Group {
+            name: names.clone(),
+            columns: together.columns.iter().map(|&column| column.to_owned()).collect(),
+            what: format!("values under {names}"),
+            keys: Arc::new(Keys::Listed(found.tuples.into_iter().collect())),
+            one_to_one: false,
+            origin: Origin::Judged { distinct: together.has_keys },
+        };
+        Ok((group, note))
+    }
+
+    fn rare(&self, together: &Together<'_>, found: Found) -> CatalogError {
+        CatalogError::Rare {
+            table: self.info.display_name(),
+            columns: together.columns.join(", "),
+            constraints: together.names(|rule| format!("{}, CHECK ({})", rule.name, rule.definition)),
+            tried: found.tried,
+            passed: found.passed,
+            error: found.error,
+        }
+    }
+
+    /// Tuples that the server accepts.
+    async fn found(&self, together: &Together<'_>) -> Result<Found, CatalogError> {
+        let judge = self.judge(&together.columns, &together.rules).await?;
+        let units = self.units(together).await?;
+        let table = narrowed(self.drawn, &together.columns);
+        let (most, enough) =
+            if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
+        let mut distinct = self.distinct(together);
+        let mut found = Found::default();
+        let mut is_mixed = false;
+        for round in 0..most {
+            let mut tuples = texts(&table, std::iter::once(round * BATCH..(round + 1) * BATCH));
+            if is_mixed {
+                mix(&mut tuples, &units, round);
+            }
+            let judged = judge.judge(&tuples).await?;
+            let passed = judged.passed.len() as u64;
+            let before = found.tuples.len();
+            found.tuples.extend(judged.passed.into_iter().filter(|tuple| distinct.is_new(tuple)));
+            found.tried += BATCH;
+            found.passed += passed;
+            found.error = judged.error.or(found.error);
+            let more = (found.tuples.len() - before) as u64;
+            let has_variety =
+                !together.has_keys && round + 1 >= ROUNDS_FOR_VARIETY && found.tuples.len() >= VARIETY;
+            let is_exhausted = passed > 0 && more < passed / 20;
+            if judged.gave_up || found.tuples.len() >= enough || has_variety || is_mixed && is_exhausted {
+                break;
+            }
+            is_mixed |= passed < BATCH / 10 || is_exhausted;
+        }
+        Ok(found)
+    }
+
+    /// How many rows there will be, as far as a list of them is worth it.
+    fn wanted(&self) -> usize {
+        usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
+    }
+
+    /// What may be NULL and what may get values near constants.
+    async fn units(&self, together: &Together<'_>) -> Result<Vec<Unit>, CatalogError> {
+        let mut units: Vec<Unit> = Vec::new();
+        let constants: Vec<String> =
+            together.rules.iter().flat_map(|rule| literals_in(rule.definition)).collect();
+        let at = |name: &str| together.columns.iter().position(|column| *column == name);
+        for (position, column) in together.columns.iter().enumerate() {
+            let Some(slot) = self.slot(column) else { continue };
+            let group = self.groups.iter().find(|group| group.has(column));
+            let columns: Vec<usize> = group.map_or_else(
+                || vec![position],
+                |group| group.columns.iter().filter_map(|name| at(name)).collect(),
+            );
+            if units.iter().any(|unit| unit.columns.contains(&position)) {
+                continue;
+            }
+            let may_be_null =
+                |&at: &usize| self.slot(together.columns[at]).is_some_and(|slot| !slot.info.not_null);
+            let near = match group {
+                Some(_) => Vec::new(),
+                None => self.readable(column, near(&slot.kind, &constants)).await?,
+            };
+            units.push(Unit { nullable: columns.iter().all(may_be_null), columns, near });
+        }
+        Ok(units)
+    }
+
+    /// Keeps tuples apart that would repeat a unique key.
+    fn distinct(&self, together: &Together<'_>) -> Distinct {
+        let unique = |key: &KeyInfo| {
+            let columns = key.elements.iter().flat_map(|element| element.columns_in(&together.columns));
+            let at = columns.filter_map(|name| together.columns.iter().position(|column| *column == name));
+            let nulls_are_equal = key.definition.contains("NULLS NOT DISTINCT");
+            Unique { at: at.collect(), nulls_are_equal, taken: BTreeSet::new() }
+        };
+        let keys = self.info.keys.iter().filter(|_| together.has_keys).map(unique);
+        Distinct(keys.filter(|key| !key.at.is_empty()).collect())
+    }
+}
+
+impl Found {
+    fn is_rare(&self) -> bool {
+        self.passed * RAREST < self.tried || self.tuples.is_empty()
+    }
+}
+
+impl Together<'_> {
+    fn names(&self, name: impl Fn(&Rule<'_>) -> String) -> String {
+        let mut names: Vec<String> = self.rules.iter().map(|rule| name(rule)).collect();
+        names.dedup();
+        names.join(", ")
+    }
+}
+
+/// Unique keys, with what they have already.
+struct Distinct(Vec<Unique>);
+
+/// One unique key.
+struct Unique {
+    /// Its columns' positions in the tuple.
+    at: Vec<usize>,
+    nulls_are_equal: bool,
+    taken: BTreeSet<Tuple>,
+}
+
+impl Distinct {
+    /// Whether the tuple repeats no key; then its keys are taken.
+    fn is_new(&mut self, tuple: &Tuple) -> bool {
+        if self.0.iter().any(|key| key.of(tuple).is_some_and(|values| key.taken.contains(&values))) {
+            return false;
+        }
+        for key in &mut self.0 {
+            let values = key.of(tuple);
+            key.taken.extend(values);
+        }
+        true
+    }
+}
+
+impl Unique {
+    /// What no other tuple may have; none if any may.
+    fn of(&self, tuple: &Tuple) -> Option<Tuple> {
+        let values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
+        (self.nulls_are_equal || values.iter().all(Option::is_some)).then_some(values)
+    }
+}

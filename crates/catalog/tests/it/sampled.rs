@@ -1,0 +1,97 @@
+//! Conditions that pgrig does not understand: the server accepts every row of lists that it has judged.
+
+use crate::support::on_each_release;
+use testkit::assert_says;
+
+#[test]
+fn conditions_that_are_not_understood() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE FUNCTION is_fine(int, text) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 % 3 = length($2) % 3';
+                 CREATE DOMAIN percent AS int CHECK (VALUE % 10 = 0);
+                 CREATE TABLE t (
+                     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                     one int, two int, three int,
+                     value text NOT NULL, a int NOT NULL, b text NOT NULL, share percent NOT NULL,
+                     document jsonb NOT NULL, kind text NOT NULL DEFAULT 'x', parts text[] NOT NULL,
+                     CONSTRAINT one_of CHECK (num_nonnulls(one, two, three) = 1),
+                     CONSTRAINT number CHECK (value::int > 5),
+                     CONSTRAINT fine CHECK (is_fine(a, b)),
+                     CONSTRAINT shaped CHECK (jsonb_typeof(document) = 'object' AND (document ->> 'size')::int >= 1),
+                     CONSTRAINT few CHECK (cardinality(parts) <= 1 OR kind = 'y'),
+                     CONSTRAINT first CHECK (id <> 1 OR (a > 5 AND kind = 'x'))
+                 )",
+            )
+            .await;
+        let described = database.fill("t", 5_000).await.unwrap();
+        assert_says(
+            &described.warnings.join("\n"),
+            &["one, two, three: one of ", "under one_of (", "value: one of", "% of ", "a, b"],
+        );
+        let counts = "SELECT count(DISTINCT value) > 1 AND count(one) > 100 AND count(two) > 100 AND count(three) > 100 \
+                         AND count(DISTINCT (a, b)) > 1000 AND count(DISTINCT share) > 2 FROM t";
+        assert_eq!(database.value(counts).await, "true");
+    });
+}
+
+#[test]
+fn foreign_keys_under_conditions() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE people (id serial PRIMARY KEY);
+                 CREATE TABLE teams (tenant int, id int, PRIMARY KEY (tenant, id));
+                 CREATE TABLE messages (
+                     id serial PRIMARY KEY, sender int NOT NULL REFERENCES people, receiver int NOT NULL REFERENCES people,
+                     CHECK (sender <> receiver)
+                 );
+                 CREATE TABLE friends (a int REFERENCES people, b int REFERENCES people, PRIMARY KEY (a, b), CHECK (a < b));
+                 CREATE TABLE owners (
+                     id serial PRIMARY KEY, person int REFERENCES people, tenant int, team int, note text,
+                     FOREIGN KEY (tenant, team) REFERENCES teams MATCH FULL,
+                     CHECK ((person IS NULL) <> (team IS NULL))
+                 );
+                 CREATE UNIQUE INDEX one_each ON owners (person) WHERE person IS NOT NULL;",
+            )
+            .await;
+        for (table, rows) in
+            [("people", 300), ("teams", 200), ("messages", 20_000), ("friends", 2_000), ("owners", 200)]
+        {
+            database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        assert_eq!(database.value("SELECT count(DISTINCT sender) > 200 FROM messages").await, "true");
+    });
+}
+
+#[test]
+fn unique_columns_under_conditions() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE t (code text PRIMARY KEY CHECK (code ~ '^[0-9]+$' AND length(code) < 6),
+                                 n int UNIQUE CHECK (n % 7 = 0));",
+            )
+            .await;
+        database.fill("t", 200).await.unwrap();
+        // As many as there are in the list.
+        let error = database.fill("t", 10_000_000).await.unwrap_err().to_string();
+        assert_says(&error, &["10000000 rows do not fit public.t, at most", "t_code_check"]);
+    });
+}
+
+#[test]
+fn what_hardly_any_value_fulfils_is_refused() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE never (a int NOT NULL, b text CONSTRAINT odd CHECK (md5(b) LIKE 'abcdef%' AND a > 0));
+                 CREATE TABLE broken (a text NOT NULL CONSTRAINT cast_fails CHECK ((a || 'x')::int > 0));",
+            )
+            .await;
+        let error = database.refused("never", &["b=text(10)"]).await;
+        assert_says(&error, &["odd"]);
+        let error = database.refused("broken", &[]).await;
+        assert_says(&error, &["public.broken", "cast_fails", "invalid input syntax", "'a=SPEC'"]);
+    });
+}
