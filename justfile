@@ -44,6 +44,11 @@ bench-schema *arguments:
     cargo build --release --locked
     python3 bench/schema.py {{arguments}}
 
+# Which tables of real schemas are filled; the directory has an .sql file for each. Arguments: see --help
+bench-schemas *arguments:
+    cargo build --release --locked
+    python3 bench/schemas.py {{arguments}}
+
 # How much smaller zstd makes a dump: pgrig fill's sample against pg_dump | zstd -3; needs both. Arguments: see --help
 bench-dump *arguments:
     cargo build --release --locked

@@ -328,8 +328,13 @@ impl<'a> Design<'a> {
     ) -> Result<(Way, Vec<bool>), CatalogError> {
         let all: Vec<Condition> = conditions.bounds.iter().chain(&conditions.checks).cloned().collect();
         let constants = Constants::ask(self.client, &self.slots, &all).await?;
-        let narrow = Narrow { slots: &self.slots, constants: &constants };
-        let way = narrow.best(&all).ok_or_else(|| CatalogError::Contradiction {
+        let mut narrow = Narrow { slots: &self.slots, constants: &constants, all_alternatives: false };
+        let mut best = narrow.best(&all);
+        if best.is_none() {
+            narrow.all_alternatives = true;
+            best = narrow.best(&all);
+        }
+        let way = best.ok_or_else(|| CatalogError::Contradiction {
             table: self.info.display_name(),
             constraints: self
                 .info

@@ -26,6 +26,8 @@ const MOST_WAYS: usize = 4096;
 pub(super) struct Narrow<'a> {
     pub(super) slots: &'a [Slot<'a>],
     pub(super) constants: &'a Constants,
+    /// Whether alternatives that are not understood count as much as others, instead of being left aside.
+    pub(super) all_alternatives: bool,
 }
 
 impl Narrow<'_> {
@@ -92,6 +94,9 @@ impl Narrow<'_> {
     /// Alternatives that are understood are preferred, and among those the ones with a value.
     fn any(&self, parts: &[Condition]) -> Vec<Way> {
         let mut ways: Vec<Way> = parts.iter().flat_map(|part| self.ways(part)).take(MOST_WAYS).collect();
+        if self.all_alternatives && !ways.iter().all(Way::is_understood) {
+            return vec![Way::not_understood()];
+        }
         for preferred in [Way::is_understood, Way::has_values] {
             if ways.iter().any(preferred) {
                 ways.retain(preferred);

@@ -5,6 +5,8 @@ use rowgen::{Constants, Encoder, Format, Kind, Table, Values};
 use std::ops::Range;
 
 use super::judge::Tuple;
+use super::pattern::matching;
+use super::random::Random;
 
 /// Columns of a tuple that are decided together: one column, or those of a foreign key.
 #[derive(Clone, Debug)]
@@ -83,32 +85,24 @@ fn field(text: &str) -> Option<String> {
 
 /// Replaces some values of tuples by NULLs and by values near constants.
 pub(super) fn mix(tuples: &mut [Tuple], units: &[Unit], round: u64) {
-    let mut random = round;
-    let mut below = |count: u64| {
-        // SplitMix64: the same candidates each time.
-        random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = random;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (bits ^ (bits >> 31)) % count
-    };
+    let mut random = Random::new(round);
     for (number, tuple) in tuples.iter_mut().enumerate() {
         let (nulls, near) = (NULLS[number % NULLS.len()], NEAR[number / NULLS.len() % NEAR.len()]);
         for unit in units {
-            if unit.nullable && below(1000) < nulls {
+            if unit.nullable && random.below(1000) < nulls {
                 for &column in &unit.columns {
                     tuple[column] = None;
                 }
-            } else if !unit.near.is_empty() && below(1000) < near {
-                let chosen = usize::try_from(below(unit.near.len() as u64)).unwrap_or(0);
-                tuple[unit.columns[0]] = Some(unit.near[chosen].clone());
+            } else if !unit.near.is_empty() && random.below(1000) < near {
+                tuple[unit.columns[0]] = Some(random.one_of(&unit.near).clone());
             }
         }
     }
 }
 
-/// Texts near constants, for a column of this kind. Not all of them suit the type: the server tells.
-pub(super) fn near(kind: &Kind, constants: &[String]) -> Vec<String> {
+/// Texts near constants, for a column of this kind, and so many for each pattern. Not all of them suit the type: the
+/// server tells.
+pub(super) fn near(kind: &Kind, constants: &[String], patterns: usize) -> Vec<String> {
     let mut near: Vec<String> = constants.to_vec();
     let numbers = constants.iter().filter_map(|constant| constant.parse::<i64>().ok());
     let numbers: Vec<i64> = numbers
@@ -120,6 +114,8 @@ pub(super) fn near(kind: &Kind, constants: &[String]) -> Vec<String> {
     match kind {
         Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name => {
             near.extend(TEXTS.map(str::to_owned));
+            let mut random = Random::new(0);
+            near.extend(constants.iter().flat_map(|pattern| matching(pattern, patterns, &mut random)));
             near.extend((0..200).map(|number| (number * number).to_string()));
             let lengths = numbers.iter().filter_map(|&number| usize::try_from(number).ok());
             near.extend(lengths.filter(|length| *length <= LONGEST).map(|length| "a".repeat(length)));

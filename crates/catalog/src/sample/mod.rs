@@ -7,12 +7,14 @@
 
 mod candidates;
 mod judge;
+mod pattern;
+mod random;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rowgen::{Keys, Table};
+use rowgen::{Column, Keys, Table, Values};
 use tokio_postgres::Client;
 
 use self::candidates::{Unit, mix, narrowed, near, texts};
@@ -28,7 +30,7 @@ use super::slot::{Role, Slot, has_sequence};
 const BATCH: u64 = 10_000;
 /// Rounds at most; if the tuples have to be unique, and if there are enough of them for variety.
 const ROUNDS: u64 = 10;
-const ROUNDS_OF_KEYS: u64 = 30;
+const ROUNDS_OF_KEYS: u64 = 20;
 const ROUNDS_FOR_VARIETY: u64 = 4;
 /// Tuples that are enough.
 const ENOUGH: usize = 10_000;
@@ -36,6 +38,9 @@ const ENOUGH: usize = 10_000;
 const VARIETY: usize = 1_000;
 /// One candidate of so many must pass.
 const RAREST: u64 = 1_000;
+/// Texts for each pattern in conditions; if they have to be unique.
+const TEXTS: usize = 2_000;
+const UNIQUE_TEXTS: usize = 50_000;
 /// Rows from each of the beginning, the middle and the end that are tried.
 const STRETCH: u64 = 3_000;
 
@@ -345,14 +350,15 @@ impl<'a> Sampling<'a> {
     async fn found(&self, together: &Together<'_>) -> Result<Found, CatalogError> {
         let judge = self.judge(&together.columns, &together.rules).await?;
         let units = self.units(together).await?;
-        let table = narrowed(self.drawn, &together.columns);
+        let (table, first) = self.candidates(together);
         let (most, enough) =
             if together.has_keys { (ROUNDS_OF_KEYS, self.wanted()) } else { (ROUNDS, ENOUGH) };
         let mut distinct = self.distinct(together);
         let mut found = Found::default();
         let mut is_mixed = false;
         for round in 0..most {
-            let mut tuples = texts(&table, std::iter::once(round * BATCH..(round + 1) * BATCH));
+            let mut tuples =
+                texts(&table, std::iter::once(first + round * BATCH..first + (round + 1) * BATCH));
             if is_mixed {
                 mix(&mut tuples, &units, round);
             }
@@ -375,6 +381,21 @@ impl<'a> Sampling<'a> {
         Ok(found)
     }
 
+    /// What candidates are made of, and their first row's number. Unique numbers count up, so that there are enough.
+    fn candidates(&self, together: &Together<'_>) -> (Table, u64) {
+        let mut table = narrowed(self.drawn, &together.columns);
+        if !together.has_keys {
+            return (table, 0);
+        }
+        for column in &mut table.columns {
+            let made = self.made.columns.iter().find(|made| made.name == column.name);
+            if let Some(Column { values: values @ Values::Serial { .. }, .. }) = made {
+                column.values = values.clone();
+            }
+        }
+        (table, self.rows.start)
+    }
+
     /// How many rows there will be, as far as a list of them is worth it.
     fn wanted(&self) -> usize {
         usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
@@ -385,6 +406,7 @@ impl<'a> Sampling<'a> {
         let mut units: Vec<Unit> = Vec::new();
         let constants: Vec<String> =
             together.rules.iter().flat_map(|rule| literals_in(rule.definition)).collect();
+        let patterns = if together.has_keys { UNIQUE_TEXTS } else { TEXTS };
         let at = |name: &str| together.columns.iter().position(|column| *column == name);
         for (position, column) in together.columns.iter().enumerate() {
             let Some(slot) = self.slot(column) else { continue };
@@ -400,7 +422,7 @@ impl<'a> Sampling<'a> {
                 |&at: &usize| self.slot(together.columns[at]).is_some_and(|slot| !slot.info.not_null);
             let near = match group {
                 Some(_) => Vec::new(),
-                None => self.readable(column, near(&slot.kind, &constants)).await?,
+                None => self.readable(column, near(&slot.kind, &constants, patterns)).await?,
             };
             units.push(Unit { nullable: columns.iter().all(may_be_null), columns, near });
         }

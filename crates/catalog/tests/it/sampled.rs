@@ -36,6 +36,31 @@ fn conditions_that_are_not_understood() {
 }
 
 #[test]
+fn patterns_and_alternatives() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE DOMAIN post AS text CHECK (VALUE ~ '^[0-9]{5}$');
+                 CREATE TABLE texts (
+                     code text PRIMARY KEY CHECK (code ~ '^[A-Z]{3}-[0-9]+$'), post post NOT NULL,
+                     mail varchar(60) NOT NULL CHECK (mail ~* '^[^@ ]+@[a-z0-9-]+\\.[a-z]{2,}$' AND length(mail) > 12),
+                     path text NOT NULL CHECK (path LIKE '/static/%.__' AND lower(path) = path)
+                 );
+                 CREATE TABLE roles (
+                     org int, permissions text[] NOT NULL, CHECK (org IS NULL OR cardinality(permissions) > 0),
+                     CHECK (org IS NOT NULL OR cardinality(permissions) = 0)
+                 );",
+            )
+            .await;
+        database.fill("texts", 5_000).await.unwrap();
+        database.fill("roles", 1_000).await.unwrap();
+        let counts = "SELECT count(DISTINCT post) > 500 AND count(DISTINCT mail) > 500 AND count(DISTINCT path) > 500 FROM texts";
+        assert_eq!(database.value(counts).await, "true");
+        assert_eq!(database.value("SELECT count(DISTINCT org) > 50 FROM roles").await, "true");
+    });
+}
+
+#[test]
 fn foreign_keys_under_conditions() {
     on_each_release(async |database| {
         database

@@ -108,7 +108,7 @@ fn ddl_that_fails_leaves_nothing() {
         ("CREATE TABLE a (id int);\n\\connect other\n", "line 2 is psql's own command \\connect"),
         ("CREATE TABLE a (id int);\nCOPY a FROM stdin;\n1\n\\.\n", "pg_dump --schema-only"),
         ("SELECT 1", "it creates no table"),
-        ("CREATE TABLE a (id int CHECK (id % 2 = 3))", "CHECK (((id % 2) = 3))"),
+        ("CREATE TABLE a (id int NOT NULL CHECK (id % 2 = 3))", "CHECK (((id % 2) = 3))"),
     ] {
         for arguments in ["--rows 100", "--rows 100 --explain", "--rows 100 --schema new"] {
             let ran = fill_new(&rig, sql, arguments);
@@ -154,7 +154,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
     let server = rig.server("");
     server.execute(SHOP);
     server.execute(
-        "CREATE VIEW v AS SELECT 1; CREATE TABLE odd (n int, CONSTRAINT never CHECK (n % 2 = 5)); \
+        "CREATE VIEW v AS SELECT 1; CREATE TABLE odd (n int NOT NULL, CONSTRAINT never CHECK (n % 2 = 5)); \
          CREATE TABLE few (a bool PRIMARY KEY); CREATE TABLE full_ (id int PRIMARY KEY); \
          INSERT INTO full_ VALUES (1); CREATE TABLE plain (id int, t text)",
     );

@@ -7,6 +7,7 @@ mod dependencies;
 mod fill;
 mod fill_accidents;
 mod fill_brim;
+mod fill_conditions;
 mod fill_direct;
 mod fill_direct_accidents;
 mod fill_direct_requests;
