@@ -119,6 +119,15 @@ pub enum FillError {
         /// All tables.
         of: usize,
     },
+    /// An earlier fill has not made indexes and constraints again, and this one would forget them.
+    #[error(
+        "an unfinished fill has yet to make keys, foreign keys and indexes of {tables}: repeat the command that began it, or drop \
+         these tables"
+    )]
+    Unmade {
+        /// The tables.
+        tables: String,
+    },
     /// A table of a schema could not be filled.
     #[error(
         "{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill"
@@ -359,6 +368,7 @@ impl Classified for FillError {
             | Self::Column(_)
             | Self::Ddl { .. }
             | Self::KeysTooFew { .. }
+            | Self::Unmade { .. }
             | Self::Probe(_)
             | Self::Pages(_) => Class::Request,
             Self::Rehearsal(_)
@@ -399,6 +409,19 @@ pub enum Cause {
     /// Pages could not be written.
     #[error(transparent)]
     Direct(Failure),
+    /// A row references nothing. Its chunk is rolled back.
+    #[error(
+        "a row of {table} breaks {constraint}: {row}. Somebody has changed what it references since the fill began: empty \
+         the table and repeat the command with --no-resume"
+    )]
+    Broken {
+        /// The table's qualified name.
+        table: String,
+        /// The foreign key's name.
+        constraint: String,
+        /// The row as text.
+        row: String,
+    },
     /// A probe cannot be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),

@@ -33,6 +33,19 @@ pub(super) struct Bulk {
     pub(super) most_rows: Option<(u64, String)>,
     /// Warnings from the look at the table.
     pub(super) warnings: Vec<String>,
+    /// How COPY has foreign keys checked.
+    pub(super) foreign_keys: ForeignKeys,
+}
+
+/// How COPY has the table's foreign keys checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ForeignKeys {
+    /// There are none, or it is not for COPY to see to them.
+    None,
+    /// By the server, row by row, and why.
+    RowByRow(String),
+    /// All rows of a chunk at once.
+    BySet,
 }
 
 /// Bytes of a row.

@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 
 use crate::ledger::Unfinished;
 use crate::limits::{ChunkSpace, Owed, WalUse};
+use crate::plan::bulk::ForeignKeys;
 use crate::plan::chunks::{Chunk, Chunking, Spread};
 use crate::plan::method::{IndexBuild, Method, SORT_TAPE_BYTES};
 use crate::plan::sizes::Prediction;
@@ -133,6 +134,9 @@ pub struct Plan {
     /// Whether rows are frozen behind the load, if that ends where space does.
     #[serde(skip)]
     pub(crate) freezes: bool,
+    /// How COPY has the foreign keys of a table of the user's checked.
+    #[serde(skip)]
+    pub(crate) foreign_keys: ForeignKeys,
     /// COPY's format.
     pub format: CopyFormat,
     /// How indexes are built; none without that step.

@@ -29,6 +29,7 @@ use measure::Disk;
 use server::volume::Volumes;
 use server::{Survey, refuse_odd_name};
 
+pub(crate) use bulk::ForeignKeys;
 pub use chunks::{Chunking, Spread};
 pub use data::Plan;
 pub(crate) use data::RowKey;

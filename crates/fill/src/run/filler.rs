@@ -46,6 +46,8 @@ pub(crate) struct Filler<'a> {
     pub(crate) records: Option<PathBuf>,
     /// Whether no rows are read back to see how well they compress.
     pub(crate) is_unsampled: bool,
+    /// Indexes and constraints that are made after the rows.
+    pub(crate) makes: Vec<String>,
     /// Recorded with the removal of the ledger.
     pub(crate) at_end: Option<String>,
     /// Rows that were there when rows were frozen last; none before the first time.
@@ -112,6 +114,7 @@ impl<'a> Filler<'a> {
             own_checkpoints: AtomicU64::new(0),
             records,
             is_unsampled: false,
+            makes: Vec::new(),
             at_end: None,
             frozen: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),

@@ -2,9 +2,11 @@
 
 use rowgen::pgbench::TELLERS_PER_SCALE;
 
+use super::by_set::BySet;
 use super::chunk_loop::ChunkLoop;
 use crate::error::Cause;
 use crate::ledger::relations::{Destination, Part, PartRows};
+use crate::plan::ForeignKeys;
 use crate::plan::chunks::Chunk;
 use crate::run::direct::{self, Recorded};
 use crate::sql::ddl;
@@ -33,7 +35,16 @@ impl ChunkLoop<'_, '_> {
             self.refuse_others_rows(session).await?;
         }
         session.run_all(&self.sink.prologue(chunk, &parts)).await?;
+        let table = plan.bulk_qualified();
+        let by_set = if plan.foreign_keys == ForeignKeys::BySet && has_rows {
+            BySet::begin(self.filler, session, &table).await?
+        } else {
+            None
+        };
         let (rows, records, recorded) = self.parts(session, chunk, &parts).await?;
+        if let Some(by_set) = by_set {
+            by_set.prove(session, &table, rows).await?;
+        }
         session.run(&format!("{}; COMMIT", records.join("; "))).await?;
         direct::close(recorded)?;
         self.filler.progress.commit_rows(rows);

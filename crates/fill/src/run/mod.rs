@@ -6,6 +6,8 @@
 //!   stream takes the next chunk from the [`queue`], [`crate::limits`] lets it begin, and [`load_chunk`] loads it.
 //! - The [`sink`] is how rows get into their relation: by COPY ([`copy`]; frozen if the chunk is a whole leaf that
 //!   is truncated in the same transaction), by the server's own `generate_series`, or as finished pages ([`direct`]).
+//! - [`foreign_keys`] of finished pages, and of COPY where the role may turn triggers off ([`by_set`]), are proved before the
+//!   commit, all rows of a chunk at once.
 //! - To resume is no mode of its own: the same loop runs with some chunks recorded as loaded. Before that, [`resume`]
 //!   compares the tables with the records: oids, the number of rows in each relation, first and last id, and whether
 //!   rows from before an append are there. Any other difference refuses the fill, with the command that begins anew.
@@ -13,11 +15,13 @@
 //!   the server is gone.
 
 mod ballast;
+mod by_set;
 mod chunk_loop;
 pub(crate) mod compression;
 pub(crate) mod copy;
 pub(crate) mod direct;
 mod filler;
+pub(crate) mod foreign_keys;
 mod freeze;
 mod generate;
 mod growth;
@@ -84,6 +88,8 @@ pub struct Conduct {
     pub probe: Option<ProbeKind>,
     /// Whether no rows are read back to see how well they compress.
     pub is_unsampled: bool,
+    /// Statements that make indexes and constraints after the rows, in the transaction that removes the fill's ledger.
+    pub makes: Vec<String>,
     /// A statement that records the end of the fill, in the transaction that removes its ledger.
     pub at_end: Option<String>,
     /// Directory for records of files that are written past the server; see [`remove_abandoned`](crate::remove_abandoned).
@@ -148,6 +154,7 @@ pub fn run<'a>(
         let governor = governor(plan, conduct.limits, conduct.sight, &tell)?;
         let mut filler = Filler::new(target, plan, governor, prober, ballast, conduct.records, observer);
         filler.is_unsampled = conduct.is_unsampled;
+        filler.makes = conduct.makes;
         filler.at_end = conduct.at_end;
         let work = pin!(async { Ok(filler.execute(filler.begin().await?).await) });
         let result = match until_stopped(target, interrupt, work, || filler.stop()).await {

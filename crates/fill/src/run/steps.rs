@@ -18,6 +18,7 @@ use crate::request::{InitStep, Subject};
 use crate::run::ballast::Ballast;
 use crate::run::compression::Compression;
 use crate::run::copy::{Copy, RowSource};
+use crate::run::direct::resources;
 use crate::run::filler::{Filler, Generated};
 use crate::sql::ddl::{self, FOREIGN_KEYS};
 use connect::ConnectError;
@@ -84,7 +85,7 @@ impl Filler<'_> {
             clock.finish(step, started);
         }
         if let Some(ledger) = self.ledger.get() {
-            session.run(&self.ended(ledger)).await?;
+            self.end(&session, ledger, &mut clock).await?;
         }
         self.look_at_volumes();
         let wal = wal_position(&session).await?.saturating_sub(wal_before);
@@ -115,10 +116,23 @@ impl Filler<'_> {
         })
     }
 
-    /// The statements that end the fill. Sent together they are one transaction.
-    fn ended(&self, ledger: &Ledger) -> String {
-        let at_end = self.at_end.as_ref().map(|statement| format!("; {statement}"));
-        ledger.drop() + &at_end.unwrap_or_default()
+    /// Makes what was to be made after the rows and removes the ledger, in one transaction.
+    async fn end(&self, session: &Session, ledger: &Ledger, clock: &mut Clock<'_, '_>) -> Result<(), Cause> {
+        let mut ended = vec![ledger.drop()];
+        ended.extend(self.at_end.clone());
+        if self.makes.is_empty() {
+            return Ok(session.run_all(&ended).await?);
+        }
+        let started = clock.start(InitStep::PrimaryKeys);
+        session.run("BEGIN").await?;
+        session.run(&resources()).await?;
+        for statement in &self.makes {
+            self.watched(session, statement).await?;
+        }
+        ended.push("COMMIT".to_owned());
+        session.run_all(&ended).await?;
+        clock.finish(InitStep::PrimaryKeys, started);
+        Ok(())
     }
 
     /// How well the data compresses; none if no rows were asked for, or it cannot be told.

@@ -8,6 +8,7 @@ use catalog::SequenceTaken;
 use rowgen::Table;
 use serde::{Deserialize, Serialize};
 
+use super::plan::Postponed;
 use super::request::SchemaRequest;
 use crate::error::FillError;
 use connect::Connection;
@@ -33,6 +34,9 @@ pub(super) struct RecordedTable {
     pub(super) predicted: u64,
     /// Why it has so many rows.
     pub(super) why: String,
+    /// What is made after the rows.
+    #[serde(default)]
+    pub(super) postponed: Postponed,
 }
 
 /// A fill that was begun and is not complete.
@@ -82,6 +86,22 @@ pub(super) async fn find(
         other = other.or(same_schema.then_some(schema));
     }
     Ok(other.map(Found::Other))
+}
+
+/// Tables of the record in this schema that are there without indexes and foreign keys that were to be made after their
+/// rows.
+///
+/// # Errors
+/// If the server cannot be asked.
+pub(super) async fn unmade(connection: &Connection, schema: &str) -> Result<Vec<String>, FillError> {
+    let query = format!(
+        "SELECT coalesce(array_agg(t.name ORDER BY number), '{{}}') AS names \
+           FROM {} r, LATERAL (SELECT description::json) d (json), \
+                LATERAL (SELECT format('%I.%I', json ->> 'schema', json #>> '{{described,name}}')) t (name) \
+          WHERE NOT is_filled AND json_array_length(json #> '{{postponed,makes}}') > 0 AND to_regclass(t.name) IS NOT NULL",
+        qualified(schema, NAME)
+    );
+    Ok(ask(connection, &query, &[]).await?.get("names"))
 }
 
 /// How many tables are marked as filled in a record of the request; none if there is no such record.

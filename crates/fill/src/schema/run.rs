@@ -74,6 +74,7 @@ impl SchemaRun<'_> {
         let conduct = Conduct {
             records,
             is_unsampled: true,
+            makes: self.plan.tables[place].recorded.postponed.makes.clone(),
             at_end: Some(record::mark(&self.plan.record_schema, place)),
             ..Conduct::default()
         };

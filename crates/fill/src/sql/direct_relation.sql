@@ -76,6 +76,13 @@ SELECT pg_relation_filepath(c.oid) AS path,
                       'name', k.conname,
                       -- As the server's own checks read it (ri_triggers.c).
                       'referenced', format('%s%I.%I', CASE WHEN r.relkind = 'p' THEN '' ELSE 'ONLY ' END, n.nspname, r.relname),
+                      'referenced_rows', CASE WHEN r.reltuples >= 0 THEN r.reltuples::bigint END,
+                      'is_self', r.oid = c.oid,
+                      'is_circular', EXISTS (SELECT FROM referring WHERE referring.oid = coalesce(pg_partition_root(r.oid), r.oid)),
+                      'may_prove', has_table_privilege(r.oid, 'SELECT') AND NOT row_security_active(r.oid)
+                          -- What a SHARE lock wants.
+                          AND (has_table_privilege(r.oid, 'UPDATE') OR has_table_privilege(r.oid, 'DELETE')
+                               OR has_table_privilege(r.oid, 'TRUNCATE')),
                       'match_full', k.confmatchtype = 'f',
                       'has_period', coalesce((to_jsonb(k) ->> 'conperiod')::bool, false),
                       'columns', (
@@ -112,6 +119,16 @@ SELECT pg_relation_filepath(c.oid) AS path,
             WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 <> 0 AND t.tgenabled IN ('O', 'A')
             ORDER BY t.tgname
        ) AS triggers,
+       ARRAY(
+           SELECT t.tgname::text FROM pg_trigger t
+            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 <> 0 AND t.tgenabled = 'R'
+            ORDER BY t.tgname
+       ) AS replica_triggers,
+       ARRAY(
+           SELECT k.conname::text FROM pg_constraint k
+            WHERE k.conrelid = c.oid AND k.contype IN ('p', 'u', 'x') AND k.condeferrable
+            ORDER BY k.conname
+       ) AS deferrable_keys,
        -- What is in the way of a TRUNCATE.
        ARRAY(
            SELECT t.tgname::text FROM pg_trigger t JOIN truncated ON truncated.oid = t.tgrelid

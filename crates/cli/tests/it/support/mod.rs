@@ -111,10 +111,9 @@ impl Rig {
     /// Runs pgrig, which must succeed.
     pub fn done(&self, arguments: &str) -> Ran {
         let ran = self.run(arguments);
-        if ran.code != Some(0) {
-            // What it says for the reason last: a log may be cut off above.
-            panic!("pgrig {arguments}: {:?}\n{}\n{}", ran.code, ran.stdout, ran.stderr);
-        }
+        // What it says for the reason last: a log may be cut off above.
+        let is_done = ran.code == Some(0);
+        assert!(is_done, "pgrig {arguments}: {:?}\n{}\n{}", ran.code, ran.stdout, ran.stderr);
         ran
     }
 

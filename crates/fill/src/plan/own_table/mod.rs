@@ -278,7 +278,8 @@ impl Look<'_> {
         if info.partitions.is_some() {
             self.refuse_mixed(&info, &rows.table).await?;
         }
-        let stored = StoredTable::of(self.connection, &info, &self.own.together).await?;
+        let stored =
+            StoredTable::of(self.connection, &info, &self.own.together, self.survey.server.major()).await?;
         let table = info.display_name();
         let vacuum_refused = (!row.get::<_, bool>("may_vacuum"))
             .then(|| VacuumRefused { table: table.clone(), role: info.role.clone() });

@@ -5,6 +5,7 @@ use rowgen::{Table, TupleEncoder, Unstorable};
 
 use super::rows::{DescribedRows, INDEX_ENTRY};
 use crate::error::FillError;
+use crate::plan::bulk::ForeignKeys;
 use crate::plan::sizes::{MAX_BLOCKS, Sizes, nearest};
 use crate::request::{Amount, InitStep, Persistence, Request};
 use crate::run::direct::{IndexFound, NotDirect, Relation};
@@ -16,11 +17,18 @@ use server::quote::qualified;
 /// Blocks of the empty index of a TOAST table.
 const TOAST_INDEX: u64 = 1;
 
+/// The first release that finds the rows of a chunk by their place.
+const READS_BY_PLACE: u32 = 14;
+/// The first release where a role that is no superuser may be allowed to set `session_replication_role`.
+const GRANTS_PARAMETERS: u32 = 15;
+
 /// The table's files and indexes, as they are.
 pub(super) struct StoredTable {
     relation: Relation,
     indexes: Vec<IndexFound>,
     is_partition: bool,
+    /// Why its rows cannot be loaded with triggers off.
+    needs_triggers: Option<String>,
 }
 
 /// What is to be written.
@@ -37,14 +45,21 @@ impl StoredTable {
         connection: &Connection,
         info: &TableInfo,
         together: &[String],
+        major: u32,
     ) -> Result<Self, FillError> {
         let name = qualified(&info.schema, &info.name);
         let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name, &together]).await?);
+        let needs_triggers = match relation.loads_without_triggers() {
+            Ok(()) if relation.foreign_keys.is_empty() => None,
+            Ok(()) => refuses_triggers_off(connection, major).await?,
+            Err(why) => Some(why),
+        };
         match connection.client.query(IndexFound::QUERY, &[&name]).await {
             Ok(rows) => Ok(Self {
                 relation,
                 indexes: rows.iter().map(IndexFound::of).collect(),
                 is_partition: info.partition_of.is_some(),
+                needs_triggers,
             }),
             Err(error) => Err(connection.explain(error).await.into()),
         }
@@ -53,6 +68,15 @@ impl StoredTable {
     /// How many indexes it has.
     pub(super) fn indexes(&self) -> u64 {
         self.indexes.len() as u64
+    }
+
+    /// How COPY has its foreign keys checked.
+    pub(super) fn foreign_keys(&self) -> ForeignKeys {
+        match &self.needs_triggers {
+            _ if self.relation.foreign_keys.is_empty() => ForeignKeys::None,
+            Some(why) => ForeignKeys::RowByRow(why.clone()),
+            None => ForeignKeys::BySet,
+        }
     }
 
     /// The pages of these rows; `begun` says how many, where that has been decided before.
@@ -119,6 +143,26 @@ impl StoredTable {
         }
         Ok(())
     }
+}
+
+/// Why this role cannot turn triggers off on a server of this release.
+async fn refuses_triggers_off(connection: &Connection, major: u32) -> Result<Option<String>, FillError> {
+    if major < READS_BY_PLACE {
+        return Ok(Some(format!(
+            "PostgreSQL before {READS_BY_PLACE} does not find the rows of a chunk by their place"
+        )));
+    }
+    let query = if major < GRANTS_PARAMETERS {
+        "SELECT rolsuper AS may_set FROM pg_roles WHERE rolname = current_user"
+    } else {
+        include_str!("../../sql/may_set_role.sql")
+    };
+    if ask(connection, query, &[]).await?.get("may_set") {
+        return Ok(None);
+    }
+    let remedy =
+        if major < GRANTS_PARAMETERS { "" } else { " (GRANT SET ON PARAMETER session_replication_role)" };
+    Ok(Some(format!("this role may not turn triggers off{remedy}")))
 }
 
 fn refusal(why: &Unstorable) -> NotDirect {

@@ -8,7 +8,7 @@ use super::pages::{Pages, StoredTable};
 use crate::error::FillError;
 use crate::ledger::Unfinished;
 use crate::plan::RowKey;
-use crate::plan::bulk::{Bulk, RowSize};
+use crate::plan::bulk::{Bulk, ForeignKeys, RowSize};
 use crate::plan::row_range::RowRange;
 use crate::plan::tables::Tables;
 use crate::request::{Amount, IndexKind, Request};
@@ -92,6 +92,7 @@ impl OwnTableFacts {
     /// The rows to load: as finished pages if those are given, else up to `most` by COPY.
     pub(in crate::plan) fn bulk(self, most: Option<u64>, pages: Option<Pages>) -> Bulk {
         let total = self.row_with_indexes();
+        let foreign_keys = if pages.is_some() { ForeignKeys::None } else { self.stored.foreign_keys() };
         let DescribedRows { mut table, first_row, binary, sequences, width, key, most: most_rows, warnings } =
             self.rows;
         if let Some(pages) = &pages {
@@ -114,6 +115,7 @@ impl OwnTableFacts {
             key,
             most_rows,
             warnings,
+            foreign_keys,
         }
     }
 

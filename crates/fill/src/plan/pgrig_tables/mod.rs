@@ -6,7 +6,7 @@ use page::Geometry;
 use server::{FoundSchema, ask, schema_for_tables};
 
 pub(super) use self::present::refuse_other_shape;
-use super::bulk::{Bulk, RowSize, first_column};
+use super::bulk::{Bulk, ForeignKeys, RowSize, first_column};
 use super::data::MOST_NARROW_IDS;
 use super::existing::{Existing, adjusted};
 use super::facts::{Facts, TablesFacts};
@@ -75,6 +75,7 @@ impl PgrigTablesFacts {
             key: first_column(&tables.bulk.columns),
             most_rows: None,
             warnings: Vec::new(),
+            foreign_keys: ForeignKeys::None,
             tables,
         })
     }

@@ -12,7 +12,7 @@ use page::Geometry;
 
 use self::direct::Choice;
 pub(crate) use self::method::needs_chunks;
-use super::bulk::Bulk;
+use super::bulk::{Bulk, ForeignKeys};
 use super::data::Plan;
 use super::facts::{Facts, TablesFacts, VacuumRefused};
 use super::method::{IndexBuild, Method, SORT_MEMORY_BYTES};
@@ -72,8 +72,7 @@ pub(super) fn resolve(
     let (copy_rows, write_behind) = rules.copies(method, chunking);
     let (format, format_reason) = rules.format()?;
     let index_build = rules.index_build(method);
-    let steps = rules.steps(vacuum_refused.is_some());
-    let is_own = rules.is_own_table();
+    let (steps, is_own) = (rules.steps(vacuum_refused.is_some()), rules.is_own_table());
     let reasons = rules.reasons(&Reasoned {
         method: (method, method_reason),
         streams: (streams, streams_reason),
@@ -130,6 +129,7 @@ pub(super) fn resolve(
         freezes,
         format,
         index_build,
+        foreign_keys: bulk.foreign_keys,
         predicted,
         reasons,
         unfinished,
@@ -191,6 +191,13 @@ impl Rules<'_> {
         }
         if *write_behind {
             reasons.push("the checkpointer writes behind the load (pgrig's own server)".to_owned());
+        }
+        match &self.bulk.foreign_keys {
+            ForeignKeys::None => {}
+            ForeignKeys::BySet => {
+                reasons.push("foreign keys are proved chunk by chunk, with triggers off".to_owned());
+            }
+            ForeignKeys::RowByRow(why) => reasons.push(format!("foreign keys are checked row by row: {why}")),
         }
         if method.copies() {
             let (format, why) = format;

@@ -10,8 +10,9 @@
 //! - [`threads`] take [`pieces`] of rows, make their tuples, place them on pages ([`heap`]) and write those ([`fork`]).
 //!   Pieces are made side by side and placed in turn: the last, open page of a piece goes on to the next one, so the
 //!   heap is the same however many threads there are. One more thread builds each sequential key ([`index`]).
-//! - After: [`checks`] has the server test CHECK constraints, [`foreign_keys`] foreign keys; [`statistics`] are what
-//!   ANALYZE would find.
+//! - After: [`checks`] has the server test CHECK constraints, [`foreign_keys`] foreign keys: the ACCESS EXCLUSIVE lock on the
+//!   table makes that hold, since whoever deletes a referenced row has to look into this table, and waits there until the
+//!   rows are committed, or has done so before the lock was granted; [`statistics`] are what ANALYZE would find.
 //!
 //! Facts of PostgreSQL's source that this rests on: a relation's size is asked of the file system
 //! (`mdnblocks` in `md.c`); on rollback all segments of all forks are removed (`smgrDoPendingDeletes`);
@@ -21,7 +22,6 @@
 mod abandoned;
 mod checks;
 mod data_directory;
-mod foreign_keys;
 mod fork;
 mod form;
 mod heap;
@@ -58,6 +58,7 @@ use self::record::Record;
 use self::threads::{Task, Threads};
 use crate::request::Persistence;
 use crate::run::copy::{Batch, RowSource};
+use crate::run::foreign_keys::{self, Broken};
 use connect::ConnectError;
 use server::{Session, Sessions};
 
@@ -173,8 +174,13 @@ impl Direct<'_> {
             session.row(&query, &[]).await?;
         }
         checks::kept(session, relation, &found).await?;
-        foreign_keys::proved(session, relation, &found.foreign_keys).await?;
-        Ok((written.rows, recorded))
+        let rows = foreign_keys::Rows { table: relation, condition: "true", count: written.rows };
+        match foreign_keys::broken(session, &rows, &found.foreign_keys).await? {
+            Some(Broken { constraint, row }) => {
+                Err(Failure::Broken { table: relation.to_owned(), constraints: constraint, row })
+            }
+            None => Ok((written.rows, recorded)),
+        }
     }
 
     /// Records all files that the session's transaction has made. Its number is then in WAL on disk, so that no
@@ -317,7 +323,7 @@ impl Direct<'_> {
 
 /// For the rest of the transaction: several processes, and memory in which hash tables and sorts of a few million rows
 /// stay.
-fn resources() -> String {
+pub(crate) fn resources() -> String {
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS);
     format!(
         "SET LOCAL max_parallel_workers_per_gather = {workers}; \

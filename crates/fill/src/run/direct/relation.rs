@@ -10,15 +10,12 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 
 use super::data_directory::DataDirectory;
-use super::foreign_keys::ForeignKey;
 use super::fork::Fork;
 use super::index::{Key, KeyPart};
 use super::{Failure, NotDirect, form};
 use crate::request::Persistence;
+use crate::run::foreign_keys::ForeignKey;
 use server::Session;
-
-/// No tables are truncated with one that is looked at in its transaction: that has been done.
-const NOTHING: &[&str] = &[];
 
 /// A table or an index.
 #[derive(Clone, Debug)]
@@ -42,9 +39,13 @@ pub(crate) struct Relation {
     /// Enforced CHECKs.
     pub(super) checks: Vec<Check>,
     /// Enforced ones.
-    pub(super) foreign_keys: Vec<ForeignKey>,
+    pub(crate) foreign_keys: Vec<ForeignKey>,
     /// Those that fire on INSERT, and so for each row of a COPY.
     triggers: Vec<String>,
+    /// Those that fire on INSERT where ordinary ones do not.
+    replica_triggers: Vec<String>,
+    /// Deferrable unique and exclusion constraints: triggers check them.
+    deferrable_keys: Vec<String>,
     truncate_triggers: Vec<String>,
     /// Other tables that reference it, directly or by way of others, and cannot be truncated with it.
     referenced_by: Vec<String>,
@@ -91,6 +92,8 @@ impl Relation {
     /// The query for [`Self::of`]; its parameters are a qualified name and the names of tables that may be truncated
     /// together with that one.
     pub(crate) const QUERY: &str = include_str!("../../sql/direct_relation.sql");
+    /// No table is truncated together with one that is looked at in its transaction: that has been done.
+    pub(crate) const NOTHING: &[&str] = &[];
 
     pub(crate) fn of(row: &Row) -> Self {
         let Json(attributes) = row.get("attributes");
@@ -109,6 +112,8 @@ impl Relation {
             checks,
             foreign_keys,
             triggers: row.get("triggers"),
+            replica_triggers: row.get("replica_triggers"),
+            deferrable_keys: row.get("deferrable_keys"),
             truncate_triggers: row.get("truncate_triggers"),
             referenced_by: row.get("referenced_by"),
             truncated_with: row.get("truncated_with"),
@@ -157,6 +162,39 @@ impl Relation {
             return Err(NotDirect::Duties(format!("foreign key {} references a period", key.name)));
         }
         form::fits(&self.attributes, table)
+    }
+
+    /// Whether rows can be loaded with all triggers off, if foreign keys are proved afterwards.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn loads_without_triggers(&self) -> Result<(), String> {
+        let named = |what: &str, names: &[String]| Err(format!("{what} {}", names.join(", ")));
+        if self.kind != "r" {
+            return Err("the table is partitioned".to_owned());
+        }
+        if !self.triggers.is_empty() {
+            return named("there are triggers:", &self.triggers);
+        }
+        if !self.replica_triggers.is_empty() {
+            return named("there are triggers for replicas:", &self.replica_triggers);
+        }
+        if !self.deferrable_keys.is_empty() {
+            return named("the server needs triggers for deferrable", &self.deferrable_keys);
+        }
+        for key in &self.foreign_keys {
+            let name = &key.name;
+            if key.has_period {
+                return Err(format!("{name} references a period"));
+            }
+            if key.is_self || key.is_circular {
+                return Err(format!("{name} is part of a circle of references"));
+            }
+            if !key.may_prove {
+                return Err(format!("this role may not lock or read all that {name} references"));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a table that is there can be given new files; `indexes`: whether the server has to build some.
@@ -254,7 +292,7 @@ pub(super) async fn heap(
     table: &Table,
     persistence: Persistence,
 ) -> Result<(Relation, Fork), Failure> {
-    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &NOTHING]).await?);
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &Relation::NOTHING]).await?);
     relation.takes(table)?;
     let expected = match persistence {
         Persistence::Logged => "p",
@@ -284,7 +322,7 @@ pub(super) async fn index(
     data_directory: &DataDirectory,
     name: &str,
 ) -> Result<Fork, Failure> {
-    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &NOTHING]).await?);
+    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &Relation::NOTHING]).await?);
     let is_empty = relation.bytes == u64::from(data_directory.geometry.block_size());
     let is_as_made = is_empty && relation.is_new && relation.access_method.as_deref() == Some("btree");
     refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;

@@ -5,8 +5,9 @@ use rowgen::{ColumnSpec, Format};
 
 use super::amounts::{self, Wanted, is_named};
 use super::order::{Placed, is_referenced};
-use super::{BytesPerRow, Planner};
+use super::{BytesPerRow, Planner, Postponed};
 use crate::error::FillError;
+use crate::plan::Method;
 use crate::schema::record::RecordedTable;
 use server::quote::qualified;
 
@@ -72,6 +73,7 @@ impl Designed<'_> {
             sequences: self.described.sequences.clone(),
             predicted: 0,
             why,
+            postponed: Postponed::default(),
         }
     }
 }
@@ -263,7 +265,9 @@ impl Planner<'_> {
         let recorded = designed.recorded(String::new());
         let plan = self.plan_of(designed.info.clone(), &recorded, together).await?;
         let block_size = self.survey.server.geometry.block_size();
-        let sizes = super::sample::sizes(self.connection, designed, plan.method, block_size).await?;
+        let are_postponed = self.request.ddl.is_some() && designed.info.partitions.is_none();
+        let are_built = plan.method == Method::Direct || are_postponed;
+        let sizes = super::sample::sizes(self.connection, designed, are_built, block_size).await?;
         Ok(BytesPerRow::of(sizes, designed.rows))
     }
 }

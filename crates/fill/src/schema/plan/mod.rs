@@ -6,11 +6,12 @@
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
 //! 3. for a size, [`sample`] loads some rows into temporary tables and measures what they and their indexes take, and
 //!    the rows are described again for the numbers that follow;
-//! 4. each table gets a [`Plan`] of its own.
+//! 4. each table gets a [`Plan`] of its own, and what can be made after its rows is [`postponed`].
 
 mod amounts;
 mod design;
 mod order;
+mod postponed;
 mod resumed;
 mod sample;
 mod tables;
@@ -22,7 +23,9 @@ use server::Survey;
 use server::schema_for_tables;
 
 use self::design::{Design, Designed};
-use super::record::{self, Found, RecordedTable};
+pub(super) use self::postponed::Postponed;
+use self::postponed::Schedule;
+use super::record::{self, Begun, Found, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
 use crate::error::FillError;
 use crate::ledger;
@@ -141,7 +144,13 @@ pub fn plan_schema<'a>(
             Some(Found::Other(schema)) if resume => {
                 return Err(FillError::Unfinished { schema, may_forget: true });
             }
-            _ => {}
+            Some(Found::Same(Begun { schema, .. }) | Found::Other(schema)) => {
+                let unmade = record::unmade(connection, &schema).await?;
+                if !unmade.is_empty() {
+                    return Err(FillError::Unmade { tables: unmade.join(", ") });
+                }
+            }
+            None => {}
         }
         if let Some(subject) = single.filter(|_| resume) {
             match ledger::table_begun(&connection.client, subject).await {
@@ -202,6 +211,7 @@ impl Planner<'_> {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
             warnings.extend(designed.warnings());
         }
+        create.extend(self.postpone(&mut planned).await?);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,
@@ -216,6 +226,27 @@ impl Planner<'_> {
             tables: planned,
             warnings,
         }))
+    }
+
+    /// Postpones what can be made after the rows. Returns the statements that drop it before.
+    async fn postpone(&self, planned: &mut [PlannedTable]) -> Result<Vec<String>, FillError> {
+        let mut candidates = Vec::with_capacity(planned.len());
+        for table in &*planned {
+            candidates.push(match table.plan() {
+                Some(plan) => self.candidates(plan).await?,
+                None => Vec::new(),
+            });
+        }
+        let Schedule { drops, tables } = Schedule::of(&candidates);
+        for (table, postponed) in planned.iter_mut().zip(tables) {
+            if let TableState::ToFill(plan) = &mut table.state
+                && !postponed.makes.is_empty()
+            {
+                postponed::announce(plan);
+            }
+            table.recorded.postponed = postponed;
+        }
+        Ok(drops)
     }
 
     /// A table with its plan.

@@ -2,7 +2,7 @@
 
 use catalog::{Scope, TableInfo};
 
-use super::{PlannedTable, Planner, SchemaPlan, TableState, tables};
+use super::{PlannedTable, Planner, Postponed, SchemaPlan, TableState, tables};
 use crate::error::FillError;
 use crate::ledger;
 use crate::plan::{Plan, plan};
@@ -26,6 +26,9 @@ impl Planner<'_> {
         let mut planned = Vec::with_capacity(begun.tables.len());
         for (at, (recorded, is_marked)) in begun.tables.into_iter().enumerate() {
             let together = names[at + 1..].to_vec();
+            // Those of a table that is marked are made.
+            let postponed = if is_marked { Postponed::default() } else { recorded.postponed.clone() };
+            let recorded = RecordedTable { postponed, ..recorded };
             let state = match self.left(&recorded, is_marked, together).await? {
                 None => TableState::Filled,
                 Some(plan) => TableState::ToFill(Box::new(plan)),

@@ -2,7 +2,6 @@
 
 use super::design::Designed;
 use crate::error::FillError;
-use crate::plan::Method;
 use crate::plan::sizes::Sizes;
 use catalog::temporary;
 use connect::Connection;
@@ -12,15 +11,14 @@ use server::quote::qualified;
 /// The temporary table.
 const SAMPLE: &str = "pgrig_sizes";
 
-/// What the described rows take with all indexes of their table. Finished pages get indexes that are built afterwards;
-/// a COPY adds to them row by row, and splits their pages.
+/// What the described rows take with all indexes of their table, which are built afterwards or grow row by row.
 ///
 /// # Errors
 /// If the server refuses.
 pub(super) async fn sizes(
     connection: &Connection,
     designed: &Designed<'_>,
-    method: Method,
+    are_built: bool,
     block_size: u32,
 ) -> Result<Sizes, FillError> {
     let table = qualified(&designed.info.schema, &designed.info.name);
@@ -28,11 +26,11 @@ pub(super) async fn sizes(
     run(connection, &format!("SAVEPOINT pgrig_sizes; {create}")).await?;
     let indexes = indexes(connection, &table).await?;
     let build = indexes.join("; ");
-    if method != Method::Direct {
+    if !are_built {
         run(connection, &build).await?;
     }
     copy(connection, designed).await?;
-    if method == Method::Direct {
+    if are_built {
         run(connection, &build).await?;
     }
     // A COPY extends a table by many pages at once, the last of which stay empty; and the last page that is used is

@@ -1,0 +1,134 @@
+//! Foreign keys of a table, which the server looks up while rows go through it, row by row. Rows that were written past
+//! it, or loaded without its triggers, are proved before their commit, all at once.
+
+use serde::Deserialize;
+
+use connect::ConnectError;
+use server::Session;
+use server::quote::identifier;
+
+/// Referenced rows for each row that is proved, from which on looking each one up costs less than counting them all.
+const MANY: u64 = 8;
+
+/// An enforced foreign key.
+#[derive(Clone, Debug, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
+pub(crate) struct ForeignKey {
+    pub(crate) name: String,
+    /// The referenced table as it stands in FROM.
+    pub(crate) referenced: String,
+    /// Its rows, an estimate; none where there is none.
+    referenced_rows: Option<u64>,
+    /// Whether the table references itself.
+    pub(crate) is_self: bool,
+    /// Whether the referenced table references this one, directly or by way of others.
+    pub(crate) is_circular: bool,
+    /// Whether the role may lock the referenced table and read all of it.
+    pub(crate) may_prove: bool,
+    /// MATCH FULL: either no column is NULL or all are.
+    match_full: bool,
+    /// Whether a range of time is referenced.
+    pub(crate) has_period: bool,
+    columns: Vec<KeyColumn>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct KeyColumn {
+    name: String,
+    /// Its counterpart.
+    referenced: String,
+    /// That both are equal: `r` is the referenced table, `f` this one.
+    equal: String,
+    /// Whether both are integers.
+    is_integer: bool,
+}
+
+/// Rows that are to be proved.
+#[derive(Debug)]
+pub(crate) struct Rows<'a> {
+    /// The table's qualified name.
+    pub(crate) table: &'a str,
+    /// Which of its rows, a condition on `f`.
+    pub(crate) condition: &'a str,
+    /// How many they are.
+    pub(crate) count: u64,
+}
+
+/// A row that breaks a foreign key.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    /// The foreign key's name.
+    pub(crate) constraint: String,
+    /// The row as text.
+    pub(crate) row: String,
+}
+
+/// One of the rows that break one of the keys, if there are any. Nobody may be able to change referenced rows until the
+/// commit.
+pub(crate) async fn broken(
+    session: &Session,
+    rows: &Rows<'_>,
+    keys: &[ForeignKey],
+) -> Result<Option<Broken>, ConnectError> {
+    let Rows { table, condition, .. } = rows;
+    for key in keys {
+        let broken = match key.interval(session, rows.count).await? {
+            Some((least, greatest)) => key.beyond(least, greatest),
+            None => key.missing(),
+        };
+        let count = format!("SELECT count(*) AS broken FROM {table} f WHERE {condition} AND {broken}");
+        let count: i64 = session.row(&count, &[]).await?.get("broken");
+        if count == 0 {
+            continue;
+        }
+        let one =
+            format!("SELECT ROW(f.*)::text AS row FROM {table} f WHERE {condition} AND {broken} LIMIT 1");
+        let row = session.row(&one, &[]).await?.get("row");
+        return Ok(Some(Broken { constraint: key.name.clone(), row }));
+    }
+    Ok(None)
+}
+
+impl ForeignKey {
+    /// Of a single integer column the least and greatest referenced value, if every value between them is there. None
+    /// too where finding that out costs more than looking up so many rows.
+    async fn interval(&self, session: &Session, rows: u64) -> Result<Option<(i64, i64)>, ConnectError> {
+        let [column] = &*self.columns else { return Ok(None) };
+        let many = self.referenced_rows.is_some_and(|referenced| referenced > rows.saturating_mul(MANY));
+        if !column.is_integer || many {
+            return Ok(None);
+        }
+        // The referenced column is unique: that is what a foreign key wants.
+        let query = format!(
+            "SELECT min({column})::bigint AS least, max({column})::bigint AS greatest, \
+                    count({column}) = max({column})::numeric - min({column}) + 1 AS is_whole \
+               FROM {}",
+            self.referenced,
+            column = identifier(&column.referenced)
+        );
+        let row = session.row(&query, &[]).await?;
+        let is_whole: Option<bool> = row.get("is_whole");
+        Ok(is_whole.unwrap_or(false).then(|| (row.get("least"), row.get("greatest"))))
+    }
+
+    /// Rows outside the interval.
+    fn beyond(&self, least: i64, greatest: i64) -> String {
+        let column = identifier(&self.columns[0].name);
+        format!("(f.{column} < {least} OR f.{column} > {greatest})")
+    }
+
+    /// Rows that reference nothing that is there.
+    fn missing(&self) -> String {
+        let equal: Vec<&str> = self.columns.iter().map(|column| column.equal.as_str()).collect();
+        let equal = equal.join(" AND ");
+        let columns: Vec<String> =
+            self.columns.iter().map(|column| format!("f.{}", identifier(&column.name))).collect();
+        let columns = columns.join(", ");
+        let concerned = if self.match_full {
+            format!("num_nonnulls({columns}) > 0")
+        } else {
+            format!("num_nulls({columns}) = 0")
+        };
+        format!("{concerned} AND NOT EXISTS (SELECT FROM {} r WHERE {equal})", self.referenced)
+    }
+}

@@ -1,0 +1,106 @@
+//! Foreign keys, keys and indexes of new tables that are made after the rows.
+//!
+//! COPY into a table that has them looks up each row's references and puts each row into each index, often at a random
+//! place. Made afterwards, each of them reads the table once. Only where the SQL creates the tables: those that are there
+//! stay as they are.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use tokio_postgres::Row;
+
+use super::Planner;
+use crate::error::FillError;
+use crate::plan::{ForeignKeys, Method, Plan};
+use server::quote::qualified;
+
+/// Statements that make something after the rows of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::schema) struct Postponed {
+    pub(in crate::schema) makes: Vec<String>,
+}
+
+/// Something that can be dropped and made again.
+pub(super) struct Candidate {
+    drops: String,
+    makes: String,
+    /// The index that it is or makes; none of a foreign key.
+    index: Option<u32>,
+    /// Of a foreign key the unique index that it rests on.
+    rests_on: Option<u32>,
+    /// Foreign keys that rest on this index.
+    foreign_keys: usize,
+}
+
+/// What is postponed of all tables.
+pub(super) struct Schedule {
+    /// Drop everything, in the transaction that creates the tables.
+    pub(super) drops: Vec<String>,
+    /// For each table, what is made after its rows.
+    pub(super) tables: Vec<Postponed>,
+}
+
+impl Planner<'_> {
+    /// What can be made after the rows of the table with this plan.
+    pub(super) async fn candidates(&self, plan: &Plan) -> Result<Vec<Candidate>, FillError> {
+        if self.request.ddl.is_none() || plan.method != Method::ChunkedCopy {
+            return Ok(Vec::new());
+        }
+        let name = qualified(&plan.schema, plan.bulk_name());
+        let query = include_str!("../../sql/schema_postponed.sql");
+        match self.connection.client.query(query, &[&name]).await {
+            Ok(rows) => Ok(rows.iter().map(Candidate::of).collect()),
+            Err(error) => Err(self.connection.explain(error).await.into()),
+        }
+    }
+}
+
+impl Candidate {
+    fn of(row: &Row) -> Self {
+        Self {
+            drops: row.get("drops"),
+            makes: row.get("makes"),
+            index: row.get("index"),
+            rests_on: row.get("rests_on"),
+            foreign_keys: usize::try_from(row.get::<_, i64>("foreign_keys")).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+impl Schedule {
+    /// Of the tables' candidates, in the order of the tables. An index stays if a foreign key stays that rests on it. A
+    /// foreign key is made after the later one of its two tables.
+    pub(super) fn of(candidates: &[Vec<Candidate>]) -> Self {
+        let placed =
+            || candidates.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |one| (at, one)));
+        let mut resting: HashMap<u32, usize> = HashMap::new();
+        for index in placed().filter_map(|(_, candidate)| candidate.rests_on) {
+            *resting.entry(index).or_default() += 1;
+        }
+        let mut drops = Vec::new();
+        let mut tables = vec![Postponed::default(); candidates.len()];
+        let mut made_at = HashMap::new();
+        for (at, candidate) in placed() {
+            let Some(index) = candidate.index else { continue };
+            if candidate.foreign_keys == resting.get(&index).copied().unwrap_or_default() {
+                made_at.insert(index, at);
+                tables[at].makes.push(candidate.makes.clone());
+                drops.push(candidate.drops.clone());
+            }
+        }
+        for (at, candidate) in placed() {
+            let Some(index) = candidate.rests_on else { continue };
+            let at = made_at.get(&index).map_or(at, |made| at.max(*made));
+            tables[at].makes.push(candidate.makes.clone());
+            drops.insert(0, candidate.drops.clone());
+        }
+        Self { drops, tables }
+    }
+}
+
+/// Says in the plan what is postponed.
+pub(super) fn announce(plan: &mut Plan) {
+    plan.foreign_keys = ForeignKeys::None;
+    plan.reasons.retain(|reason| !reason.starts_with("foreign keys"));
+    plan.reasons.push("keys, foreign keys and indexes are made after the rows".to_owned());
+}
