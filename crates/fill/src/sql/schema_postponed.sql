@@ -26,7 +26,7 @@ SELECT drops, makes, index, rests_on,
        (SELECT count(*) FROM pg_constraint f WHERE f.conindid = index AND f.contype = 'f') AS foreign_keys
   FROM candidate
   JOIN pg_class c ON c.oid = candidate.relation
- WHERE c.relkind = 'r' AND NOT c.relispartition
+ WHERE c.relkind = 'r' AND NOT c.relispartition AND pg_has_role(c.relowner, 'USAGE')
    AND NOT EXISTS (SELECT FROM pg_inherits h WHERE c.oid IN (h.inhrelid, h.inhparent))
    AND NOT EXISTS (
        SELECT FROM pg_description d WHERE d.classoid = catalog AND d.objoid = object OR d.classoid = 'pg_class'::regclass AND d.objoid = index)

@@ -19,8 +19,8 @@ mod tables;
 use connect::Connection;
 use futures_util::future::LocalBoxFuture;
 use serde::Serialize;
-use server::Survey;
-use server::schema_for_tables;
+use server::quote::literal;
+use server::{Survey, ask, schema_for_tables};
 
 use self::design::{Design, Designed};
 pub(super) use self::postponed::Postponed;
@@ -230,6 +230,12 @@ impl Planner<'_> {
 
     /// Postpones what can be made after the rows. Returns the statements that drop it before.
     async fn postpone(&self, planned: &mut [PlannedTable]) -> Result<Vec<String>, FillError> {
+        if self.request.ddl.is_none() {
+            return Ok(Vec::new());
+        }
+        // Definitions are written for the search path, and run with another one.
+        let path: String = ask(self.connection, "SELECT current_setting('search_path')", &[]).await?.get(0);
+        self.run("SET LOCAL search_path = ''").await?;
         let mut candidates = Vec::with_capacity(planned.len());
         for table in &*planned {
             candidates.push(match table.plan() {
@@ -237,6 +243,7 @@ impl Planner<'_> {
                 None => Vec::new(),
             });
         }
+        self.run(&format!("SELECT set_config('search_path', {}, true)", literal(&path))).await?;
         let Schedule { drops, tables } = Schedule::of(&candidates);
         for (table, postponed) in planned.iter_mut().zip(tables) {
             if let TableState::ToFill(plan) = &mut table.state

@@ -43,7 +43,7 @@ pub(super) struct Schedule {
 impl Planner<'_> {
     /// What can be made after the rows of the table with this plan.
     pub(super) async fn candidates(&self, plan: &Plan) -> Result<Vec<Candidate>, FillError> {
-        if self.request.ddl.is_none() || plan.method != Method::ChunkedCopy {
+        if plan.method != Method::ChunkedCopy {
             return Ok(Vec::new());
         }
         let name = qualified(&plan.schema, plan.bulk_name());
