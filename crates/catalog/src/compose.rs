@@ -173,6 +173,13 @@ impl Choice<'_> {
         }
         let run = is_counted_on(&slot.kind).then(|| Run::of(slot, allowed, self.present)).flatten();
         let Some(run) = run else { return Values::Unique(turn) };
+        // Values of columns that are turned together alternate: those of a range's ends.
+        let together = self.parts.iter().find(|part| part.columns.iter().any(|name| name == slot.name()));
+        let (at, of) = together.map_or((0, 1), |part| {
+            (part.columns.iter().position(|name| name == slot.name()).unwrap_or(0), part.columns.len())
+        });
+        let (at, of) = (i64::try_from(at).unwrap_or(0), i64::try_from(of).unwrap_or(1));
+        let run = Run { start: run.start.saturating_add(run.step * at), step: run.step * of, ..run };
         // Row numbers do not begin at 0, values shall begin at the run's start.
         let passed = i64::try_from(self.first_row / turn.every).unwrap_or(i64::MAX);
         let start = run.start.saturating_sub(passed.saturating_mul(run.step));

@@ -10,7 +10,7 @@ use super::compose::{Choice, Run, ascends, compose, drawn, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
-use super::info::{KeyInfo, SequenceInfo, TableInfo};
+use super::info::{KeyElement, KeyInfo, SequenceInfo, TableInfo};
 use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -376,7 +376,12 @@ impl<'a> Design<'a> {
             let columns = vec![slot.name().to_owned()];
             Part { name: slot.name().to_owned(), columns, count, way, fresh, distinct: false, turn: None }
         });
-        groups.iter().map(of_group).chain(columns).collect()
+        let mut parts: Vec<Part> = groups.iter().map(of_group).chain(columns).collect();
+        let elements = self.info.keys.iter().flat_map(|key| &key.elements);
+        for ends in elements.filter_map(|element| self.ends(element)) {
+            pair(&mut parts, ends);
+        }
+        parts
     }
 
     /// The keys, each with the parts that are whole in it.
@@ -386,8 +391,14 @@ impl<'a> Design<'a> {
 
     fn wanted_key<'k>(&self, key: &'k KeyInfo, parts: &[Part]) -> Wanted<'k> {
         let all = self.info.column_names();
-        let columns: Vec<String> =
-            key.elements.iter().filter_map(|element| element.injective_in(&all)).collect();
+        let columns: Vec<String> = key
+            .elements
+            .iter()
+            .flat_map(|element| match element.injective_in(&all) {
+                Some(column) => vec![column],
+                None => self.apart(element),
+            })
+            .collect();
         let whole = |part: &Part| {
             let mut inside = part.columns.iter().map(|column| columns.contains(column));
             if part.distinct { inside.any(|inside| inside) } else { inside.all(|inside| inside) }
@@ -400,6 +411,30 @@ impl<'a> Design<'a> {
             self.slots.iter().any(|slot| slot.name() == name && matches!(slot.role, Role::Given(_)))
         };
         Wanted { key, parts: whole, given: mentioned.into_iter().any(is_given) }
+    }
+
+    /// Columns that keep ranges apart if each row has its own turn: a range, or the two ends of one.
+    fn apart(&self, element: &KeyElement) -> Vec<String> {
+        let is_range = |name: &&String| {
+            let slot = self.free(name);
+            slot.is_some_and(
+                |slot| matches!(&slot.kind, Kind::Range { element, .. } if is_counted_on(element)),
+            )
+        };
+        match (&element.column, self.ends(element)) {
+            (Some(column), _) if element.overlap => {
+                Some(column).filter(is_range).cloned().into_iter().collect()
+            }
+            (_, Some(ends)) => ends.into(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The free columns with the ends of ranges that must not overlap.
+    fn ends(&self, element: &KeyElement) -> Option<[String; 2]> {
+        let ends = element.ends(&self.info.column_names())?;
+        let [low, high] = [self.free(&ends[0])?, self.free(&ends[1])?];
+        (low.kind == high.kind && is_counted_on(&low.kind)).then_some(ends)
     }
 
     fn refuse_too_many(&self, most: Option<&MostRows>) -> Result<(), CatalogError> {
@@ -424,7 +459,8 @@ impl<'a> Design<'a> {
             let wanted = self.wanted_key(key, parts);
             let mut turning =
                 wanted.parts.iter().map(|&at| &parts[at]).filter(|part| part.turn.is_some()).peekable();
-            turning.peek().is_some() && turning.all(|part| !part.fresh)
+            let overlaps = key.elements.iter().any(|element| element.overlap);
+            turning.peek().is_some() && turning.all(|part| !part.fresh || overlaps)
         };
         match self.info.keys.iter().find(starts_anew) {
             Some(key) => Err(CatalogError::RowsPresent {
@@ -447,6 +483,16 @@ impl<'a> Design<'a> {
             return present.count(self.client, self.info).await;
         }
         Ok(self.wish.first_row)
+    }
+}
+
+/// Makes one part of the two ends of a range, whose values then alternate.
+fn pair(parts: &mut Vec<Part>, ends: [String; 2]) {
+    let single = |name: &String| parts.iter().position(|part| part.columns == [name.as_str()]);
+    if let (Some(low), Some(high)) = (single(&ends[0]), single(&ends[1])) {
+        let count = parts[low].count.min(parts[high].count) / 2;
+        parts[low] = Part { columns: ends.into(), count, way: Uniqueness::Own, ..parts[low].clone() };
+        parts.remove(high);
     }
 }
 

@@ -191,6 +191,9 @@ pub struct KeyElement {
     pub expression: Option<String>,
     /// Whether different values are enough; an exclusion constraint's `&&`, say, asks for more.
     pub equality: bool,
+    /// Whether values must not overlap.
+    #[serde(default)]
+    pub overlap: bool,
 }
 
 /// A foreign key.
@@ -285,6 +288,18 @@ impl KeyElement {
             }
         };
         self.column.clone().or_else(|| self.expression.as_ref().and_then(folded))
+    }
+
+    /// The columns of the two ends, if it is a range that must not overlap another: `tsrange(starts, ends)`.
+    pub(super) fn ends(&self, all: &[&str]) -> Option<[String; 2]> {
+        let (function, arguments) = self.expression.as_ref().filter(|_| self.overlap)?.split_once('(')?;
+        let mut arguments = arguments.split(',').map(|argument| columns_in(argument, all));
+        match (arguments.next()?.as_slice(), arguments.next()?.as_slice()) {
+            ([low], [high]) if function.ends_with("range") && low != high => {
+                Some([(*low).to_owned(), (*high).to_owned()])
+            }
+            _ => None,
+        }
     }
 
     /// The columns that it is computed from.

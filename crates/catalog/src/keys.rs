@@ -203,8 +203,12 @@ mod tests {
     }
 
     fn key(columns: &[&str]) -> KeyInfo {
-        let element =
-            |column: &&str| KeyElement { column: Some((*column).into()), expression: None, equality: true };
+        let element = |column: &&str| KeyElement {
+            column: Some((*column).into()),
+            expression: None,
+            equality: true,
+            overlap: false,
+        };
         KeyInfo {
             name: format!("{}_key", columns.join("_")),
             primary: false,

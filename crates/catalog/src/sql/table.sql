@@ -144,7 +144,9 @@ SELECT jsonb_build_object(
                                                      THEN pg_get_indexdef(i.indexrelid, e, true) END,
                                   -- Operators of exclusion constraints are known by name.
                                   'equality', k.conexclop IS NULL OR (
-                                      SELECT o.oprname = '=' FROM pg_operator o WHERE o.oid = k.conexclop[e])
+                                      SELECT o.oprname = '=' FROM pg_operator o WHERE o.oid = k.conexclop[e]),
+                                  'overlap', k.conexclop IS NOT NULL AND (
+                                      SELECT o.oprname = '&&' FROM pg_operator o WHERE o.oid = k.conexclop[e])
                               ) ORDER BY e)
                          FROM generate_series(1, i.indnkeyatts) e),
                    'definition', coalesce(pg_get_constraintdef(k.oid), pg_get_indexdef(i.indexrelid)),

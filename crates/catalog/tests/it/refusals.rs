@@ -86,7 +86,7 @@ fn constraints_that_cannot_be_kept() {
                  CREATE TABLE torn (a int, CONSTRAINT over CHECK (a > 10), CONSTRAINT under CHECK (a < 5));
                  CREATE DOMAIN post AS text CONSTRAINT post_form CHECK (VALUE ~ '^[0-9]{5}$' AND VALUE ~ 'x');
                  CREATE TABLE addresses (code post NOT NULL);
-                 CREATE TABLE slots (during tsrange, EXCLUDE USING gist (during WITH &&));
+                 CREATE TABLE slots (during box, EXCLUDE USING gist (during WITH &&));
                  CREATE TABLE computed (a int); CREATE UNIQUE INDEX computed_mod ON computed ((a % 10));
                  CREATE TABLE bound (a int, b bool, PRIMARY KEY (b));
                  CREATE TABLE unknown (a int, path jsonpath);

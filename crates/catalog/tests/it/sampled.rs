@@ -90,6 +90,29 @@ fn foreign_keys_under_conditions() {
 }
 
 #[test]
+fn ranges_that_must_not_overlap() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE slots (during tsrange, days daterange NOT NULL,
+                     EXCLUDE USING gist (during WITH &&), EXCLUDE USING gist (days WITH &&) WHERE (NOT isempty(days)));
+                 CREATE TABLE stays (
+                     starts timestamptz NOT NULL, ends timestamptz, note text, CHECK (starts < ends),
+                     CONSTRAINT one_at_a_time EXCLUDE USING gist (tstzrange(starts, ends, '[]') WITH &&)
+                 );
+                 CREATE TABLE days (first date NOT NULL, last date NOT NULL, EXCLUDE USING gist (daterange(first, last) WITH &&));",
+            )
+            .await;
+        for table in ["slots", "stays", "days"] {
+            database.fill(table, 2_000).await.unwrap_or_else(|error| panic!("{table}: {error}"));
+        }
+        let error = database.refused("stays", &[]).await;
+        assert_says(&error, &["public.stays has rows already", "one_at_a_time"]);
+        assert_eq!(database.value("SELECT bool_and(last > first) FROM days").await, "true");
+    });
+}
+
+#[test]
 fn unique_columns_under_conditions() {
     on_each_release(async |database| {
         database

@@ -103,8 +103,13 @@ fn compound(kind: &Kind, number: u64, stream: Stream, out: &mut Vec<u8>) {
         Kind::Multirange { element, .. } => render::sequence(render::MULTIRANGE, [()], out, |(), out| {
             render::range(element, value(element, number, stream, &mut scratch), None, out);
         }),
+        // Up to where the next one begins: they do not overlap.
         Kind::Range { element, .. } => {
-            render::range(element, value(element, number, stream, &mut scratch), None, out);
+            let has_next =
+                element.units().is_some() && element.distinct().is_some_and(|all| number + 1 < all);
+            let mut next = Vec::new();
+            let high = has_next.then(|| value(element, number + 1, stream, &mut next));
+            render::range(element, value(element, number, stream, &mut scratch), high, out);
         }
         _ => unreachable!("no compound kind"),
     }
