@@ -85,6 +85,23 @@ pub(super) fn columns_in<'n>(text: &str, all: &[&'n str]) -> Vec<&'n str> {
     all.iter().copied().filter(|name| mentions(&tokens, &[name])).collect()
 }
 
+/// Whether nothing happens to the columns in an expression but these functions and casts to texts and bytes.
+pub(super) fn calls_only(text: &str, functions: &[&str]) -> bool {
+    const TYPES: [&str; 7] = ["text", "character", "varchar", "citext", "bpchar", "bytea", "name"];
+    let tokens = lex(text).unwrap_or_default();
+    let is_fine = |(at, (token, _)): (usize, &(Token, Range<usize>))| match token {
+        Token::Symbol(_) => false,
+        Token::Word { name, .. } if tokens.get(at + 1).is_some_and(|(next, _)| *next == Token::Open) => {
+            functions.contains(&name.to_lowercase().as_str())
+        }
+        Token::Word { name, .. } if at > 0 && tokens[at - 1].0 == Token::Cast => {
+            TYPES.contains(&name.as_str())
+        }
+        _ => true,
+    };
+    !tokens.is_empty() && tokens.iter().enumerate().all(is_fine)
+}
+
 /// The strings and numbers that stand in a printed expression, each once.
 pub(super) fn literals_in(text: &str) -> Vec<String> {
     let mut literals: Vec<String> = Vec::new();
@@ -446,6 +463,16 @@ mod tests {
             parse("(char_length((a)::text) <= 10)"),
             Condition::Compare { subject, operator: Operator::LessOrEqual, constant: "10".into() }
         );
+    }
+
+    #[test]
+    fn functions_that_keep_values_apart_are_told_from_others() {
+        let calls_only = |text| calls_only(text, &["lower", "md5", "coalesce"]);
+        assert!(calls_only("lower((email)::text)"));
+        assert!(calls_only("md5(COALESCE(a, ''::text))"));
+        for text in ["(a % 10)", "date_trunc('day'::text, b)", "((b)::date)", "lower((a || b))", ""] {
+            assert!(!calls_only(text), "{text}");
+        }
     }
 
     #[test]

@@ -237,13 +237,14 @@ impl<'a> Design<'a> {
         let checks = &basis.conditions.checks;
         let choice = self.choice(basis, groups, &draft.parts, draft.first_row);
         let bounds = self.info.partition_condition();
-        let mut rules = self.rules();
-        for ((rule, condition), understood) in rules.iter_mut().zip(checks).zip(understood) {
+        let bounds = bounds.as_deref().map(|bounds| Rule::of_table(self.info, "partition bounds", bounds));
+        let mut rules: Vec<Rule<'_>> = bounds.into_iter().chain(self.rules()).collect();
+        let conditions = basis.conditions.bounds.iter().chain(checks);
+        for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {
             rule.is_kept = *understood || ascends(&choice, checks, condition);
             rule.is_rarely_broken =
                 matches!(condition, Condition::Columns { operator: Operator::NotEqual, .. });
         }
-        rules.extend(bounds.as_deref().map(|bounds| Rule::of_table(self.info, "partition bounds", bounds)));
         let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
         let sampling = Sampling {
             client: self.client,
@@ -320,7 +321,7 @@ impl<'a> Design<'a> {
         self.slots.iter().find(|slot| slot.name() == name && slot.is_free())
     }
 
-    /// The way to fulfil the conditions, and which of the CHECKs are understood.
+    /// The way to fulfil the conditions, and which of them are understood: bounds first, then CHECKs.
     async fn way(
         &self,
         conditions: &Conditions,
@@ -354,7 +355,7 @@ impl<'a> Design<'a> {
                 warnings.push(warning.to_owned());
             }
         }
-        let understood = conditions.checks.iter().map(|check| narrow.understands(check)).collect();
+        let understood = all.iter().map(|condition| narrow.understands(condition)).collect();
         Ok((way, understood))
     }
 

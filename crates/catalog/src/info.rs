@@ -2,7 +2,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::condition::columns_in;
+use super::condition::{calls_only, columns_in};
+
+/// Functions that give different unique texts different values.
+const DISTINCT: [&str; 12] = [
+    "lower",
+    "upper",
+    "md5",
+    "sha256",
+    "encode",
+    "convert_to",
+    "coalesce",
+    "btrim",
+    "ltrim",
+    "rtrim",
+    "trim",
+    "reverse",
+];
 
 /// A table that rows can be put into: an ordinary or a partitioned one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -274,18 +290,15 @@ impl KeyInfo {
 }
 
 impl KeyElement {
-    /// The column whose different values make this element different: the column itself, or one
-    /// whose letters' case is folded (rowgen's unique texts are lower case).
+    /// The column whose different values make this element different: the column itself, or one that goes through
+    /// functions that keep rowgen's unique texts apart (which are lower case, without blanks, never NULL).
     pub(super) fn injective_in(&self, all: &[&str]) -> Option<String> {
         if !self.equality {
             return None;
         }
-        let folded = |expression: &String| {
-            let is_folded = expression.starts_with("lower(") || expression.starts_with("upper(");
-            match columns_in(expression, all).as_slice() {
-                [column] if is_folded && !expression.contains("||") => Some((*column).to_owned()),
-                _ => None,
-            }
+        let folded = |expression: &String| match columns_in(expression, all).as_slice() {
+            [column] if calls_only(expression, &DISTINCT) => Some((*column).to_owned()),
+            _ => None,
         };
         self.column.clone().or_else(|| self.expression.as_ref().and_then(folded))
     }

@@ -130,6 +130,15 @@ pub(super) fn near(kind: &Kind, constants: &[String], patterns: usize) -> Vec<St
                 ]
             }));
         }
+        Kind::Bytea => {
+            let mut random = Random::new(0);
+            let lengths = numbers.iter().filter_map(|&number| usize::try_from(number).ok());
+            for length in lengths.filter(|length| (1..=LONGEST).contains(length)) {
+                let mut digits = || char::from(*random.one_of(b"0123456789abcdef"));
+                let mut bytes = || (0..2 * length).map(|_| digits()).collect::<String>();
+                near.extend((0..patterns / length).map(|_| format!("\\x{}", bytes())));
+            }
+        }
         Kind::Json | Kind::Jsonb => near.extend(documents(constants)),
         Kind::Array(_) => {
             near.push("{}".to_owned());

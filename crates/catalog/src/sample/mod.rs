@@ -435,7 +435,8 @@ impl<'a> Sampling<'a> {
             let columns = key.elements.iter().flat_map(|element| element.columns_in(&together.columns));
             let at = columns.filter_map(|name| together.columns.iter().position(|column| *column == name));
             let nulls_are_equal = key.definition.contains("NULLS NOT DISTINCT");
-            Unique { at: at.collect(), nulls_are_equal, taken: BTreeSet::new() }
+            let is_computed = key.elements.iter().any(|element| element.expression.is_some());
+            Unique { at: at.collect(), nulls_are_equal, is_computed, taken: BTreeSet::new() }
         };
         let keys = self.info.keys.iter().filter(|_| together.has_keys).map(unique);
         Distinct(keys.filter(|key| !key.at.is_empty()).collect())
@@ -464,6 +465,8 @@ struct Unique {
     /// Its columns' positions in the tuple.
     at: Vec<usize>,
     nulls_are_equal: bool,
+    /// Whether expressions are compared, which may fold letters' case, cut blanks, or replace NULLs.
+    is_computed: bool,
     taken: BTreeSet<Tuple>,
 }
 
@@ -484,7 +487,12 @@ impl Distinct {
 impl Unique {
     /// What no other tuple may have; none if any may.
     fn of(&self, tuple: &Tuple) -> Option<Tuple> {
-        let values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
+        let mut values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
+        if self.is_computed {
+            for value in &mut values {
+                *value = Some(value.as_deref().unwrap_or_default().trim().to_lowercase());
+            }
+        }
         (self.nulls_are_equal || values.iter().all(Option::is_some)).then_some(values)
     }
 }

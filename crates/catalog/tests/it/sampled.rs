@@ -46,6 +46,13 @@ fn patterns_and_alternatives() {
                      mail varchar(60) NOT NULL CHECK (mail ~* '^[^@ ]+@[a-z0-9-]+\\.[a-z]{2,}$' AND length(mail) > 12),
                      path text NOT NULL CHECK (path LIKE '/static/%.__' AND lower(path) = path)
                  );
+                 CREATE TABLE spans (a int, b int) PARTITION BY RANGE ((a + b));
+                 CREATE TABLE spans_1 PARTITION OF spans FOR VALUES FROM (1) TO (10);
+                 CREATE TABLE hashes (
+                     id smallint PRIMARY KEY DEFAULT 7, sum bytea NOT NULL UNIQUE CHECK (octet_length(sum) = 20), name text NOT NULL,
+                     CHECK (id <> 1 OR (name = 'default' AND octet_length(sum) > 0))
+                 );
+                 CREATE UNIQUE INDEX hashes_name ON hashes (md5(lower(name)));
                  CREATE TABLE roles (
                      org int, permissions text[] NOT NULL, CHECK (org IS NULL OR cardinality(permissions) > 0),
                      CHECK (org IS NOT NULL OR cardinality(permissions) = 0)
@@ -54,6 +61,8 @@ fn patterns_and_alternatives() {
             .await;
         database.fill("texts", 5_000).await.unwrap();
         database.fill("roles", 1_000).await.unwrap();
+        database.fill("spans", 1_000).await.unwrap();
+        database.fill("hashes", 1_000).await.unwrap();
         let counts = "SELECT count(DISTINCT post) > 500 AND count(DISTINCT mail) > 500 AND count(DISTINCT path) > 500 FROM texts";
         assert_eq!(database.value(counts).await, "true");
         assert_eq!(database.value("SELECT count(DISTINCT org) > 50 FROM roles").await, "true");
