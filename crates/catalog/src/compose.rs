@@ -12,6 +12,7 @@ use super::defaults::FromSequence;
 use super::error::CatalogError;
 use super::info::TableInfo;
 use super::keys::Part;
+use super::looks;
 use super::narrow::Way;
 use super::present::Present;
 use super::references::{Group, Origin};
@@ -19,12 +20,17 @@ use super::slot::{Role, Slot};
 
 /// NULLs in a column that may have them.
 const NULLS: f64 = 0.05;
+/// NULLs where most rows have nothing, as times of deletion.
+const MOSTLY_NULLS: f64 = 0.9;
 /// A second, microseconds.
 const SECOND: i64 = 1_000_000;
 
 /// Decisions from which a table's description is composed.
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
+    pub(super) table: &'a str,
+    /// Whether names of columns say nothing of their values.
+    pub(super) plain: bool,
     pub(super) slots: &'a [Slot<'a>],
     pub(super) way: &'a Way,
     pub(super) groups: &'a [Group],
@@ -110,14 +116,28 @@ impl Choice<'_> {
             return self.reference(slot, group, &allowed);
         }
         if let Some(turn) = self.turn(slot.name()) {
-            return self.in_turn(slot, &allowed, turn);
+            let by_name = self.by_name(slot, &allowed, Some(turn));
+            return by_name.unwrap_or_else(|| self.in_turn(slot, &allowed, turn));
         }
         let values = match windows.get(slot.name()) {
             Some(&Units { low, high }) => Values::Between { low, high },
-            None => allowed.random(&slot.kind),
+            None => self.by_name(slot, &allowed, None).unwrap_or_else(|| allowed.random(&slot.kind)),
         };
         let may_be_null = !slot.info.not_null && allowed.null && values != Values::Null;
+        if may_be_null && !self.plain && looks::is_seldom(slot.name(), &slot.kind) {
+            return Values::Nulls { fraction: MOSTLY_NULLS, values: Box::new(values) };
+        }
         if may_be_null { with_nulls(values) } else { values }
+    }
+
+    /// Values that the column's name suggests.
+    fn by_name(&self, slot: &Slot<'_>, allowed: &Allowed, turn: Option<Turn>) -> Option<Values> {
+        // Values of two columns are equal only where they follow from the row number alone.
+        let is_copied = |other: &Slot<'_>| matches!(&other.role, Role::OwnKey { of } if of == slot.name());
+        if self.plain || self.slots.iter().any(is_copied) {
+            return None;
+        }
+        looks::values(self.table, slot.name(), &self.kind(slot), allowed, turn)
     }
 
     /// The column's kind; of texts no longer than a CHECK allows.
@@ -265,7 +285,8 @@ fn step(slot: &Slot<'_>, length: i64) -> i64 {
 
 /// Stretches for columns of the same kind that have to ascend in a row, like a start and an end.
 fn windows(choice: &Choice<'_>, conditions: &[Condition]) -> BTreeMap<String, Units> {
-    let pairs: Vec<(&str, &str)> = conditions.iter().flat_map(ascending).collect();
+    let mut pairs: Vec<(&str, &str)> = conditions.iter().flat_map(ascending).collect();
+    pairs.extend(times(choice, &pairs));
     let random = |name: &str| {
         let slot = choice.slots.iter().find(|slot| slot.name() == name && slot.is_free())?;
         let is_taken = choice.turn(name).is_some() || choice.groups.iter().any(|group| group.has(name));
@@ -296,6 +317,21 @@ fn windows(choice: &Choice<'_>, conditions: &[Condition]) -> BTreeMap<String, Un
             (width > 1).then(|| (slot.name().to_owned(), Units { low, high: low + width - 1 }))
         })
         .collect()
+}
+
+/// Times that pass one after the other in a row, as their columns' names say, where no condition orders them.
+fn times<'c>(choice: &Choice<'c>, ordered: &[(&str, &str)]) -> Vec<(&'c str, &'c str)> {
+    if choice.plain {
+        return Vec::new();
+    }
+    let is_free = |slot: &&Slot<'_>| {
+        let is_ordered = ordered.iter().any(|(low, high)| [*low, *high].contains(&slot.name()));
+        slot.is_free() && !is_ordered
+    };
+    let place = |slot: &'c Slot<'c>| Some((looks::time_order(slot.name(), &slot.kind)?, slot.name()));
+    let times: Vec<(usize, &str)> = choice.slots.iter().filter(is_free).filter_map(place).collect();
+    let pairs = times.iter().flat_map(|low| times.iter().map(move |high| (low, high)));
+    pairs.filter(|(low, high)| low.0 < high.0).map(|(low, high)| (low.1, high.1)).collect()
 }
 
 /// Pairs of columns, the lesser first.

@@ -39,6 +39,8 @@ pub struct Wish {
     /// Whether pgrig gives the values that identities, own sequences, and defaults of known meaning would give. The
     /// caller sets the sequences then ([`Described::sequences`]).
     pub takes_defaults: bool,
+    /// Whether names of columns say nothing of their values.
+    pub plain: bool,
     /// Columns that tables filled later refer to: pgrig gives their values, so that it knows them.
     pub referenced: Vec<String>,
 }
@@ -219,7 +221,16 @@ impl<'a> Design<'a> {
         first_row: u64,
     ) -> Choice<'c> {
         let Basis { way, present, .. } = basis;
-        Choice { slots: &self.slots, way, groups, parts, present, first_row }
+        Choice {
+            table: &self.info.name,
+            plain: self.wish.plain,
+            slots: &self.slots,
+            way,
+            groups,
+            parts,
+            present,
+            first_row,
+        }
     }
 
     fn table(&self, columns: Vec<Column>, rows: u64) -> Table {

@@ -32,6 +32,7 @@ mod error;
 mod info;
 mod keys;
 mod kind;
+mod looks;
 mod narrow;
 mod planned;
 mod present;

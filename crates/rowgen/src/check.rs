@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::generate::steps;
+use crate::generate::{Form, TOPIC_NUMBERS, steps};
 use crate::{Column, Distribution, Keys, Kind, Pick, Turn, Units, Values};
 
 /// Values that a column of this type cannot have.
@@ -40,6 +40,8 @@ pub enum Unsuited {
 const COUNTED: &str = "numbers, dates and times, text, boolean and enums";
 const INTEGERS: &str = "smallint, int and bigint";
 const FILLABLE: &str = "text, varchar, char, name and bytea";
+const TOPICAL: &str =
+    "text that is long enough; latitude, longitude, price, percent, age and year are for numbers";
 const UNIQUE: &str = "types that can have a unique index";
 
 impl Column {
@@ -58,6 +60,7 @@ impl Column {
         match &self.values {
             Values::Serial { start, step } => Some(steps(*start, *step, self.kind.units()?)),
             Values::Unique(Turn { every: 1, of }) => Some(self.kind.distinct()?.min(*of)),
+            Values::Topic { turn: Some(Turn { every: 1, of }), .. } => Some(TOPIC_NUMBERS.min(*of)),
             Values::Shuffle { low, high } => Some(Units { low: *low, high: *high }.count()),
             Values::Reference(reference) => match reference.pick {
                 Pick::InTurn(Turn { every: 1, of }) => Some(reference.keys.count().min(of)),
@@ -107,6 +110,13 @@ impl Values {
             }
             Self::Cycle(values) => check.that(!values.is_empty(), "it has no value"),
             Self::Payload { low, high, .. } => check.payload(*low, *high),
+            Self::Topic { topic, turn } => {
+                if let Some(turn) = turn {
+                    check.turn(*turn)?;
+                    check.that(topic.can_be_unique(), "the values cannot be unique")?;
+                }
+                Form::new(*topic, kind, turn.is_some()).map(|_| ()).ok_or_else(|| check.unsuited(TOPICAL))
+            }
             Self::Reference(reference) => {
                 if let Pick::InTurn(turn) = reference.pick {
                     check.turn(turn)?;
@@ -140,6 +150,7 @@ impl Values {
             Self::List(_) => "list",
             Self::Cycle(_) => "cycle",
             Self::Payload { payload, .. } => payload.name(),
+            Self::Topic { topic, .. } => topic.name(),
             Self::Reference(_) => "reference",
             Self::Nulls { .. } => "nulls",
         }

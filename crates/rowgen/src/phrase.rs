@@ -32,6 +32,8 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         Values::Cycle(list) => format!("{} values in turn", list.len()),
         Values::Payload { payload, low, high } if low == high => format!("{} ({low})", payload.name()),
         Values::Payload { payload, low, high } => format!("{} ({low} to {high})", payload.name()),
+        Values::Topic { topic, turn: None } => topic.name().to_owned(),
+        Values::Topic { topic, turn: Some(_) } => format!("{}, unique", topic.name()),
         Values::Reference(Reference { keys, pick, .. }) => match (&**keys, pick) {
             (keys, Pick::Random { .. }) => format!("one of {} referenced keys", keys.count()),
             (Keys::Interval { low, high }, Pick::InTurn(_)) => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Table;
+use crate::{Table, Topic};
 
 /// How a column's value follows from its row number (counted from 0).
 ///
@@ -66,6 +66,17 @@ pub enum Values {
         low: u32,
         /// Greatest length.
         high: u32,
+    },
+    /// Values that look like what the column is about.
+    ///
+    /// The record of an unfinished fill holds this name: when a topic's values change, so must the number, so that
+    /// no fill goes on with other values than it began with.
+    #[serde(rename = "Topic1")]
+    Topic {
+        /// What they are about.
+        topic: Topic,
+        /// If they have to differ: where their turn does.
+        turn: Option<Turn>,
     },
     /// A key of a referenced row.
     Reference(Reference),

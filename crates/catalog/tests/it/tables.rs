@@ -473,3 +473,28 @@ fn odd_tables() {
         assert_says(&error, &["1 rows do not fit a.b.small, at most 0 do"]);
     });
 }
+
+#[test]
+fn names_of_columns_suggest_values_unless_plain_or_something_else_decides() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE people (
+                     email varchar(20) NOT NULL UNIQUE, city text NOT NULL CHECK (char_length(city) >= 30),
+                     country text NOT NULL CHECK (country IN ('here', 'there')), title varchar(3) NOT NULL,
+                     name text NOT NULL, phone bigint NOT NULL, age int NOT NULL CHECK (age < 20),
+                     created_at date NOT NULL, updated_at date NOT NULL CHECK (updated_at < created_at)
+                 );
+                 CREATE TABLE tree (email text PRIMARY KEY, parent_email text NOT NULL REFERENCES tree)",
+            )
+            .await;
+        let described = database.fill_with("people", 2_000, &["name=constant(x)"]).await.unwrap();
+        assert_eq!(described.table.columns[4].phrase(), "'x'");
+        database.fill("tree", 500).await.unwrap();
+        database.sql("TRUNCATE people").await;
+        let wish = Wish { rows: Some(1_000), plain: true, ..Wish::default() };
+        let described = database.fill_wish("people", &wish).await.unwrap();
+        let phrases: Vec<String> = described.table.columns.iter().map(rowgen::Column::phrase).collect();
+        assert_eq!((&*phrases[0], &*phrases[4]), ("unique", "any"));
+    });
+}

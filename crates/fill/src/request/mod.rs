@@ -128,6 +128,9 @@ pub struct OwnTable {
     pub columns: Vec<String>,
     /// Of the random values.
     pub seed: u64,
+    /// Whether names of columns say nothing of their values.
+    #[serde(default)]
+    pub plain: bool,
     /// Tables that the same fill of a schema fills later, as SQL names them. They are empty, and may be truncated
     /// together with this one because they reference it.
     #[serde(default)]

@@ -37,6 +37,9 @@ pub struct SchemaRequest {
     pub format: Option<CopyFormat>,
     /// Of the random values.
     pub seed: u64,
+    /// Whether names of columns say nothing of their values.
+    #[serde(default)]
+    pub plain: bool,
     /// What is done with each table.
     pub steps: InitSteps,
 }

@@ -3,5 +3,6 @@
 mod composite_keys;
 mod foreign_keys;
 mod limits;
+mod looks;
 mod probe;
 mod support;

@@ -37,6 +37,7 @@ impl Filling {
             ddl: None,
             columns: owned(self.columns),
             seed: 7,
+            plain: false,
             together: owned(self.together),
         });
         Request { subject, method: MethodChoice::Auto, ..Request::new(Amount::Rows(self.rows), steps) }

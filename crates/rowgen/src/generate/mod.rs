@@ -4,6 +4,7 @@ mod any;
 mod distribution;
 mod payload;
 mod shuffle;
+mod topic;
 mod unique;
 
 use std::ops::Range;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML};
 use self::distribution::Sampler;
+pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
 use crate::value::Value;
@@ -40,6 +42,7 @@ enum Source {
     List { values: Vec<String>, bounds: Vec<u64> },
     Cycle(Vec<String>),
     Payload { payload: Payload, low: u32, high: u32 },
+    Topic { form: Form, turn: Turn },
     Reference { keys: Arc<Keys>, column: usize, pick: Picking },
     Made { key: Box<Generator>, first: u64, count: u64, pick: Picking },
     Nulls { nulls: Stream, below: u64, others: Box<Generator> },
@@ -95,6 +98,10 @@ impl Generator {
             Values::Payload { payload, low, high } => {
                 Source::Payload { payload: *payload, low: *low, high: *high }
             }
+            Values::Topic { topic, turn } => Source::Topic {
+                form: Form::new(*topic, &kind, turn.is_some()).expect("checked: the topic suits the kind"),
+                turn: turn.unwrap_or(Turn::EACH),
+            },
             Values::Reference(reference) => Self::reference(table, reference),
             Values::Nulls { fraction, values } => Source::Nulls {
                 nulls: nulls(table, stream, values),
@@ -185,6 +192,10 @@ impl Generator {
                 let mut draw = self.stream.draw(row);
                 let length = if low == high { *low } else { draw.length(*low, *high) };
                 filler(&self.kind, *payload, length, &mut draw, scratch)
+            }
+            Source::Topic { form, turn } => {
+                let number = turn.of_row(row);
+                form.value(number, self.stream.draw(number), scratch)
             }
             Source::Reference { keys, column, pick } => match (&**keys, pick.number(row, keys.count())) {
                 (Keys::Interval { low, .. }, number) => Value::Units(low.wrapping_add_unsigned(number)),

@@ -1,6 +1,7 @@
 //! The words that specifications begin with, and what they take.
 
 use super::SpecError;
+use crate::Topic;
 
 /// A specification's first word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,7 @@ pub(super) enum Name {
     Text,
     Random,
     Blank,
+    Topic(Topic),
     Reference,
     Default,
 }
@@ -62,13 +64,26 @@ const ALL: [Usage; 19] = [
     usage(Name::Default, "default", (0, 0), "no arguments"),
 ];
 
+/// The words above, then the topics.
+fn all() -> impl Iterator<Item = Usage> {
+    let topics = Topic::all().map(|topic| {
+        let (counts, arguments) = if topic.can_be_unique() {
+            ((0, 1), "no arguments, or (unique)")
+        } else {
+            ((0, 0), "no arguments")
+        };
+        usage(Name::Topic(topic), topic.name(), counts, arguments)
+    });
+    ALL.into_iter().chain(topics)
+}
+
 impl Name {
     /// The name that is written so, in whatever case.
     pub(super) fn find(word: &str) -> Result<Self, SpecError> {
-        let found = ALL.iter().find(|usage| usage.word.eq_ignore_ascii_case(word));
+        let found = all().find(|usage| usage.word.eq_ignore_ascii_case(word));
         found.map(|usage| usage.name).ok_or_else(|| SpecError::Unknown {
             name: word.to_owned(),
-            known: ALL.map(|usage| usage.word).join(", "),
+            known: all().map(|usage| usage.word).collect::<Vec<_>>().join(", "),
         })
     }
 
@@ -88,6 +103,6 @@ impl Name {
     }
 
     fn usage(self) -> Usage {
-        ALL.into_iter().find(|usage| usage.name == self).expect("all names are listed")
+        all().find(|usage| usage.name == self).expect("all names are listed")
     }
 }

@@ -58,6 +58,17 @@ pub(super) fn values(
         Name::Text => payload(Payload::Text, arguments),
         Name::Random => payload(Payload::Random, arguments),
         Name::Blank => payload(Payload::Blank, arguments),
+        Name::Topic(topic) => {
+            let turn = match arguments.first().map(String::as_str) {
+                None => None,
+                Some("unique") => Some(Turn::EACH),
+                Some(other) => {
+                    let (argument, expected) = (other.to_owned(), "the word unique".to_owned());
+                    return Err(SpecError::Argument { argument, expected });
+                }
+            };
+            Ok(Values::Topic { topic, turn })
+        }
         Name::Reference => {
             let reference = reference.ok_or_else(|| SpecError::Unresolved(first().to_owned()))?;
             Ok(Values::Reference(reference.clone()))

@@ -2,7 +2,7 @@
 
 use super::attribute::{Attribute, Content, payload};
 use super::varying::before_attributes;
-use crate::generate::{ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML};
+use crate::generate::{Form, ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML};
 use crate::value::Value;
 use crate::{Keys, Kind, Reference, Values};
 
@@ -52,6 +52,12 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
     match (kind, values) {
         (Kind::Char(length), _) => (*length, *length),
         (_, Values::Payload { low, high, .. }) => (*low, *high),
+        (kind, Values::Topic { topic, turn }) if kind.is_text() => {
+            match Form::new(*topic, kind, turn.is_some()) {
+                Some(Form::Text { longest, .. }) => (0, longest),
+                _ => unreachable!("checked: the topic suits the kind"),
+            }
+        }
         (Kind::Text | Kind::Varchar(_), values) => {
             let most = |most: u32| kind.characters().map_or(most, |characters| characters.min(most));
             match values {

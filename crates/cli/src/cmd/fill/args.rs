@@ -171,13 +171,19 @@ pub(crate) struct FillArgs {
     /// SPEC is one of any, unique, serial(start,step), timeseries(start,step), shuffle(low,high),
     /// uniform(low,high), normal(mean,sd), exponential(mean), zipf(n,s), list(a,b*3,c), cycle(a,b),
     /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
-    /// reference(table.column), default.
+    /// reference(table.column), default; or a word for the look of the values: email, user-name, first-name, last-name,
+    /// full-name, company, city, country, country-code, street, postcode, phone, url, domain, ip, currency, sku,
+    /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all differ.
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 
     /// Of random values: the same seed gives the same rows
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own tables")]
     pub(crate) seed: u64,
+
+    /// Ignore what names of columns suggest: no e-mail addresses, names, cities …
+    #[arg(long, help_heading = "Your own tables")]
+    pub(crate) plain: bool,
 
     /// One table with one integer column instead, by CREATE TABLE AS (level 0)
     #[arg(long, help_heading = "Tables")]
@@ -371,6 +377,11 @@ impl FillArgs {
             ));
         }
         let subject = self.subject()?;
+        if self.plain && !matches!(subject, Subject::Table(_)) {
+            return Err(Usage(
+                "--plain is for tables of your own: give --table, --ddl or --all-tables with it".to_owned(),
+            ));
+        }
         let steps = self.steps();
         let limits = self.limits();
         let open_ended = limits.is_open_ended();
@@ -442,6 +453,7 @@ impl FillArgs {
             ddl: self.ddl()?,
             columns: self.column.clone(),
             seed: self.seed,
+            plain: self.plain,
             together: Vec::new(),
         }))
     }
@@ -527,6 +539,7 @@ impl FillArgs {
             streams: self.streams.and_then(NonZeroU16::new),
             format: self.format(),
             seed: self.seed,
+            plain: self.plain,
             steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
         }))
     }

@@ -245,7 +245,13 @@ impl Look<'_> {
             Amount::Rows(rows) => Some(rows),
             _ => None,
         };
-        let wish = Wish { columns: self.specs.clone(), rows, seed: self.own.seed, ..Wish::default() };
+        let wish = Wish {
+            columns: self.specs.clone(),
+            rows,
+            seed: self.own.seed,
+            plain: self.own.plain,
+            ..Wish::default()
+        };
         let described = describe(client, &info, &wish, scope).await?;
         let verified = verify(client, &info, &described, scope).await?;
         let binary = described.supports(Format::Binary);

@@ -201,6 +201,7 @@ impl<'a> Design<'a> {
             seed: self.planner.request.seed,
             planned: planned.collect(),
             takes_defaults: true,
+            plain: self.planner.request.plain,
             referenced: referenced.collect(),
             ..Wish::default()
         })
