@@ -126,11 +126,10 @@ fn pieces(parts: &[Part], numbered: bool, cap: usize, most: u32) -> Option<Vec<P
                 Part::Word(words) => Piece::words(words, false, cap)?,
                 Part::Lower(words) => Piece::words(words, true, cap)?,
                 Part::Letters(count) => Piece::Letters(count),
-                Part::Digits(count) => Piece::Digits(count),
                 Part::Byte => Piece::Byte,
                 Part::Number(_) if numbered => Piece::Number,
                 Part::Number(0) => Piece::Literal(""),
-                Part::Number(count) => Piece::Digits(count),
+                Part::Digits(count) | Part::Number(count) => Piece::Digits(count),
                 Part::Sentence if most < SHORTEST_SENTENCE => return None,
                 Part::Sentence => Piece::Sentence { longest: most.min(LONGEST_SENTENCE) },
             })
