@@ -12,6 +12,7 @@ mod fill_direct;
 mod fill_direct_accidents;
 mod fill_direct_requests;
 mod fill_direct_tables;
+mod fill_dumps;
 mod fill_foreign_keys;
 mod fill_methods;
 mod fill_resume;

@@ -39,9 +39,9 @@ pub struct Plan {
     /// Whether rows are added to those that are there.
     #[serde(skip)]
     pub append: bool,
-    /// The schema that the user named, if any: `--ddl` creates what it does not qualify there.
+    /// Statements that create a table of the user's.
     #[serde(skip)]
-    pub(crate) named_schema: Option<String>,
+    pub(crate) create: Vec<String>,
     /// Schema of the tables.
     pub schema: String,
     /// Whether that schema has to be created.

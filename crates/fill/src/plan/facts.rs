@@ -13,6 +13,8 @@ pub(super) struct Facts {
     pub(super) schema: String,
     /// Whether that schema has to be created.
     pub(super) create_schema: bool,
+    /// Statements that create a table of the user's.
+    pub(super) create: Vec<String>,
     /// Tables that are in the way and that the step `drop` drops.
     pub(super) dropped: Vec<String>,
     /// Bytes that those take, as of their last vacuum.

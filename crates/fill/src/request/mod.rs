@@ -124,6 +124,9 @@ pub struct OwnTable {
     pub name: Option<String>,
     /// SQL that creates it first.
     pub ddl: Option<String>,
+    /// Whether roles that the SQL names and the server does not have are created.
+    #[serde(default)]
+    pub create_roles: bool,
     /// What single columns shall hold: `column=specification`, see [`rowgen::spec`].
     pub columns: Vec<String>,
     /// Of the random values.

@@ -13,6 +13,9 @@ use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence};
 pub struct SchemaRequest {
     /// SQL that creates the tables first; none: those of the database.
     pub ddl: Option<String>,
+    /// Whether roles that the SQL names and the server does not have are created.
+    #[serde(default)]
+    pub create_roles: bool,
     /// Only tables of this schema; with `ddl`, where its unqualified names go.
     pub schema: Option<String>,
     /// Tables that are left out, `name` or `schema.name`.

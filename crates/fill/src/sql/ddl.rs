@@ -3,10 +3,11 @@
 use rowgen::{Column, Table, Values};
 use tokio_postgres::error::ErrorPosition;
 
+use super::absent::Adapted;
 use crate::error::FillError;
 use crate::plan::tables::{bound, key, leaves};
 use crate::plan::{Method, Plan};
-use crate::request::{IndexKind, InitStep, Persistence, Subject};
+use crate::request::{IndexKind, InitStep, Persistence};
 use crate::run::scratch::{SCRATCH_MARK, SCRATCH_SCHEMA};
 use connect::Connection;
 use server::quote::{identifier, literal, qualified};
@@ -15,9 +16,8 @@ use server::quote::{identifier, literal, qualified};
 /// while the load lasts.
 pub(crate) fn create(plan: &Plan) -> Vec<String> {
     let tables = &plan.tables;
-    if let Subject::Table(own) = &plan.subject {
-        let of_script = |sql| of_script(plan.named_schema.as_deref(), plan.create_schema, sql);
-        return own.ddl.as_deref().map(of_script).unwrap_or_default();
+    if plan.is_own_table() {
+        return plan.create.clone();
     }
     let schema = plan.create_schema.then(|| {
         let schema = identifier(&plan.schema);
@@ -111,18 +111,18 @@ fn default(column: &Column) -> Option<String> {
     }
 }
 
-/// The user's SQL, run so that it cannot end the transaction that it is run in: the server refuses
+/// The user's SQL, after what has to be there `before`, run so that it cannot end the transaction that it is run in: the server refuses
 /// COMMIT and the like there. What it does not qualify goes to `schema`, if one is given.
-pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, sql: &str) -> Vec<String> {
+pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adapted) -> Vec<String> {
     let create =
         schema.filter(|_| create_schema).map(|schema| format!("CREATE SCHEMA {}", identifier(schema)));
     let path = schema.map(|schema| {
         let first = literal(&format!("{}, ", identifier(schema)));
         format!("SELECT set_config('search_path', {first} || current_setting('search_path'), true)")
     });
-    let body = format!("BEGIN EXECUTE {}; END", literal(sql));
+    let body = format!("BEGIN EXECUTE {}; END", literal(&script.sql));
     let execute = format!("DO LANGUAGE plpgsql {}", literal(&body));
-    create.into_iter().chain(path).chain([execute]).collect()
+    script.before.iter().cloned().chain(create).chain(path).chain([execute]).collect()
 }
 
 /// Runs the statements of the user's script.

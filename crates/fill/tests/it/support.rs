@@ -35,6 +35,7 @@ impl Filling {
         let subject = Subject::Table(OwnTable {
             name: Some(self.table.to_owned()),
             ddl: None,
+            create_roles: false,
             columns: owned(self.columns),
             seed: 7,
             plain: false,

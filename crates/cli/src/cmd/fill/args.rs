@@ -157,6 +157,11 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
+    /// Create the roles that --ddl names and the server does not have; without it OWNER TO, GRANT and the like for them
+    /// are left out
+    #[arg(long, help_heading = "Your own tables", requires = "ddl")]
+    pub(crate) create_roles: bool,
+
     /// Fill all tables of the database, or of --schema
     #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) all_tables: bool,
@@ -451,6 +456,7 @@ impl FillArgs {
         Ok(Subject::Table(OwnTable {
             name: self.table.clone(),
             ddl: self.ddl()?,
+            create_roles: self.create_roles,
             columns: self.column.clone(),
             seed: self.seed,
             plain: self.plain,
@@ -527,6 +533,7 @@ impl FillArgs {
         };
         Ok(Some(SchemaRequest {
             ddl: self.ddl()?,
+            create_roles: self.create_roles,
             schema: self.schema.clone(),
             exclude: self.exclude_table.clone(),
             amount,

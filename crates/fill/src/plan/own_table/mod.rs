@@ -19,6 +19,7 @@ use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
 use crate::run::resume::same_tables;
+use crate::sql::absent::adapted;
 use crate::sql::ddl;
 use catalog::{CatalogError, Described, Scope, SequenceTaken, TableInfo, Wish, describe, verify};
 use connect::Connection;
@@ -100,6 +101,17 @@ async fn begun(connection: &Connection, request: &Request) -> Result<Option<Stri
     }
 }
 
+/// The only one of the created tables that has the name in some schema: a dump leaves the search path empty. Else the name
+/// as it is.
+fn among<'a>(created: &'a [String], name: &'a str) -> &'a str {
+    let mut same =
+        created.iter().filter(|table| table.strip_suffix(name).is_some_and(|schema| schema.ends_with('.')));
+    match (same.next(), same.next()) {
+        (Some(only), None) => only,
+        _ => name,
+    }
+}
+
 /// The name within --schema, if that is given and the name has none of its own.
 fn in_schema(schema: Option<&str>, name: &str) -> String {
     match schema {
@@ -158,12 +170,13 @@ impl Look<'_> {
         create_schema: bool,
     ) -> Result<(Facts, String), FillError> {
         let connection = self.connection;
-        let statements = ddl::of_script(self.request.schema.as_deref(), create_schema, sql);
-        ddl::run_script(connection, &statements).await?;
+        let script = adapted(connection, sql, self.own.create_roles).await?;
+        let create = ddl::of_script(self.request.schema.as_deref(), create_schema, &script);
+        ddl::run_script(connection, &create).await?;
         let created: Vec<String> =
             ask(connection, include_str!("../../sql/created_tables.sql"), &[]).await?.get(0);
         let name = match (name, created.as_slice()) {
-            (Some(name), _) => name,
+            (Some(name), _) => among(&created, name),
             (None, [only]) => only,
             (None, []) => {
                 return Err(FillError::Ddl { problem: "it creates no table: give --table NAME".to_owned() });
@@ -177,8 +190,11 @@ impl Look<'_> {
         let info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
         let (request, _) = adjusted(connection, self.request, &info.schema, &info.name).await?;
         let table = info.name.clone();
-        let facts = self.described(request, info, Scope::Transaction).await?;
-        Ok((Facts { create_schema, ..facts }, table))
+        let mut facts = self.described(request, info, Scope::Transaction).await?;
+        if let TablesFacts::Own(own) = &mut facts.tables {
+            own.rows.warnings.splice(0..0, script.warnings);
+        }
+        Ok((Facts { create_schema, create, ..facts }, table))
     }
 
     /// Facts about a table that exists: a fill begun before, or one that finds or leaves it empty.
@@ -294,6 +310,7 @@ impl Look<'_> {
             request,
             schema: info.schema,
             create_schema: false,
+            create: Vec::new(),
             dropped: Vec::new(),
             dropped_bytes: 0,
             stale_ledger: false,

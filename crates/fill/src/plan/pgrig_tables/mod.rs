@@ -116,6 +116,7 @@ pub(super) async fn look(
         request,
         schema,
         create_schema: !schema_exists,
+        create: Vec::new(),
         dropped: Vec::new(),
         dropped_bytes: bytes,
         stale_ledger: row.get("ledger_exists"),

@@ -90,7 +90,7 @@ pub(super) fn resolve(
         major: server.major(),
         subject: request.subject.clone(),
         append: request.append,
-        named_schema: request.schema.clone(),
+        create: facts.create,
         schema: facts.schema,
         create_schema: facts.create_schema,
         dropped: facts.dropped,

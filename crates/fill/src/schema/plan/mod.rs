@@ -32,6 +32,7 @@ use crate::ledger;
 use crate::plan::sizes::Sizes;
 use crate::plan::{DescribedTable, Plan, plan_described};
 use crate::request::{Persistence, Subject};
+use crate::sql::absent::adapted;
 use crate::sql::ddl;
 
 /// What will be done with which tables.
@@ -177,7 +178,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     async fn plan(&self, may_be_single: bool) -> Result<Option<SchemaPlan>, FillError> {
-        let create = self.create_statements().await?;
+        let (create, mut warnings) = self.create_statements().await?;
         self.create(&create).await?;
         let names = self.names().await?;
         if names.is_empty() && self.request.ddl.is_some() {
@@ -206,7 +207,6 @@ impl Planner<'_> {
             }
         };
         let mut planned = Vec::with_capacity(designed.len());
-        let mut warnings = Vec::new();
         for (at, (designed, wanted)) in designed.iter().zip(&wanted).enumerate() {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
             warnings.extend(designed.warnings());
@@ -301,15 +301,16 @@ impl Planner<'_> {
         Err(FillError::Disk { needed: total.saturating_add(wal), total, wal, temporary: 0, free, mount })
     }
 
-    /// The statements that create the tables.
-    async fn create_statements(&self) -> Result<Vec<String>, FillError> {
-        let Some(sql) = &self.request.ddl else { return Ok(Vec::new()) };
+    /// The statements that create the tables, and warnings of what they leave out.
+    async fn create_statements(&self) -> Result<(Vec<String>, Vec<String>), FillError> {
+        let Some(sql) = &self.request.ddl else { return Ok((Vec::new(), Vec::new())) };
         let schema = self.request.schema.as_deref();
         let create_schema = match schema {
             Some(schema) => !schema_for_tables(self.connection, Some(schema)).await?.exists,
             None => false,
         };
-        Ok(ddl::of_script(schema, create_schema, sql))
+        let script = adapted(self.connection, sql, self.request.create_roles).await?;
+        Ok((ddl::of_script(schema, create_schema, &script), script.warnings))
     }
 
     async fn run(&self, sql: &str) -> Result<(), FillError> {

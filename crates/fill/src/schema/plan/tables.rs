@@ -90,7 +90,15 @@ impl Planner<'_> {
 pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: Vec<String>) -> Request {
     let rows = table.described.rows.saturating_sub(table.first_row);
     let name = Some(qualified(&table.schema, &table.described.name));
-    let own = OwnTable { name, ddl: None, columns: Vec::new(), seed: all.seed, plain: all.plain, together };
+    let own = OwnTable {
+        name,
+        ddl: None,
+        create_roles: false,
+        columns: Vec::new(),
+        seed: all.seed,
+        plain: all.plain,
+        together,
+    };
     Request {
         subject: Subject::Table(own),
         append: all.append,
