@@ -253,8 +253,7 @@ impl<'a> Design<'a> {
         let conditions = basis.conditions.bounds.iter().chain(checks);
         for ((rule, condition), understood) in rules.iter_mut().zip(conditions).zip(understood) {
             rule.is_kept = *understood || ascends(&choice, checks, condition);
-            rule.is_rarely_broken =
-                matches!(condition, Condition::Columns { operator: Operator::NotEqual, .. });
+            rule.is_rarely_broken = has_columns_that_differ(condition);
         }
         let most = draft.most.as_ref().map_or(u64::MAX, |most| draft.first_row.saturating_add(most.rows));
         let sampling = Sampling {
@@ -512,6 +511,15 @@ fn pair(parts: &mut Vec<Part>, ends: [String; 2]) {
 struct Conditions {
     bounds: Option<Condition>,
     checks: Vec<Condition>,
+}
+
+/// Whether a column must not equal another: so few rows break it that a sample does not tell.
+fn has_columns_that_differ(condition: &Condition) -> bool {
+    match condition {
+        Condition::All(parts) | Condition::Any(parts) => parts.iter().any(has_columns_that_differ),
+        Condition::Columns { operator, .. } => *operator == Operator::NotEqual,
+        _ => false,
+    }
 }
 
 /// How a column can be made unique, and how many different values it then has.

@@ -78,7 +78,7 @@ fn foreign_keys_under_conditions() {
                  CREATE TABLE teams (tenant int, id int, PRIMARY KEY (tenant, id));
                  CREATE TABLE messages (
                      id serial PRIMARY KEY, sender int NOT NULL REFERENCES people, receiver int NOT NULL REFERENCES people,
-                     CHECK (sender <> receiver)
+                     CHECK (sender <> receiver AND sender > 0)
                  );
                  CREATE TABLE friends (a int REFERENCES people, b int REFERENCES people, PRIMARY KEY (a, b), CHECK (a < b));
                  CREATE TABLE owners (
