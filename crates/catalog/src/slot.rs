@@ -6,6 +6,7 @@ use super::defaults::{self, FromSequence};
 use super::describe::Wish;
 use super::error::CatalogError;
 use super::info::{ColumnInfo, KeyInfo, Source, TableInfo};
+use super::looks;
 use super::spec::Given;
 
 /// A column, its kind of values, and who decides on them.
@@ -121,7 +122,8 @@ fn role(
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
     }
-    let taken = kind.filter(|_| wish.takes_defaults && !points_elsewhere(info, column));
+    let takes = |kind: &&Kind| wish.takes_defaults || !wish.plain && passes_with_others(info, column, kind);
+    let taken = kind.filter(takes).filter(|_| !points_elsewhere(info, column));
     let taken = taken.and_then(|kind| defaults::role(column, kind, wish.rows));
     if let Some(Role::Sequence(sequence)) = taken {
         return Ok(Role::Sequence(sequence));
@@ -162,6 +164,13 @@ fn needs_values(info: &TableInfo, column: &ColumnInfo) -> bool {
         key.referenced.columns.contains(&column.name) && key.columns.iter().all(must)
     });
     repeats || referenced || points_elsewhere(info, column)
+}
+
+/// Whether it is one of several times of a row that pass one after the other: `now()` would be later than all of pgrig's.
+fn passes_with_others(info: &TableInfo, column: &ColumnInfo, kind: &Kind) -> bool {
+    let place = |column: &ColumnInfo| looks::time_order(&column.name, &column.data_type.kind()?);
+    looks::time_order(&column.name, kind)
+        .is_some_and(|own| info.columns.iter().filter_map(place).any(|other| other != own))
 }
 
 /// Whether its values are those of another table.

@@ -11,7 +11,7 @@ const SCRIPT: &str = "
         phone varchar(20) NOT NULL, homepage text NOT NULL, bio varchar(60) NOT NULL, ip inet NOT NULL,
         lat double precision NOT NULL, lon numeric(9,6) NOT NULL, balance numeric(10,2) NOT NULL CHECK (balance > 0),
         price numeric(6,2) NOT NULL CHECK (price < 5), age smallint NOT NULL, currency varchar(3) NOT NULL,
-        created_at timestamptz NOT NULL, updated_at timestamptz NOT NULL, deleted_at timestamptz
+        created_at timestamptz NOT NULL DEFAULT now(), updated_at timestamptz NOT NULL, deleted_at timestamptz
     )";
 
 /// True of every row.
