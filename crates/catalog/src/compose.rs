@@ -103,6 +103,7 @@ impl Choice<'_> {
     fn values(&self, slot: &Slot<'_>, windows: &BTreeMap<String, Units>) -> Values {
         match &slot.role {
             Role::Server | Role::OwnKey { .. } => return Values::Server,
+            Role::Unknown => return Values::Null,
             Role::Given(values) => return values.clone(),
             Role::Sequence(FromSequence { next, step, .. }) => {
                 // Row numbers do not begin at 0, values shall begin at the sequence's next one.

@@ -172,7 +172,7 @@ impl<'a> Design<'a> {
             warnings.extend(notes);
         }
         warnings.extend(draft.warnings);
-        let sent = |slot: &&Slot<'_>| !slot.known && slot.role != Role::Server;
+        let sent = |slot: &&Slot<'_>| !slot.known && !matches!(slot.role, Role::Server | Role::Unknown);
         Ok(Described {
             table: draft.table,
             first_row: draft.first_row,
@@ -297,6 +297,12 @@ impl<'a> Design<'a> {
         if !self.info.triggers.is_empty() {
             let names = self.info.triggers.join(", ");
             warnings.push(format!("triggers run for the rows and may change, refuse or slow them: {names}"));
+        }
+        for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
+            let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
+            warnings.push(format!(
+                "column {name} is NULL: pgrig makes no values of type {data_type}. Give some: --column '{name}=list(…)'"
+            ));
         }
         for slot in self.slots.iter().filter(|slot| slot.is_free()) {
             if super::slot::has_sequence(&slot.info.source) {
@@ -532,7 +538,7 @@ fn uniqueness(slot: &Slot<'_>, way: &Way, present: &Present) -> (Uniqueness, u64
             column.unique_rows().map_or((Uniqueness::No, 0), |rows| (Uniqueness::Already, rows))
         }
         Role::Sequence(sequence) => (Uniqueness::Already, sequence.count),
-        Role::Server | Role::OwnKey { .. } => (Uniqueness::No, 0),
+        Role::Server | Role::OwnKey { .. } | Role::Unknown => (Uniqueness::No, 0),
         Role::Free => free_uniqueness(slot, &way.allowed(slot.name()), present),
     }
 }

@@ -34,6 +34,8 @@ pub(super) enum Role {
         /// The referenced column.
         of: String,
     },
+    /// Nobody: pgrig knows no values of its type, so it is NULL.
+    Unknown,
     /// Its constraints, as few as they may be.
     Free,
 }
@@ -81,6 +83,11 @@ pub(super) fn slots<'a>(
         slots.push(Slot { info: column, known: kind.is_some(), kind: kind.unwrap_or(Kind::Text), role });
     }
     send_something(&mut slots);
+    for slot in slots.iter_mut().filter(|slot| slot.is_free() && !slot.known && !is_in_key(info, slot.info)) {
+        if !slot.info.not_null {
+            slot.role = Role::Unknown;
+        }
+    }
     match slots.iter().find(|slot| slot.is_free() && !slot.known) {
         Some(slot) => Err(unsupported(info, slot.info)),
         None => Ok(slots),
@@ -176,6 +183,11 @@ fn passes_with_others(info: &TableInfo, column: &ColumnInfo, kind: &Kind) -> boo
 /// Whether its values are those of another table.
 fn points_elsewhere(info: &TableInfo, column: &ColumnInfo) -> bool {
     info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name))
+}
+
+fn is_in_key(info: &TableInfo, column: &ColumnInfo) -> bool {
+    let in_key = info.keys.iter().any(|key| key.columns().any(|name| name == column.name));
+    in_key || info.foreign_keys.iter().any(|key| key.columns.contains(&column.name))
 }
 
 fn gives_unique_values(source: &Source) -> bool {

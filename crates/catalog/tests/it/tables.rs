@@ -498,3 +498,28 @@ fn names_of_columns_suggest_values_unless_plain_or_something_else_decides() {
         assert_eq!((&*phrases[0], &*phrases[4]), ("unique", "any"));
     });
 }
+
+#[test]
+fn columns_of_unknown_types_are_null_or_as_given() {
+    on_each_release(async |database| {
+        database
+            .sql(
+                "CREATE TABLE free (id int PRIMARY KEY, doc regclass, other txid_snapshot);
+                 CREATE TABLE bound (id int PRIMARY KEY, doc txid_snapshot NOT NULL)",
+            )
+            .await;
+        let described = database.fill("free", 500).await.unwrap();
+        assert_says(
+            &described.warnings.join("; "),
+            &["column other is NULL", "txid_snapshot", "--column 'other="],
+        );
+        assert_eq!(described.table.columns[2].phrase(), "NULL");
+        database.sql("TRUNCATE free").await;
+        database.fill_with("free", 500, &["other=list('1:1:','2:5:3')"]).await.unwrap();
+        let refusal = database.refused("bound", &[]).await;
+        assert_says(&refusal, &["column doc", "txid_snapshot", "--column"]);
+        let refusal = database.refused("bound", &["doc=list('1:1:',nonsense)"]).await;
+        assert_says(&refusal, &["nonsense"]);
+        database.fill_with("bound", 500, &["doc=cycle('1:1:','2:5:3')"]).await.unwrap();
+    });
+}
