@@ -113,7 +113,7 @@ pub fn describe<'a>(
     })
 }
 
-/// What decides on the values of single columns.
+/// Decisions about the values of single columns.
 #[derive(Clone, Copy)]
 struct Basis<'a> {
     conditions: &'a Conditions,

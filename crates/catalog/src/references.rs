@@ -23,7 +23,7 @@ pub(super) struct Group {
     pub(super) name: String,
     /// Columns of the table that is filled.
     pub(super) columns: Vec<String>,
-    /// What the keys are, for people.
+    /// A description of the keys for people.
     pub(super) what: String,
     /// Keys that the columns can reference.
     pub(super) keys: Arc<Keys>,

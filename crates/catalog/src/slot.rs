@@ -129,8 +129,9 @@ fn role(
     if let Some(role) = of_self_reference(info, column) {
         return Ok(role);
     }
-    let takes = |kind: &&Kind| wish.takes_defaults || !wish.plain && passes_with_others(info, column, kind);
-    let taken = kind.filter(takes).filter(|_| !points_elsewhere(info, column));
+    let is_for_pgrig =
+        |kind: &&Kind| wish.takes_defaults || !wish.plain && passes_with_others(info, column, kind);
+    let taken = kind.filter(is_for_pgrig).filter(|_| !points_elsewhere(info, column));
     let taken = taken.and_then(|kind| defaults::role(column, kind, wish.rows));
     if let Some(Role::Sequence(sequence)) = taken {
         return Ok(Role::Sequence(sequence));

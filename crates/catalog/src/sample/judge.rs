@@ -133,7 +133,7 @@ impl Judge<'_> {
     }
 }
 
-/// What the server puts into a column, in SQL.
+/// SQL of the value that the server puts into a column.
 fn default(column: &ColumnInfo) -> String {
     let expression = match &column.source {
         Source::Default { expression, .. } | Source::Generated { expression, .. } => expression,

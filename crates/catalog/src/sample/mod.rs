@@ -93,7 +93,7 @@ impl<'a> Rule<'a> {
     }
 }
 
-/// What is known of a table when its conditions are looked at.
+/// Facts about a table for the judgement of its conditions.
 pub(super) struct Sampling<'a> {
     pub(super) client: &'a Client,
     pub(super) info: &'a TableInfo,
@@ -186,7 +186,7 @@ impl<'a> Sampling<'a> {
         let tuples: BTreeSet<Tuple> = texts(&table, self.stretches(STRETCH)).into_iter().collect();
         let tuples: Vec<Tuple> = tuples.into_iter().collect();
         let judged = self.judge(&sent, &[rule]).await?.judge(&tuples).await?;
-        // What the server could not judge is left to the rows themselves.
+        // The rows themselves show conditions that the server could not judge.
         Ok(judged.passed.len() < tuples.len() && !judged.gave_up)
     }
 
@@ -234,7 +234,7 @@ impl<'a> Sampling<'a> {
         let rows =
             if table.columns.is_empty() { vec![Tuple::new()] } else { texts(&table, self.stretches(3)) };
         let at = |name: &str| table.columns.iter().position(|column| column.name == name);
-        // What the server's own sequences give is not known: a number that all of them reach.
+        // The values of the server's own sequences are unknown: a number that all of them reach stands for them.
         let some =
             |row: &Tuple, name: &&str| at(name).map_or_else(|| Some("1000".to_owned()), |at| row[at].clone());
         let mut ranges: Vec<Tuple> =
