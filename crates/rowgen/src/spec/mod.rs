@@ -19,9 +19,9 @@
 //! | `text(n)`, `text(low,high)` | n characters (low to high) of words: compress to about a third | text, `bytea` |
 //! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes): hardly compress | text, `bytea` |
 //! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros): compress to nearly nothing | text, `bytea` |
-//! | `email`, `user-name`, `domain`, `url`, `sku` | values that look so; `email(unique)`: with the row's number, so that all differ | text |
+//! | `email`, `user-name`, `url`, `domain`, `sku` | values that look so; `email(unique)`: each with the row's number, so that all differ | text |
 //! | `first-name`, `last-name`, `full-name`, `company`, `title`, `sentence`, `city`, `country`, `country-code`, `street`, `postcode`, `phone`, `ip`, `currency` | values that look so | text |
-//! | `latitude`, `longitude`, `price`, `percent`, `age`, `year` | values in a range that suits the word | numbers |
+//! | `latitude`, `longitude`, `price`, `percent`, `age`, `year` | numbers in the usual range: -90 to 90, -180 to 180, 1.00 to 999.99, 0 to 100, 18 to 90, 1990 to 2025 | numbers |
 //! | `reference(table.column)` | values of that column, at random | all types |
 //! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!
