@@ -381,7 +381,7 @@ impl<'a> Sampling<'a> {
         Ok(found)
     }
 
-    /// What candidates are made of, and their first row's number. Unique numbers count up, so that there are enough.
+    /// The source of candidates, and their first row's number. Unique numbers count up, so that there are enough.
     fn candidates(&self, together: &Together<'_>) -> (Table, u64) {
         let mut table = narrowed(self.drawn, &together.columns);
         if !together.has_keys {
@@ -401,7 +401,7 @@ impl<'a> Sampling<'a> {
         usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
     }
 
-    /// What may be NULL and what may get values near constants.
+    /// Columns that may be NULL, and columns that may get values near constants.
     async fn units(&self, together: &Together<'_>) -> Result<Vec<Unit>, CatalogError> {
         let mut units: Vec<Unit> = Vec::new();
         let constants: Vec<String> =
@@ -485,7 +485,7 @@ impl Distinct {
 }
 
 impl Unique {
-    /// What no other tuple may have; none if any may.
+    /// Values that no other tuple may have; none if any may.
     fn of(&self, tuple: &Tuple) -> Option<Tuple> {
         let mut values: Tuple = self.at.iter().map(|&at| tuple[at].clone()).collect();
         if self.is_computed {

@@ -15,7 +15,7 @@ const SELDOM: u64 = 8;
 /// Escapes that match no character.
 const CONSTRAINTS: [&str; 6] = ["\\m", "\\M", "\\y", "\\Y", "\\A", "\\Z"];
 
-/// So many texts that match a pattern; none if the text is no pattern.
+/// As many texts that match a pattern; none if the text is no pattern.
 pub(super) fn matching(pattern: &str, count: usize, random: &mut Random) -> Vec<String> {
     let mut texts = Vec::new();
     if pattern.contains(['%', '_']) {

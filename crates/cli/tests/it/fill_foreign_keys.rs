@@ -25,7 +25,7 @@ const TABLES: &str = "
         gapless int NOT NULL REFERENCES gapless, sparse int REFERENCES sparse, named uuid REFERENCES named,
         a text, b date, FOREIGN KEY (a, b) REFERENCES paired MATCH FULL DEFERRABLE INITIALLY DEFERRED);";
 
-/// What the plan says of foreign keys.
+/// The plan's reason for its way to check foreign keys.
 fn reason(document: &Value) -> String {
     let reasons = document["plan"]["reasons"].as_array().unwrap().iter();
     let mut reasons = reasons.filter_map(Value::as_str).filter(|reason| reason.starts_with("foreign keys"));

@@ -55,7 +55,7 @@ fn definitions(rig: &Rig, url: &str) -> Vec<String> {
     rig.block_on(client.query(query, &[])).unwrap().iter().map(|row| row.get(0)).collect()
 }
 
-/// What the SQL alone makes, in a database of its own.
+/// Constraints and indexes that the SQL alone makes, in a database of its own.
 fn expected(rig: &Rig, server: &Server<'_>) -> Vec<String> {
     server.execute("CREATE DATABASE plain");
     let url = server.url.replace("/postgres?", "/plain?");
