@@ -174,8 +174,8 @@ pub(super) fn in_units(kind: &Kind) -> Option<String> {
     };
     Some(match kind {
         Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Oid => "v::numeric".to_owned(),
-        Kind::Numeric(_) => format!("(v::numeric * {})", 10_i64.pow(decimals(kind))),
-        Kind::Money => "(v::money::numeric * 100)".to_owned(),
+        Kind::Numeric(_) => format!("(v::numeric * 1e{})", kind.decimals()),
+        Kind::Money => format!("(v::money::numeric * 1e{})", kind.decimals()),
         Kind::Date => "(v::date - date '2000-01-01')::numeric".to_owned(),
         Kind::Timestamp => format!("({} - 946684800000000)", micros("v::timestamp")),
         Kind::TimestampTz => format!("({} - 946684800000000)", micros("v::timestamptz")),
@@ -189,18 +189,4 @@ pub(super) fn in_units(kind: &Kind) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-/// Decimals of a numeric's unit: what its greatest value has beyond its integral digits.
-fn decimals(kind: &Kind) -> u32 {
-    let Kind::Numeric(precision) = kind else { return 0 };
-    match (precision, kind.units()) {
-        (Some(known), Some(units)) => {
-            let digits = (units.high + 1).ilog10();
-            let integral = i32::from(known.precision) - i32::from(known.scale);
-            digits.saturating_sub(u32::try_from(integral).unwrap_or(0))
-        }
-        // rowgen counts numeric without a scale in millionths.
-        _ => 6,
-    }
 }

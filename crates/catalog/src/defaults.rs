@@ -5,7 +5,7 @@ use rowgen::{Kind, Values};
 use super::info::{ColumnInfo, SequenceInfo, Source};
 use super::slot::Role;
 
-/// Functions whose value is the time of the transaction.
+/// Functions whose value is the present time.
 const TIMES: [&str; 9] = [
     "now()",
     "CURRENT_TIMESTAMP",
@@ -49,8 +49,7 @@ pub(super) fn role(column: &ColumnInfo, kind: &Kind, rows: Option<u64>) -> Optio
     let Source::Default { expression, sequence: false } = &column.source else { return None };
     let is_time =
         matches!(kind, Kind::Date | Kind::Time | Kind::TimeTz | Kind::Timestamp | Kind::TimestampTz);
-    let function = function(expression);
-    if is_time && TIMES.contains(&function) || *kind == Kind::Uuid && UUIDS.contains(&function) {
+    if is_time && is_of_now(expression) || *kind == Kind::Uuid && UUIDS.contains(&function(expression)) {
         return Some(Role::Free);
     }
     constant(expression).map(Role::Given)
@@ -71,7 +70,13 @@ fn from_sequence(sequence: &SequenceInfo, kind: &Kind, rows: Option<u64>) -> Opt
     (!begins_again).then(|| FromSequence { next, step, count, name: sequence.name.clone() })
 }
 
-/// The expression without its schema and a cast of its result to a type of time.
+/// Whether the present time is part of the expression, as in `now() + '1 day'` or `timezone('utc', now())`.
+fn is_of_now(expression: &str) -> bool {
+    let is_word = |at: usize| !expression[..at].ends_with(|last: char| last.is_alphanumeric() || last == '_');
+    TIMES.iter().any(|time| expression.match_indices(time).any(|(at, _)| is_word(at)))
+}
+
+/// The expression without its schema and a cast of its result.
 fn function(expression: &str) -> &str {
     let bare = expression.split("::").next().unwrap_or(expression).trim_end();
     let bare = bare.strip_prefix('(').map_or(bare, |inner| inner.strip_suffix(')').unwrap_or(inner));
@@ -163,7 +168,17 @@ mod tests {
         ] {
             assert_eq!(function(expression), name);
         }
-        assert!(!TIMES.contains(&function("(now() + '1 day'::interval)")));
-        assert!(!TIMES.contains(&function("timezone('utc'::text, now())")));
+    }
+
+    #[test]
+    fn times_of_now_are_known_inside_of_expressions() {
+        for expression in
+            ["now()", "(now() + '1 day'::interval)", "timezone('utc'::text, now())", "CURRENT_DATE"]
+        {
+            assert!(is_of_now(expression), "{expression}");
+        }
+        for expression in ["'2024-01-01'::date", "know()", "public.my_now()", "make_date(2024, 1, 1)"] {
+            assert!(!is_of_now(expression), "{expression}");
+        }
     }
 }

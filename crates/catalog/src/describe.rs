@@ -142,7 +142,7 @@ impl<'a> Design<'a> {
         let given = Given::read(client, info, &wish.columns).await?;
         let mut slots = slots(info, &given, wish)?;
         for slot in slots.iter_mut().filter(|slot| wish.referenced.iter().any(|name| name == slot.name())) {
-            slot.give_values();
+            slot.give_values(wish.rows);
         }
         Self { client, info, wish, slots }.described().await
     }

@@ -53,6 +53,10 @@ impl Narrow<'_> {
         self.slots.iter().find(|slot| slot.name() == column).map(|slot| &slot.kind)
     }
 
+    fn is_not_null(&self, column: &str) -> bool {
+        self.slots.iter().any(|slot| slot.name() == column && slot.info.not_null)
+    }
+
     fn ways(&self, condition: &Condition) -> Vec<Way> {
         match condition {
             Condition::All(parts) => self.all(parts),
@@ -71,6 +75,8 @@ impl Narrow<'_> {
                 });
                 Way::of(subject, allowed)
             }
+            // No way, then: another alternative of the condition has to hold.
+            Condition::Null { column } if self.is_not_null(column) => Vec::new(),
             Condition::Null { column } => {
                 Way::of(&Subject::Value(column.clone()), Some(Allowed::only(Set::NullOnly)))
             }

@@ -49,10 +49,12 @@ impl Slot<'_> {
         self.role == Role::Free
     }
 
-    /// Has pgrig give the values that the server would give.
-    pub(super) fn give_values(&mut self) {
+    /// Has pgrig give the values that the server would give: those of the column's sequence, if it has one. `rows` is
+    /// how many rows are wanted, if that is known.
+    pub(super) fn give_values(&mut self, rows: Option<u64>) {
         if self.role == Role::Server && self.known && self.info.may_insert && !self.info.is_generated() {
-            self.role = Role::Free;
+            let own = defaults::role(self.info, &self.kind, rows);
+            self.role = own.filter(|role| matches!(role, Role::Sequence(_))).unwrap_or(Role::Free);
         }
     }
 

@@ -78,6 +78,15 @@ impl Kind {
         };
         Some(Units { low, high })
     }
+
+    /// Decimals of a numeric's or an amount's unit; 0 of other types.
+    pub fn decimals(&self) -> i16 {
+        match self {
+            Self::Numeric(precision) => decimals(*precision),
+            Self::Money => 2,
+            _ => 0,
+        }
+    }
 }
 
 /// Decimals of a numeric's unit: all that it has if 18 digits hold them beside its integral digits,

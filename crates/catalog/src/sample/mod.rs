@@ -301,12 +301,15 @@ impl<'a> Sampling<'a> {
 
     /// The list for a broken rule and what it breaks with.
     async fn sampled(&self, rule: &Rule<'a>) -> Result<(Group, String), CatalogError> {
-        let mut together = self.together(rule, false);
+        // A value that differs from some of a key's is not sure to differ from the one in its row.
+        let meets_key = |column: &&str| self.is_free(column) && self.takes_turns(column);
+        let with_keys = rule.is_rarely_broken && rule.columns.iter().any(meets_key);
+        let mut together = self.together(rule, with_keys);
         let mut found = Found::default();
         if !together.columns.is_empty() {
             found = self.found(&together).await?;
         }
-        if found.is_rare() {
+        if found.is_rare() && !with_keys {
             let with_keys = self.together(rule, true);
             if with_keys.has_keys {
                 found = self.found(&with_keys).await?;

@@ -82,10 +82,12 @@ SELECT jsonb_build_object(
                                                      WHERE (u.classid, u.objid) = ('pg_attrdef'::regclass, d.oid)
                                                        AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid))
                               END
-                          -- No other column takes its values from it.
-                          AND NOT EXISTS (SELECT FROM pg_depend u
+                          -- No other column takes its values from it, but the same one of partitions.
+                          AND NOT EXISTS (SELECT FROM pg_depend u LEFT JOIN pg_attrdef ud ON ud.oid = u.objid
                                            WHERE u.classid = 'pg_attrdef'::regclass AND u.objid IS DISTINCT FROM d.oid
-                                             AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid))
+                                             AND (u.refclassid, u.refobjid) = ('pg_class'::regclass, s.oid)
+                                             AND NOT EXISTS (SELECT FROM pg_partition_tree(a.attrelid) t
+                                                              WHERE t.relid = ud.adrelid))
                           -- Conditions come in no certain order, and this one fails for what is no sequence.
                           AND CASE WHEN s.relkind = 'S'
                                    THEN has_sequence_privilege(s.oid, 'SELECT') AND has_sequence_privilege(s.oid, 'UPDATE')

@@ -80,6 +80,9 @@ fn foreign_keys_under_conditions() {
                      id serial PRIMARY KEY, sender int NOT NULL REFERENCES people, receiver int NOT NULL REFERENCES people,
                      CHECK (sender <> receiver AND sender > 0)
                  );
+                 CREATE TABLE heirs (
+                     person int PRIMARY KEY REFERENCES people, heir int REFERENCES people, CHECK (heir <> person)
+                 );
                  CREATE TABLE friends (a int REFERENCES people, b int REFERENCES people, PRIMARY KEY (a, b), CHECK (a < b));
                  CREATE TABLE owners (
                      id serial PRIMARY KEY, person int REFERENCES people, tenant int, team int, note text,
@@ -89,9 +92,14 @@ fn foreign_keys_under_conditions() {
                  CREATE UNIQUE INDEX one_each ON owners (person) WHERE person IS NOT NULL;",
             )
             .await;
-        for (table, rows) in
-            [("people", 300), ("teams", 200), ("messages", 20_000), ("friends", 2_000), ("owners", 200)]
-        {
+        for (table, rows) in [
+            ("people", 300),
+            ("teams", 200),
+            ("messages", 20_000),
+            ("heirs", 300),
+            ("friends", 2_000),
+            ("owners", 200),
+        ] {
             database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
         }
         assert_eq!(database.value("SELECT count(DISTINCT sender) > 200 FROM messages").await, "true");

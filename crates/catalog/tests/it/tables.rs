@@ -327,7 +327,9 @@ fn checks_and_domains() {
                      x timestamptz CHECK (x <= now()), y int CHECK (y > 0.5 AND y < 2.5),
                      begins date NOT NULL, ends date NOT NULL, latest date NOT NULL,
                      CHECK (begins < ends), CHECK (latest >= ends),
-                     low_ int NOT NULL, high_ int NOT NULL, CHECK (high_ > low_ AND low_ >= 10)
+                     low_ int NOT NULL, high_ int NOT NULL, CHECK (high_ > low_ AND low_ >= 10),
+                     exact numeric(30,10) CHECK (exact BETWEEN 0.5 AND 99.5),
+                     must int NOT NULL CHECK (must IS NULL OR must % 3 = 1)
                  )",
             )
             .await;

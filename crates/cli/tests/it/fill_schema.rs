@@ -377,6 +377,23 @@ fn a_plan_moves_no_sequence() {
 }
 
 #[test]
+fn a_sequence_that_partitions_share_is_that_of_the_table() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(
+        &rig,
+        "create table events(id serial, day date not null default timezone('utc', now()), primary key (id, day)) partition by range (day);
+         create table events_1 partition of events for values from ('2020-01-01') to ('2025-01-01');
+         create table notes(id int primary key, event int, day date, foreign key (event, day) references events);
+         alter sequence events_id_seq increment 5;",
+    );
+    rig.done(&format!("fill --ddl {ddl} --rows 20 -q"));
+    assert_eq!(server.number("SELECT max(id)::bigint FROM events"), 96);
+    assert_eq!(server.number("SELECT nextval('events_id_seq')"), 101);
+    assert_valid(&server);
+}
+
+#[test]
 fn a_table_whose_keys_are_few_leaves_the_size_to_others() {
     let rig = Rig::new();
     let server = rig.server("");
