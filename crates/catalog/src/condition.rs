@@ -10,7 +10,7 @@ use std::ops::Range;
 use sql::{Kind, Text};
 
 /// Conditions nested deeper than this are not understood.
-const MOST_LEVELS: u32 = 100;
+pub(super) const MOST_LEVELS: u32 = 100;
 /// Characters of operators.
 const SYMBOLS: &[u8] = b"+-*/<>=~!@#%^&|`?";
 /// The function by which the server prints a hash partition's bound.
@@ -115,7 +115,7 @@ pub(super) fn literals_in(text: &str) -> Vec<String> {
 }
 
 /// The text of a string literal; a number as it is.
-fn unquoted(literal: &str) -> String {
+pub(super) fn unquoted(literal: &str) -> String {
     let inside = |body: &str| body.strip_suffix('\'').unwrap_or(body).replace("''", "'");
     match (literal.strip_prefix("E'"), literal.strip_prefix('\'')) {
         (Some(body), _) => inside(body).replace("\\\\", "\\"),
@@ -160,7 +160,7 @@ impl Operator {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+pub(super) enum Token {
     /// A name or keyword; unquoted ones are lower case unless they are keywords.
     Word {
         name: String,
@@ -176,7 +176,7 @@ enum Token {
     Mark,
 }
 
-type Tokens<'t> = &'t [(Token, Range<usize>)];
+pub(super) type Tokens<'t> = &'t [(Token, Range<usize>)];
 
 struct Reader<'a> {
     text: &'a str,
@@ -297,7 +297,7 @@ fn keyword((token, _): &(Token, Range<usize>)) -> &str {
 }
 
 /// Positions outside of parentheses.
-fn top_level(tokens: Tokens<'_>) -> impl Iterator<Item = usize> {
+pub(super) fn top_level(tokens: Tokens<'_>) -> impl Iterator<Item = usize> {
     let mut depth = 0_u32;
     tokens.iter().enumerate().filter_map(move |(at, (token, _))| {
         match token {
@@ -311,7 +311,7 @@ fn top_level(tokens: Tokens<'_>) -> impl Iterator<Item = usize> {
 }
 
 /// Without the parentheses around the whole.
-fn unwrap(mut tokens: Tokens<'_>) -> Tokens<'_> {
+pub(super) fn unwrap(mut tokens: Tokens<'_>) -> Tokens<'_> {
     while let [(Token::Open, _), inner @ .., (Token::Close, _)] = tokens
         && is_balanced(inner)
     {
@@ -356,7 +356,7 @@ fn split<'t>(tokens: Tokens<'t>, word: &str) -> Option<Vec<Tokens<'t>>> {
 }
 
 /// Tokens with their places; none if the text is not what the server prints.
-fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
+pub(super) fn lex(text: &str) -> Option<Vec<(Token, Range<usize>)>> {
     let rest = Text::whole(text);
     let mut tokens = Vec::new();
     let mut at = 0;

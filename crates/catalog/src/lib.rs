@@ -29,6 +29,7 @@ mod constants;
 mod defaults;
 mod describe;
 mod error;
+mod formula;
 mod info;
 mod keys;
 mod kind;
@@ -47,6 +48,7 @@ mod verify;
 
 pub use describe::{Described, SequenceTaken, Wish, describe};
 pub use error::CatalogError;
+pub use formula::formula;
 pub use info::{
     CheckInfo, ColumnInfo, DataType, ForeignKeyInfo, KeyElement, KeyInfo, LeafInfo, Referenced, SequenceInfo,
     Source, TableInfo, TypeShape,

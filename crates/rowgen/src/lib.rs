@@ -20,6 +20,7 @@
 
 mod check;
 mod encode;
+mod formula;
 mod generate;
 mod hash;
 mod kind;
@@ -39,6 +40,7 @@ mod values;
 
 pub use check::Unsuited;
 pub use encode::{Constants, Encoder, Format};
+pub use formula::{Class, Formula, Function, Operator, Scalar};
 pub use hash::hash_partition;
 pub use kind::{Kind, Precision};
 pub use spec::{ColumnSpec, Spec, SpecError};

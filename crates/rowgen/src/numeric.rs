@@ -1,8 +1,8 @@
 //! `numeric` as PostgreSQL stores and sends it: digits of base 10,000 (`utils/adt/numeric.c`).
 
 const BASE: u128 = 10_000;
-/// Digits of base 10,000 that any `i64` takes, however its decimals are aligned.
-const MOST: usize = 6;
+/// Digits of base 10,000 that any number takes, however its decimals are aligned.
+const MOST: usize = 10;
 
 /// A number that is not negative, without zeros before and after its digits.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +16,14 @@ pub(crate) struct Digits {
 
 impl Digits {
     /// `number` × 10^-`decimals`.
-    pub(crate) fn new(number: u64, decimals: i16) -> Self {
+    ///
+    /// # Panics
+    /// If the number has more than 35 decimal digits.
+    pub(crate) fn new(number: u128, decimals: i16) -> Self {
         // Digits of base 10,000 after the point; below 0 so many zeros before it.
         let fraction = -(-decimals).div_euclid(4);
         let aligned = 4 * fraction - decimals;
-        let mut rest = u128::from(number) * 10_u128.pow(u32::from(aligned.unsigned_abs()));
+        let mut rest = number * 10_u128.pow(u32::from(aligned.unsigned_abs()));
         let mut digits = [0; MOST];
         let mut count = 0;
         let mut dropped = 0;
@@ -76,6 +79,6 @@ mod tests {
         assert_eq!(seen(100_000_000, 0), (vec![1], 2));
         assert_eq!(seen(1, 5), (vec![1_000], -2));
         assert_eq!(seen(12, -5), (vec![120], 1));
-        assert_eq!(seen(u64::MAX, 1), (vec![184, 4_674, 4_073, 7_095, 5_161, 5_000], 4));
+        assert_eq!(seen(u64::MAX.into(), 1), (vec![184, 4_674, 4_073, 7_095, 5_161, 5_000], 4));
     }
 }

@@ -186,7 +186,7 @@ const REFUSED: &str = r#"
     CREATE DOMAIN stamp AS timestamptz(0);
     CREATE TABLE stamped (a int, at stamp);
     CREATE TABLE defaulted (a int, b int DEFAULT 1 + random());
-    CREATE TABLE computed (a int, b int GENERATED ALWAYS AS (a + 1) STORED);
+    CREATE TABLE computed (a int, b float GENERATED ALWAYS AS (sqrt(a)) STORED);
     CREATE TABLE dropped (a int, b int, c int); ALTER TABLE dropped DROP COLUMN b;
     CREATE TABLE plain_storage (a int, t text); ALTER TABLE plain_storage ALTER t SET STORAGE PLAIN;
     CREATE TABLE long (a int, t text);
@@ -339,4 +339,92 @@ fn rows_that_others_put_there_meanwhile_are_not_truncated() {
     assert_eq!(method(&filled(&rig, "--rows 1000 --table contested --method direct", &[])), "direct");
     assert_eq!(server.number("SELECT count(*) FROM contested"), 1000);
     assert_sound(&server, "contested");
+}
+
+/// Generated columns of all sorts that pgrig computes.
+const GENERATED: &str = "
+    CREATE TABLE generated (
+        id int PRIMARY KEY,
+        quantity int NOT NULL CHECK (quantity BETWEEN -50 AND 50),
+        price numeric(10,2) CHECK (price BETWEEN -1000 AND 1000), free numeric,
+        first text, last varchar(30), kind char(3), at timestamptz, tags text[], doc jsonb,
+        next int GENERATED ALWAYS AS (quantity + 1) STORED,
+        half bigint GENERATED ALWAYS AS ((quantity * id / 2) % 1000 - 7) STORED,
+        total numeric GENERATED ALWAYS AS (quantity * price) STORED,
+        taxed numeric(14,3) GENERATED ALWAYS AS (price * 0.1905 + 2) STORED,
+        whole int GENERATED ALWAYS AS (coalesce(price, 2.5) * 1.5) STORED NOT NULL,
+        freed numeric GENERATED ALWAYS AS (free - coalesce(price, 0)) STORED,
+        name text GENERATED ALWAYS AS (coalesce(first, '?') || ' ' || last) STORED,
+        sought varchar(90) GENERATED ALWAYS AS (lower(first) || upper(last)) STORED,
+        size smallint GENERATED ALWAYS AS (length(last)) STORED,
+        label text GENERATED ALWAYS AS ('no. ' || quantity::text) STORED,
+        copied jsonb GENERATED ALWAYS AS (doc) STORED,
+        kind_copied char(3) GENERATED ALWAYS AS (kind) STORED,
+        tags_copied text[] GENERATED ALWAYS AS (tags) STORED
+    );
+    CREATE INDEX ON generated (total);
+    CREATE INDEX ON generated (sought);";
+/// The newest have columns that are not stored.
+const VIRTUAL: &str = "
+    CREATE TABLE unstored (
+        id int PRIMARY KEY, a int, b text NOT NULL,
+        twice bigint GENERATED ALWAYS AS (a * 2) VIRTUAL CHECK (twice IS NULL OR twice > 0),
+        shouted text GENERATED ALWAYS AS (upper(b)) VIRTUAL NOT NULL,
+        day date GENERATED ALWAYS AS ('2024-01-01'::date + a) VIRTUAL,
+        c int NOT NULL
+    );";
+
+/// A checksum of the tuples' bytes, as they are stored.
+fn stored(server: &Server, table: &str) -> String {
+    let query = format!(
+        "SELECT md5(string_agg(tuple, ',' ORDER BY tuple))
+           FROM generate_series(0, pg_relation_size('{table}') / 8192 - 1) block
+          CROSS JOIN LATERAL (SELECT concat(t_bits, ' ', encode(t_data, 'hex'))
+                                FROM heap_page_items(get_raw_page('{table}', block::int))) items (tuple)"
+    );
+    server.row(&query).get(0)
+}
+
+/// Fills an empty table directly and by COPY, and compares the rows as text and as they are stored.
+fn assert_as_by_copy(rig: &Rig, server: &Server, table: &str, columns: &[&str]) {
+    let amount = format!("--table {table} --rows 5000 --seed 3");
+    assert_eq!(method(&filled(rig, &format!("{amount} --method direct"), columns)), "direct");
+    assert_sound(server, table);
+    server.execute(&format!("ANALYZE {table}"));
+    server.execute("CREATE EXTENSION IF NOT EXISTS pageinspect");
+    let written = (contents(server, table), stored(server, table));
+    server.execute(&format!("TRUNCATE {table}"));
+    assert_eq!(method(&filled(rig, &format!("{amount} --method copy"), columns)), "chunked-copy");
+    assert_eq!((contents(server, table), stored(server, table)), written);
+}
+
+fn assert_generated(version: &str, tables: &[(&str, &str)]) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    for (table, sql) in tables {
+        server.execute(sql);
+        assert_as_by_copy(&rig, &server, table, &[]);
+    }
+}
+
+#[test]
+fn generated_columns_have_the_values_that_the_server_gives_on_the_newest() {
+    assert_generated(NEWEST, &[("generated", GENERATED), ("unstored", VIRTUAL)]);
+}
+
+#[test]
+fn generated_columns_have_the_values_that_the_server_gives_on_the_oldest() {
+    assert_generated(OLDEST, &[("generated", GENERATED)]);
+}
+
+#[test]
+fn a_generated_value_that_is_not_the_servers_is_found_before_the_commit() {
+    let rig = Rig::new();
+    let server = rig.server(NEWEST);
+    // Row 2999 is none of those that are tried beforehand.
+    server.execute("CREATE TABLE divided (a int, b int GENERATED ALWAYS AS (7 / (a - 3000)) STORED)");
+    let ran = fill(&rig, "--rows 10000 --table divided --method direct", &["a=serial"]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(ran.stderr.contains("division by zero"), "{ran:#?}");
+    assert_eq!(server.number("SELECT count(*) FROM divided"), 0);
 }

@@ -47,7 +47,18 @@ SELECT pg_relation_filepath(c.oid) AS path,
                           SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = base.oid ORDER BY e.enumsortorder),
                       'enum_oids', ARRAY(
                           SELECT e.oid::bigint FROM pg_enum e WHERE e.enumtypid = base.oid ORDER BY e.enumsortorder),
-                      'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p'
+                      'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p',
+                      'generated', nullif(a.attgenerated, ''),
+                      'generation', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
+                                      WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''),
+                      -- In Turkish and Azeri the lower case of I is no i.
+                      'folds_ascii', (
+                          SELECT concat_ws(' ', CASE co.collprovider WHEN 'd' THEN d.datctype ELSE co.collctype END,
+                                     to_jsonb(co) ->> 'colliculocale', to_jsonb(co) ->> 'colllocale',
+                                     CASE co.collprovider WHEN 'd' THEN to_jsonb(d) ->> 'daticulocale' END,
+                                     CASE co.collprovider WHEN 'd' THEN to_jsonb(d) ->> 'datlocale' END) !~* '(^| )(tr|az)'
+                            FROM pg_collation co, pg_database d
+                           WHERE co.oid = a.attcollation AND d.datname = current_database())
                   ) ORDER BY a.attnum)
              FROM pg_attribute a
             CROSS JOIN LATERAL (

@@ -123,7 +123,7 @@ fn stored(kind: &Kind, value: Value<'_>) -> Stored {
         Value::Address(_) => IPV4,
         Value::Units(units) => match kind {
             Kind::Numeric(precision) => {
-                let digits = Digits::new(units.unsigned_abs(), decimals(*precision));
+                let digits = Digits::new(units.unsigned_abs().into(), decimals(*precision));
                 // Without a scale the decimals are few.
                 numeric(digits.digits().len(), precision.map_or(0, scale), digits.weight)
             }

@@ -1,11 +1,12 @@
 //! An attribute: how its type is laid out, and its values' bytes.
 
+use super::computed::Computed;
 use super::literal;
 use crate::generate::{Generator, Reader};
 use crate::numeric::{Digits, has_short_header, trimmed};
 use crate::units::decimals;
 use crate::value::Value;
-use crate::{Column, Kind, Table};
+use crate::{Column, Formula, Kind, Table};
 
 /// A column as it stands in tuples.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub(super) enum Content {
         /// Of the payloads, least and greatest, bytes.
         lengths: (u32, u32),
     },
+    /// Of a generated column.
+    Computed(Computed),
 }
 
 /// Where a type's values stand.
@@ -68,7 +71,10 @@ pub(super) fn has_form(kind: &Kind) -> bool {
 
 impl Attribute {
     /// Of a column that is supported.
-    pub(super) fn new(table: &Table, column: &Column) -> Self {
+    pub(super) fn new(table: &Table, column: &Column, formula: Option<&Formula>) -> Self {
+        if let Some(formula) = formula {
+            return Self::computed(table, column, formula);
+        }
         let generator = Generator::new(table, column);
         let content = if column.values.is_constant() {
             Content::constant(&generator)
@@ -77,6 +83,19 @@ impl Attribute {
             Content::Generated { generator, lengths }
         };
         Self { layout: Layout::of(&column.kind), content }
+    }
+
+    fn computed(table: &Table, column: &Column, formula: &Formula) -> Self {
+        match formula {
+            Formula::Null => Self { layout: Layout::of(&column.kind), content: Content::Null },
+            Formula::Column(position) if table.columns[*position].kind == column.kind => {
+                Self::new(table, &table.columns[*position], None)
+            }
+            formula => {
+                let content = Content::Computed(Computed::new(table, &column.kind, formula));
+                Self { layout: Layout::of(&column.kind), content }
+            }
+        }
     }
 }
 
@@ -217,10 +236,10 @@ pub(super) fn write_units(kind: &Kind, units: i64, out: &mut Vec<u8>) {
         Kind::Float4 | Kind::Float8 => write_real(kind, units as f64, out),
         Kind::Numeric(None) => {
             let (number, places) = trimmed(units, decimals(None));
-            write_numeric(number, places, places, out);
+            write_numeric(number.into(), places, places, out);
         }
         Kind::Numeric(Some(precision)) => {
-            write_numeric(units, decimals(Some(*precision)), precision.scale, out);
+            write_numeric(units.into(), decimals(Some(*precision)), precision.scale, out);
         }
         Kind::Enum { oids, .. } => {
             let oid = usize::try_from(units).ok().and_then(|label| oids.get(label)).copied();
@@ -283,7 +302,7 @@ pub(super) fn write_text(kind: &Kind, text: &[u8], characters: usize, out: &mut 
 }
 
 /// `make_result` in `utils/adt/numeric.c`: `number` × 10^-`places`, shown with `scale` decimals.
-pub(super) fn write_numeric(number: i64, places: i16, scale: i16, out: &mut Vec<u8>) {
+pub(super) fn write_numeric(number: i128, places: i16, scale: i16, out: &mut Vec<u8>) {
     /// `NUMERIC_SHORT`, `NUMERIC_SHORT_SIGN_MASK`, `NUMERIC_SHORT_DSCALE_SHIFT`.
     const SHORT: u16 = 0x8000;
     const SHORT_NEGATIVE: u16 = 0x2000;

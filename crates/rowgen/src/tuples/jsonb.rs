@@ -55,7 +55,7 @@ impl Node<'_> {
                 pad(start, ALIGN, out);
                 let header = out.len();
                 out.extend([0; HEADER]);
-                write_numeric(*number, *decimals, *decimals, out);
+                write_numeric((*number).into(), *decimals, *decimals, out);
                 let length = out.len() - header - HEADER;
                 out[header..header + HEADER].copy_from_slice(&long_header(length));
                 0x1000_0000

@@ -164,13 +164,13 @@ fn decimal_number(text: &str) -> Option<&str> {
 fn numeric(precision: Option<Precision>, text: &str, out: &mut Vec<u8>) -> Option<()> {
     let (number, places) = decimal(text)?;
     let Some(precision) = precision else {
-        attribute::write_numeric(number, places, places, out);
+        attribute::write_numeric(number.into(), places, places, out);
         return Some(());
     };
     let unit = decimals(Some(precision));
     let units = rescaled(number, places, unit)?;
     let fits = Kind::Numeric(Some(precision)).units()?.contains(units);
-    attribute::write_numeric(units, unit, precision.scale, out);
+    attribute::write_numeric(units.into(), unit, precision.scale, out);
     fits.then_some(())
 }
 

@@ -16,6 +16,7 @@ pub(super) fn body(attributes: &[Attribute]) -> u32 {
         Content::Null => end,
         Content::Constant(bytes) => attribute.layout.place(end, length(bytes)).end,
         Content::Generated { lengths: (_, most), .. } => attribute.layout.place(end, *most).end,
+        Content::Computed(computed) => attribute.layout.place(end, computed.longest).end,
     });
     before + end
 }

@@ -49,6 +49,7 @@ impl Template {
                     }
                     *most
                 }
+                Content::Computed(_) => return None,
             };
             let place = layout.place(end, length);
             if let Content::Generated { generator, .. } = content {

@@ -2,6 +2,7 @@
 
 use super::attribute::{Attribute, Content, Layout, payload};
 use super::batch::{Features, Tuples};
+use super::computed::Computing;
 use crate::generate::Reader;
 use crate::value::Value;
 
@@ -21,6 +22,7 @@ enum Field<'a> {
     Null,
     Constant(Layout, &'a [u8]),
     Generated(Layout, Reader<'a>),
+    Computed(Layout, Computing<'a>),
 }
 
 impl Varying {
@@ -34,10 +36,10 @@ impl Varying {
         for row in rows {
             out.push(|out| {
                 let begin = out.len();
-                let has_nulls = may_have_nulls && fields.iter().any(|field| field.is_null(row));
+                let has_nulls = may_have_nulls && fields.iter_mut().any(|field| field.is_null(row));
                 out.resize(begin + before_attributes(fields.len(), has_nulls), 0);
                 if has_nulls {
-                    for (position, field) in fields.iter().enumerate() {
+                    for (position, field) in fields.iter_mut().enumerate() {
                         // A 1 says that there is a value (`att_isnull` in `access/tupmacs.h`).
                         out[begin + position / 8] |= u8::from(!field.is_null(row)) << (position % 8);
                     }
@@ -62,7 +64,7 @@ pub(super) fn before_attributes(attributes: usize, has_nulls: bool) -> usize {
 impl Attribute {
     pub(super) fn may_be_null(&self) -> bool {
         match &self.content {
-            Content::Null => true,
+            Content::Null | Content::Computed(_) => true,
             Content::Constant(_) => false,
             Content::Generated { generator, .. } => generator.may_be_null(),
         }
@@ -75,16 +77,18 @@ impl<'a> From<&'a Attribute> for Field<'a> {
             Content::Null => Self::Null,
             Content::Constant(bytes) => Self::Constant(attribute.layout, bytes),
             Content::Generated { generator, .. } => Self::Generated(attribute.layout, Reader::new(generator)),
+            Content::Computed(computed) => Self::Computed(attribute.layout, computed.into()),
         }
     }
 }
 
 impl Field<'_> {
-    fn is_null(&self, row: u64) -> bool {
+    fn is_null(&mut self, row: u64) -> bool {
         match self {
             Self::Null => true,
             Self::Constant(..) => false,
             Self::Generated(_, reader) => reader.is_null(row),
+            Self::Computed(_, computing) => computing.is_null(row),
         }
     }
 
@@ -102,6 +106,13 @@ impl Field<'_> {
                     Value::Null => return false,
                     value => layout.write(start, out, |out| payload(kind, value, out)),
                 }
+                *layout
+            }
+            Self::Computed(layout, computing) => {
+                if computing.is_null(row) {
+                    return false;
+                }
+                layout.write(start, out, |out| computing.write(row, out));
                 *layout
             }
         };

@@ -95,7 +95,8 @@ impl StoredTable {
         }
         self.relation.takes(&described.table)?;
         self.refuse_files(request)?;
-        let encoder = TupleEncoder::new(&described.table).map_err(|why| refusal(&why))?;
+        let encoder = TupleEncoder::with_formulas(&described.table, &self.relation.formulas())
+            .map_err(|why| refusal(&why))?;
         let (longest, threshold) = (TUPLE_HEADER + encoder.longest(), geometry.toast_threshold());
         if longest > threshold {
             return Err(NotDirect::Toast { longest, threshold });

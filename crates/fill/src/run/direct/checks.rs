@@ -1,8 +1,8 @@
-//! CHECKs of a table and of its columns' domains, which the server keeps while rows go through it: of pages
-//! that were written past it, it is asked before the commit.
+//! CHECKs of a table and of its columns' domains, and generated columns: the server keeps them while rows go through it.
+//! Of pages that were written past it, it is asked before the commit.
 
 use super::Failure;
-use super::relation::Relation;
+use super::relation::{Attribute, Relation};
 use server::Session;
 use server::quote::{identifier, literal};
 
@@ -19,7 +19,6 @@ pub(super) async fn kept(session: &Session, name: &str, relation: &Relation) -> 
 
 /// None if there is nothing to ask for.
 fn query(name: &str, relation: &Relation) -> Option<String> {
-    let broken = relation.checks.iter().map(|check| format!("({}) IS FALSE", check.expression));
     // A cast from the type below makes the server judge the value, and whatever is made of it is never below 0.
     let of_domains =
         relation.attributes.iter().filter(|attribute| attribute.has_domain_checks).map(|attribute| {
@@ -30,12 +29,15 @@ fn query(name: &str, relation: &Relation) -> Option<String> {
                 attribute.type_sql
             )
         });
-    let conditions: Vec<String> = broken.chain(of_domains).collect();
-    let names = relation
-        .checks
-        .iter()
-        .map(|check| format!("CASE WHEN ({}) IS FALSE THEN {} END", check.expression, literal(&check.name)));
-    let names: Vec<String> = names.collect();
+    let of_checks = relation.checks.iter();
+    let of_checks = of_checks.map(|check| (check.name.clone(), format!("({}) IS FALSE", check.expression)));
+    let rules: Vec<(String, String)> =
+        of_checks.chain(relation.attributes.iter().filter_map(generated)).collect();
+    let conditions: Vec<String> =
+        rules.iter().map(|(_, condition)| condition.clone()).chain(of_domains).collect();
+    let case =
+        |(name, condition): &(String, String)| format!("CASE WHEN {condition} THEN {} END", literal(name));
+    let names: Vec<String> = rules.iter().map(case).collect();
     (!conditions.is_empty()).then(|| {
         format!(
             "SELECT ROW({name}.*)::text AS row, array_remove(ARRAY[{}]::text[], NULL) AS names \
@@ -44,4 +46,18 @@ fn query(name: &str, relation: &Relation) -> Option<String> {
             conditions.join(" OR ")
         )
     })
+}
+
+/// What to call a generated column's expression, and what holds of a row where the value is not as the server makes it.
+fn generated(attribute: &Attribute) -> Option<(String, String)> {
+    let column = identifier(&attribute.name);
+    let differs = attribute.stored_generation().map(|expression| {
+        // The bytes are compared, and a numeric's decimals with them.
+        let made = format!("(({expression})::{})::text COLLATE \"C\"", attribute.type_sql);
+        format!("{made} IS DISTINCT FROM {column}::text")
+    });
+    let is_null = attribute.is_generated_not_null().then(|| format!("{column} IS NULL"));
+    let conditions: Vec<String> = differs.into_iter().chain(is_null).collect();
+    let name = format!("the expression of {}", attribute.name);
+    (!conditions.is_empty()).then(|| (name, format!("({})", conditions.join(" OR "))))
 }

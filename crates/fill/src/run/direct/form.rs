@@ -31,6 +31,9 @@ pub(super) fn fits(attributes: &[Attribute], table: &Table) -> Result<(), NotDir
     }
     for (attribute, column) in attributes.iter().zip(&table.columns) {
         let Attribute { name, type_sql, .. } = attribute;
+        if attribute.is_virtual() {
+            continue;
+        }
         if attribute.has_plain_storage {
             return refuse(format!("{name} has STORAGE PLAIN, which pgrig writes by COPY only"));
         }

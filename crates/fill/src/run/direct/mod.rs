@@ -154,7 +154,9 @@ impl Direct<'_> {
         let Opened { found, fork, direct, built } = self.open(session, relation).await?;
         let mut recorded = self.record(session).await?;
         let table = found.with_oids(self.table);
-        let write = self.write(&table, fork, direct, rows, sent);
+        let encoder = TupleEncoder::with_formulas(&table, &found.formulas())
+            .map_err(|error| NotDirect::Column(error.to_string()))?;
+        let write = self.write(encoder, fork, direct, rows, sent);
         // Without the session there is no transaction any more that the files could belong to.
         let written = tokio::select! {
             written = write => written?,
@@ -229,13 +231,12 @@ impl Direct<'_> {
     /// Has threads write heap and indexes side by side, then the visibility map.
     async fn write(
         &self,
-        table: &Table,
+        encoder: TupleEncoder,
         fork: Fork,
         indexes: Vec<Index>,
         rows: RowSource,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<Written, Failure> {
-        let encoder = TupleEncoder::new(table).map_err(|error| NotDirect::Column(error.to_string()))?;
         let (tell, pages): (Vec<_>, Vec<_>) = indexes.iter().map(|_| channel()).unzip();
         let piece = self.rows_of(&encoder, &rows, PIECE);
         let heap = Arc::new(Heap {

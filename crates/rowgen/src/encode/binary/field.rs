@@ -133,7 +133,7 @@ fn numeric(units: i64, decimals: i16, free: bool, out: &mut Vec<u8>) {
     /// `NUMERIC_NEG`.
     const NEGATIVE: u16 = 0x4000;
     let (units, decimals) = if free { trimmed(units, decimals) } else { (units, decimals) };
-    let number = Digits::new(units.unsigned_abs(), decimals);
+    let number = Digits::new(units.unsigned_abs().into(), decimals);
     out.extend(u16::try_from(number.digits().len()).expect("few digits").to_be_bytes());
     out.extend(number.weight.to_be_bytes());
     out.extend(if units < 0 { NEGATIVE } else { 0 }.to_be_bytes());
