@@ -44,6 +44,16 @@ bench-schema *arguments:
     cargo build --release --locked
     python3 bench/schema.py {{arguments}}
 
+# TPC-H's schema, beside tpchgen-cli, COPY and keys; needs tpchgen-cli and psql. Arguments: see --help
+bench-tpch *arguments:
+    cargo build --release --locked
+    python3 bench/tpch.py {{arguments}}
+
+# A table of 40 columns, beside the disk itself; needs psql. Arguments: see --help
+bench-columns *arguments:
+    cargo build --release --locked
+    python3 bench/columns.py {{arguments}}
+
 # Which tables of real schemas are filled; the directory has an .sql file for each. Arguments: see --help
 bench-schemas *arguments:
     cargo build --release --locked
