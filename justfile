@@ -99,6 +99,11 @@ torture *arguments:
     cargo build --release --locked
     python3 torture {{arguments}}
 
+# Random schemas, each filled by pages and by COPY and judged by the server; needs psql. Arguments: see --help
+torture-schemas *arguments:
+    cargo build --release --locked
+    python3 torture/schemas.py {{arguments}}
+
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open

@@ -22,7 +22,7 @@ MEDDLING = ["truncate", "drop", "remake", "delete", "vacuum-full", "unlogged", "
 # Its seconds are the unit of how long others take.
 UNIT = BY_NAME["copy"]
 # What a fill answers that finds its work complete.
-ALREADY = re.compile("already has|has rows: --append adds")
+ALREADY = re.compile("already has|has rows: --append adds|already exists")
 LOSS = r"empt|lost|loss|gone|missing|not there"
 
 
@@ -104,7 +104,7 @@ def play(rig, kind, actor, mode, delays, meddling):
         completed(rig, kind, command, mode, lost_server, meddling, said)
     # The server keeps files of transactions of its own that a crash cuts off; what pgrig wrote past it, pgrig removes.
     writes_files = kind.writes_files and mode != "named"
-    servers_own = 0 if not lost_server else 1 << 16 if writes_files else 1 << 40
+    servers_own = 0 if not lost_server else kind.servers_own if writes_files else 1 << 40
     checks.left_clean(rig, before, shm=shm, orphans=servers_own)
 
 

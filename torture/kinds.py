@@ -15,6 +15,32 @@ SCHEMA = ("CREATE TABLE parent (id int PRIMARY KEY, name text);\n"
           "INSERT INTO parent SELECT g, md5(g::text) FROM generate_series(1, 20000) g;\n"
           "INSERT INTO child (parent, note) SELECT g, 'x' FROM generate_series(1, 20000) g;\n")
 
+# Tables that pgrig writes as pages, and tables that it loads by COPY.
+SHOP = """
+CREATE TYPE status AS ENUM ('active', 'blocked', 'closed');
+CREATE TABLE customers (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, email text UNIQUE NOT NULL,
+    status status NOT NULL DEFAULT 'active', credit numeric(10,2) CHECK (credit >= 0), meta jsonb, favourite int);
+CREATE TABLE products (id int PRIMARY KEY, sku text NOT NULL, maker bigint REFERENCES customers, tags text[]);
+CREATE TABLE orders (id bigserial PRIMARY KEY, customer_id bigint NOT NULL REFERENCES customers,
+    placed_at timestamptz NOT NULL DEFAULT now(), follows bigint REFERENCES orders, during int4range,
+    EXCLUDE USING gist (during WITH &&));
+CREATE TABLE order_items (order_id bigint REFERENCES orders, line smallint, product_id int NOT NULL REFERENCES products,
+    quantity int NOT NULL CHECK (quantity BETWEEN 1 AND 100), PRIMARY KEY (order_id, line));
+CREATE TABLE visits (id bigint, day date, customer_id bigint NOT NULL REFERENCES customers, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+CREATE TABLE visits_old PARTITION OF visits FOR VALUES FROM ('2020-01-01') TO ('2024-01-01');
+CREATE TABLE visits_new PARTITION OF visits FOR VALUES FROM ('2024-01-01') TO ('2030-01-01');
+ALTER TABLE customers ADD FOREIGN KEY (favourite) REFERENCES products;
+CREATE INDEX ON orders (customer_id);
+CREATE INDEX ON products USING gin (tags);
+CREATE UNIQUE INDEX ON products (lower(sku));
+CREATE MATERIALIZED VIEW revenue AS SELECT product_id, sum(quantity) AS sold FROM order_items GROUP BY 1;
+"""
+SHOP_ROWS = {"customers": 20_000, "products": 2_000, "orders": 10_000, "order_items": 80_000, "visits": 20_000}
+# Constraints of each kind, and indexes.
+SHOP_CONSTRAINTS, SHOP_INDEXES = "c 2,f 9,p 7,u 1,x 1", "12"
+# More than the indexes that the server makes in one transaction, less than one of the tables that pgrig writes.
+SHOP_INDEX_BYTES = 3 << 20
+
 # As pgbench -i -I t --partitions=3 makes them, and then ALTER TABLE … SET UNLOGGED for some.
 MIXED_PGBENCH = """
 CREATE TABLE pgbench_history(tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
@@ -47,6 +73,8 @@ class Kind:
     once: bool = True
     # Whether pgrig writes relation files itself: none of those may be left without an owner.
     writes_files: bool = False
+    # Bytes of files that the server itself may leave behind then, of a transaction that a crash cuts off.
+    servers_own: int = 1 << 16
     # Whether --set goes to the server that it starts; to others it is something to vary.
     takes_settings: bool = True
     # How long it takes, in times of the kind `copy`.
@@ -148,6 +176,45 @@ def keeper_is_over(rig):
     rig.must("testdb", "drop", "--all", *rig.own())
 
 
+def shop(*words):
+    rows = ",".join(f"{table}={rows}" for table, rows in SHOP_ROWS.items())
+    return lambda rig: ["fill", "--rows", rows, *(rig.root / "shop.sql" if word == "SHOP" else word for word in words)]
+
+
+def shop_file(rig):
+    (rig.root / "shop.sql").write_text(SHOP)
+
+
+def shop_is_there(rig):
+    """Each row once, and all constraints and indexes, which the server accepts once more."""
+    for table, rows in SHOP_ROWS.items():
+        found = rig.sql(f"SELECT count(*) FROM {table}")
+        if found != str(rows):
+            raise Broken(f"{table}: {found} rows, should be {rows}")
+    for table in ("customers", "products", "orders"):
+        checks.ids_once(rig, table, "id", SHOP_ROWS[table])
+    found = rig.sql("SELECT string_agg(format('%s %s', contype, count), ',' ORDER BY contype) FROM (SELECT contype, count(*) FROM pg_constraint "
+                    "WHERE connamespace = 'public'::regnamespace AND convalidated AND contype <> 'n' GROUP BY 1) c")
+    indexes = rig.sql("SELECT count(*) FROM pg_index JOIN pg_class c ON c.oid = indrelid WHERE relnamespace = 'public'::regnamespace "
+                      "AND indisvalid AND indisready")
+    if (found, indexes) != (SHOP_CONSTRAINTS, SHOP_INDEXES):
+        raise Broken(f"constraints: {found}; indexes: {indexes}")
+    again = rig.sql("SELECT format('ALTER TABLE %s ADD CONSTRAINT again_%s %s;', conrelid::regclass, oid, pg_get_constraintdef(oid)) "
+                    "FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND contype IN ('c', 'f', 'u', 'x') AND conparentid = 0")
+    rig.sql(f"BEGIN;\n{again}\nROLLBACK;")
+    if rig.sql("SELECT (SELECT max(id) FROM customers) >= nextval('customers_id_seq') OR (SELECT max(id) FROM orders) >= nextval('orders_id_seq')") != "f":
+        raise Broken("a sequence gives values that rows have")
+    if rig.sql("SELECT count(*) > 0 FROM revenue") != "t":
+        raise Broken("the materialized view is empty")
+    checks.no_traces(rig)
+
+
+def shop_without_its_view(rig):
+    """Of tables that were there before: their views are not pgrig's to refresh."""
+    rig.sql("REFRESH MATERIALIZED VIEW revenue")
+    shop_is_there(rig)
+
+
 def schema_file(rig):
     (rig.root / "schema.sql").write_text(SCHEMA)
 
@@ -188,6 +255,12 @@ KINDS = [
          started(lambda rig: rig.sql("CREATE TYPE mood AS ENUM ('sad', 'ok'); CREATE TABLE mine (id int PRIMARY KEY, m mood NOT NULL)")), times=0.5),
     Kind("ddl", lambda rig: ["fill", "--table", "made", "--ddl", rig.root / "made.sql", "--rows", ROWS, "--chunk", "1MB"],
          numbered_by_the_server("made", "id", ROWS), ddl_file, times=3.4),
+    Kind("schema", shop("--ddl", "SHOP"), shop_is_there, shop_file, writes_files=True, servers_own=SHOP_INDEX_BYTES, times=1.5),
+    Kind("schema-copy", shop("--ddl", "SHOP", "--method", "copy"), shop_is_there, shop_file, times=1.5),
+    Kind("schema-there", shop("--all-tables", "--schema", "public"), shop_without_its_view,
+         started(lambda rig: rig.sql(SHOP)), writes_files=True, servers_own=SHOP_INDEX_BYTES, times=1.5),
+    Kind("schema-there-copy", shop("--all-tables", "--schema", "public", "--method", "copy"), shop_without_its_view,
+         started(lambda rig: rig.sql(SHOP)), times=1.5),
     Kind("reinsert", fill("--scale", SCALE, "--partitions", "2", "--method", "reinsert", "--fillfactor", "50", "--data-only"),
          pgbench_rows, times=0.5),
     Kind("explode", fill("--scale", SCALE, "--method", "explode", "--fillfactor", "20", "--unlogged", "--data-only"), pgbench_rows, unlogged=True, times=0.9),

@@ -424,7 +424,7 @@ class Maker:
         keys = [constraint for constraint in table.constraints if "PRIMARY KEY" in constraint or "UNIQUE" in constraint]
         method = self.pick("hash", "list", "range", "range")
         if method == "hash":
-            name = next((column.name for column in table.columns if column.type in ("int", "bigint", "uuid", "text")
+            name = next((column.name for column in table.columns if column.type in ("int", "bigint", "uuid", "text") and not column.generated
                          and "IDENTITY" not in column.default), None)
         elif method == "list":
             name = self.fresh("part")

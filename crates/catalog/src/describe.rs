@@ -1,7 +1,7 @@
 //! From a table's facts to rows that keep its constraints.
 
 use futures_util::future::LocalBoxFuture;
-use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table};
+use rowgen::{Column, ColumnSpec, Encoder, Format, Kind, Table, Values};
 use serde::{Deserialize, Serialize};
 use tokio_postgres::Client;
 
@@ -388,7 +388,11 @@ impl<'a> Design<'a> {
         };
         let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
         let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
-            let (way, count) = uniqueness(slot, way, present);
+            let (way, count) = if self.is_unique_as_null(slot, way) {
+                (Uniqueness::Already, u64::MAX)
+            } else {
+                uniqueness(slot, way, present)
+            };
             let fresh = matches!(way, Uniqueness::Numbered | Uniqueness::Own);
             let columns = vec![slot.name().to_owned()];
             Part { name: slot.name().to_owned(), columns, count, way, fresh, distinct: false, turn: None }
@@ -399,6 +403,17 @@ impl<'a> Design<'a> {
             pair(&mut parts, ends);
         }
         parts
+    }
+
+    /// Whether the column is always NULL, and no key takes one NULL for the same as another.
+    fn is_unique_as_null(&self, slot: &Slot<'_>, way: &Way) -> bool {
+        let is_null = match &slot.role {
+            Role::Given(values) => *values == Values::Null,
+            Role::Free => way.allowed(slot.name()).set == Set::NullOnly,
+            _ => false,
+        };
+        let mut keys = self.info.keys.iter();
+        is_null && !keys.any(|key| key.nulls_are_equal() && key.columns().any(|name| name == slot.name()))
     }
 
     /// The keys, each with the parts that are whole in it.

@@ -287,6 +287,11 @@ impl KeyInfo {
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.elements.iter().filter_map(|element| element.column.as_deref())
     }
+
+    /// Whether one NULL is the same as another.
+    pub(super) fn nulls_are_equal(&self) -> bool {
+        self.definition.contains("NULLS NOT DISTINCT")
+    }
 }
 
 impl KeyElement {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::limits::{LimitsError, OutOfSpace, Shortage};
 use crate::probe::ProbeError;
-use crate::remains::Remains;
+use crate::remains::{Anew, Remains};
 use crate::request::InitStep;
 use crate::run::direct::{Failure, NotDirect};
 use catalog::CatalogError;
@@ -112,7 +112,7 @@ pub enum FillError {
     )]
     SchemaChanged,
     /// The user wants to stop, and no table is being filled.
-    #[error("interrupted: {filled} of {of} tables are filled and stay; the same command goes on")]
+    #[error("interrupted: {filled} of {of} tables are filled and stay; the same command completes the fill")]
     SchemaInterrupted {
         /// Tables that are filled.
         filled: usize,
@@ -130,7 +130,8 @@ pub enum FillError {
     },
     /// A table of a schema could not be filled.
     #[error(
-        "{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill"
+        "{table}: {source} {filled} of {of} tables are filled and stay; the same command completes the fill{}",
+        anew.of_all()
     )]
     OfTable {
         /// Schema and name.
@@ -139,6 +140,8 @@ pub enum FillError {
         filled: usize,
         /// All tables.
         of: usize,
+        /// How to begin anew instead.
+        anew: Anew,
         /// Why.
         source: Box<FillError>,
     },

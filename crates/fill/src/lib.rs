@@ -42,7 +42,7 @@ pub use plan::{Calculation, Chunking, IndexBuild, Method, Plan, Prediction, Size
 pub use probe::{
     Latency, ProbeError, ProbeKind, ProbePoint, ProbeTable, Prober, TurningPoint, UnknownProbe, turning_point,
 };
-pub use remains::{Remains, Replaced};
+pub use remains::{Anew, Remains, Replaced};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
     Partitions, Persistence, Request, Subject,

@@ -34,13 +34,26 @@ pub enum Remains {
         complete: bool,
         /// Whether the same command completes the fill.
         resumable: bool,
-        /// Whether the table is one of the user's, which pgrig does not empty.
-        own: bool,
+        /// How to begin anew instead.
+        anew: Anew,
         /// Whether some are unlogged: those are emptied if the server crashed.
         unlogged: bool,
         /// Whether they had rows before.
         append: bool,
     },
+}
+
+/// How to begin anew instead of completing a fill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anew {
+    /// --no-resume is enough: pgrig's own tables are replaced, others get more rows.
+    Replace,
+    /// The user's table was there before, and pgrig does not empty it.
+    Empty,
+    /// The user's SQL has created the table.
+    Drop,
+    /// It is one of several tables: the fill of all of them says it.
+    WithOthers,
 }
 
 /// What became of the tables that --drop names.
@@ -105,9 +118,33 @@ impl Progress {
             rows,
             complete: plan.rows() == Some(rows),
             resumable: plan.has_ledger(),
-            own: plan.is_own_table(),
+            anew: match plan.is_own_table() {
+                true if plan.includes(InitStep::Create) => Anew::Drop,
+                true => Anew::Empty,
+                false => Anew::Replace,
+            },
             unlogged,
             append: plan.append,
+        }
+    }
+}
+
+impl Anew {
+    /// For a fill of several tables: the end of a sentence.
+    pub(crate) fn of_all(self) -> &'static str {
+        match self {
+            Self::Drop => "; to begin anew, drop everything that --ddl has created and give --no-resume too",
+            Self::Empty => "; to begin anew, TRUNCATE the tables and give --no-resume too",
+            Self::Replace | Self::WithOthers => "",
+        }
+    }
+}
+
+impl Remains {
+    /// The same of a table among others.
+    pub(crate) fn with_others(&mut self) {
+        if let Self::Tables { anew, .. } = self {
+            *anew = Anew::WithOthers;
         }
     }
 }
@@ -123,19 +160,29 @@ impl fmt::Display for Remains {
                     Replaced::Dropped => write!(f, " The old ones are gone: --drop drops them first."),
                 }
             }
-            Self::Tables { table, rows, complete, resumable, own, unlogged, append } => {
+            Self::Tables { table, rows, complete, resumable, anew, unlogged, append } => {
                 let all = if *complete { "all " } else { "" };
                 write!(
                     f,
                     "What is there: {table} with {all}{rows} new rows committed; later steps are not done."
                 )?;
                 if *resumable {
-                    let anew = if *own {
-                        "to begin anew, give --no-resume too, after a TRUNCATE or with --append"
-                    } else {
-                        "with --no-resume (and --drop, unless it appends) it starts over"
-                    };
-                    write!(f, " The same command completes it; {anew}.")?;
+                    match anew {
+                        Anew::Replace => write!(
+                            f,
+                            " The same command completes it; with --no-resume (and --drop, unless it appends) it starts over."
+                        )?,
+                        Anew::Empty => write!(
+                            f,
+                            " The same command completes it; to begin anew, give --no-resume too, after a TRUNCATE or with \
+                             --append."
+                        )?,
+                        Anew::Drop => write!(
+                            f,
+                            " The same command completes it; to begin anew, drop {table} and give --no-resume too."
+                        )?,
+                        Anew::WithOthers => {}
+                    }
                 }
                 if !*unlogged {
                     return Ok(());

@@ -437,7 +437,7 @@ impl<'a> Sampling<'a> {
         let unique = |key: &KeyInfo| {
             let columns = key.elements.iter().flat_map(|element| element.columns_in(&together.columns));
             let at = columns.filter_map(|name| together.columns.iter().position(|column| *column == name));
-            let nulls_are_equal = key.definition.contains("NULLS NOT DISTINCT");
+            let nulls_are_equal = key.nulls_are_equal();
             let is_computed = key.elements.iter().any(|element| element.expression.is_some());
             Unique { at: at.collect(), nulls_are_equal, is_computed, taken: BTreeSet::new() }
         };

@@ -135,10 +135,13 @@ fn unique_columns_under_conditions() {
         database
             .sql(
                 "CREATE TABLE t (code text PRIMARY KEY CHECK (code ~ '^[0-9]+$' AND length(code) < 6),
-                                 n int UNIQUE CHECK (n % 7 = 0));",
+                                 n int UNIQUE CHECK (n % 7 = 0));
+                 CREATE TABLE either (a text UNIQUE, b int UNIQUE,
+                     CHECK (a IS NULL AND b IS NOT NULL OR a IS NOT NULL AND b IS NULL));",
             )
             .await;
         database.fill("t", 200).await.unwrap();
+        database.fill("either", 200).await.unwrap();
         // As many as there are in the list.
         let error = database.fill("t", 10_000_000).await.unwrap_err().to_string();
         assert_says(&error, &["10000000 rows do not fit public.t, at most", "t_code_check"]);

@@ -277,6 +277,8 @@ pub enum InitStep {
     PrimaryKeys,
     /// Foreign keys are added.
     ForeignKeys,
+    /// Keys, indexes and foreign keys of a user's new table are made after its rows. No request names it.
+    KeysAndIndexes,
 }
 
 impl InitStep {
@@ -289,25 +291,27 @@ impl InitStep {
             Self::Vacuum => "vacuum",
             Self::PrimaryKeys => "primary-keys",
             Self::ForeignKeys => "foreign-keys",
+            Self::KeysAndIndexes => "keys-and-indexes",
         }
     }
 
     /// pgbench's letter. `G`, generate in the server, is a [`MethodChoice`] here.
-    fn letter(self) -> char {
+    fn letter(self) -> Option<char> {
         match self {
-            Self::Drop => 'd',
-            Self::Create => 't',
-            Self::Generate => 'g',
-            Self::Vacuum => 'v',
-            Self::PrimaryKeys => 'p',
-            Self::ForeignKeys => 'f',
+            Self::Drop => Some('d'),
+            Self::Create => Some('t'),
+            Self::Generate => Some('g'),
+            Self::Vacuum => Some('v'),
+            Self::PrimaryKeys => Some('p'),
+            Self::ForeignKeys => Some('f'),
+            Self::KeysAndIndexes => None,
         }
     }
 
     fn from_letter(letter: char) -> Option<Self> {
         let all =
             [Self::Drop, Self::Create, Self::Generate, Self::Vacuum, Self::PrimaryKeys, Self::ForeignKeys];
-        all.into_iter().find(|step| step.letter() == letter)
+        all.into_iter().find(|step| step.letter() == Some(letter))
     }
 }
 
@@ -382,7 +386,7 @@ impl InitSteps {
 
     /// As pgbench writes them, e.g. `dtgvp`.
     pub fn letters(&self) -> String {
-        self.0.iter().map(|step| step.letter()).collect()
+        self.0.iter().filter_map(|step| step.letter()).collect()
     }
 }
 

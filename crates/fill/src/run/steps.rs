@@ -81,6 +81,8 @@ impl Filler<'_> {
                 InitStep::Vacuum => self.vacuum(&session).await?,
                 InitStep::PrimaryKeys => self.indexes(&session).await?,
                 InitStep::ForeignKeys => self.foreign_keys(&session).await?,
+                // Below, in the transaction that removes the ledger.
+                InitStep::KeysAndIndexes => {}
             }
             clock.finish(step, started);
         }
@@ -123,7 +125,7 @@ impl Filler<'_> {
         if self.makes.is_empty() {
             return Ok(session.run_all(&ended).await?);
         }
-        let started = clock.start(InitStep::PrimaryKeys);
+        let started = clock.start(InitStep::KeysAndIndexes);
         session.run("BEGIN").await?;
         session.run(&resources()).await?;
         for statement in &self.makes {
@@ -131,7 +133,7 @@ impl Filler<'_> {
         }
         ended.push("COMMIT".to_owned());
         session.run_all(&ended).await?;
-        clock.finish(InitStep::PrimaryKeys, started);
+        clock.finish(InitStep::KeysAndIndexes, started);
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use super::record;
 use crate::error::FillError;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
+use crate::remains::Anew;
 use crate::run::{Conduct, Observer, run, take_in_hand};
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
@@ -139,12 +140,21 @@ async fn end(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillEr
     Ok(names)
 }
 
-fn failed(plan: &SchemaPlan, place: usize, source: FillError) -> FillError {
+fn failed(plan: &SchemaPlan, place: usize, mut source: FillError) -> FillError {
     let table = &plan.tables[place];
+    if let FillError::Step { remains, .. } | FillError::Interrupted { remains, .. } = &mut source {
+        remains.with_others();
+    }
+    let anew = match plan.request.ddl {
+        Some(_) => Anew::Drop,
+        None if plan.request.append => Anew::Replace,
+        None => Anew::Empty,
+    };
     FillError::OfTable {
         table: format!("{}.{}", table.schema, table.name),
         filled: place,
         of: plan.tables.len(),
+        anew,
         source: Box::new(source),
     }
 }

@@ -302,6 +302,7 @@ pub(crate) fn title(step: InitStep) -> &'static str {
     match step {
         InitStep::PrimaryKeys => "primary keys",
         InitStep::ForeignKeys => "foreign keys",
+        InitStep::KeysAndIndexes => "keys and indexes",
         step => step.name(),
     }
 }
