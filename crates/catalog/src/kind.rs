@@ -15,13 +15,15 @@ impl DataType {
             TypeShape::Scalar { .. } => return None,
             TypeShape::Enum { labels } if labels.is_empty() => return None,
             TypeShape::Enum { labels } => {
-                Kind::Enum { name: name(), labels: labels.clone(), oids: Vec::new() }
+                Kind::Enum { name: name(), labels: labels.clone(), oids: Vec::new(), oid: 0 }
             }
             TypeShape::Domain { base, .. } => base.kind()?,
             TypeShape::Array { element } => Kind::Array(Box::new(element.kind()?)),
-            TypeShape::Range { subtype } => Kind::Range { name: name(), element: Box::new(subtype.kind()?) },
+            TypeShape::Range { subtype } => {
+                Kind::Range { name: name(), oid: 0, element: Box::new(subtype.kind()?) }
+            }
             TypeShape::Multirange { subtype } => {
-                Kind::Multirange { name: name(), element: Box::new(subtype.kind()?) }
+                Kind::Multirange { name: name(), oid: 0, element: Box::new(subtype.kind()?) }
             }
             TypeShape::Composite { fields } if fields.is_empty() => return None,
             TypeShape::Composite { fields } => Kind::Composite {

@@ -46,7 +46,7 @@ fn orders() -> Table {
         Column::new("customer", Kind::Int4, Values::Between { low: 1, high: 1_000_000 }),
         Column::new(
             "status",
-            Kind::Enum { name: "status".into(), labels: status, oids: Vec::new() },
+            Kind::Enum { name: "status".into(), labels: status, oids: Vec::new(), oid: 0 },
             Values::Any,
         ),
         Column::new("price", Kind::Numeric(None), Values::Between { low: 1_000_000, high: 999_000_000 }),

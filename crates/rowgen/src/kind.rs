@@ -95,6 +95,9 @@ pub enum Kind {
         /// then holds 0.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         oids: Vec<u32>,
+        /// Its `pg_type.oid`, which arrays of it hold. 0 where nobody has asked for it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        oid: u32,
     },
     /// An array; PostgreSQL does not tell dimensions apart, one is made.
     Array(Box<Kind>),
@@ -102,6 +105,9 @@ pub enum Kind {
     Range {
         /// As SQL writes it.
         name: String,
+        /// Its `pg_type.oid`, which its values hold. 0 where nobody has asked for it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        oid: u32,
         /// Type of the bounds.
         element: Box<Kind>,
     },
@@ -109,6 +115,9 @@ pub enum Kind {
     Multirange {
         /// As SQL writes it.
         name: String,
+        /// Its `pg_type.oid`, which its values hold. 0 where nobody has asked for it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        oid: u32,
         /// Type of the bounds.
         element: Box<Kind>,
     },
@@ -119,6 +128,11 @@ pub enum Kind {
         /// Types of its fields, in order.
         fields: Vec<Kind>,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(oid: &u32) -> bool {
+    *oid == 0
 }
 
 /// Of a `numeric(precision, scale)`.

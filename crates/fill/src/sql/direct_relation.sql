@@ -43,10 +43,18 @@ SELECT pg_relation_filepath(c.oid) AS path,
                       'base_sql', format_type(base.oid, base.modifier),
                       'has_domain_checks', base.has_checks,
                       'not_null', a.attnotnull OR base.not_null,
+                      'element_oid', base.element::bigint,
                       'enum_labels', ARRAY(
-                          SELECT e.enumlabel::text FROM pg_enum e WHERE e.enumtypid = base.oid ORDER BY e.enumsortorder),
+                          SELECT e.enumlabel::text FROM pg_enum e
+                           WHERE e.enumtypid = coalesce(base.element, base.oid) ORDER BY e.enumsortorder),
                       'enum_oids', ARRAY(
-                          SELECT e.oid::bigint FROM pg_enum e WHERE e.enumtypid = base.oid ORDER BY e.enumsortorder),
+                          SELECT e.oid::bigint FROM pg_enum e
+                           WHERE e.enumtypid = coalesce(base.element, base.oid) ORDER BY e.enumsortorder),
+                      -- Of ranges and multiranges whose values are stored as they are given; built-in ones have known forms.
+                      'range_subtype', (
+                          SELECT r.rngsubtype::bigint FROM pg_range r
+                           WHERE (base.oid = r.rngtypid OR base.oid = (to_jsonb(r) ->> 'rngmultitypid')::oid)
+                             AND (r.rngcanonical = 0 OR r.rngtypid < 16384)),
                       'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p',
                       'generated', nullif(a.attgenerated, ''),
                       'generation', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
@@ -71,7 +79,8 @@ SELECT pg_relation_filepath(c.oid) AS path,
                                  SELECT FROM pg_constraint k WHERE k.contypid = t.oid AND k.contype = 'c')
                         FROM chain JOIN pg_type t ON t.oid = chain.oid AND t.typtype = 'd'
                   )
-                  SELECT * FROM chain ORDER BY depth DESC LIMIT 1
+                  SELECT chain.*, CASE WHEN t.typcategory = 'A' THEN t.typelem END AS element
+                    FROM chain JOIN pg_type t ON t.oid = chain.oid ORDER BY depth DESC LIMIT 1
                   ) base
             WHERE a.attrelid = c.oid AND a.attnum > 0
        ), '[]') AS attributes,

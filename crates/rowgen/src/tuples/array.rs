@@ -13,7 +13,11 @@ pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<(
     let elements = elements(element, text)?;
     let begin = out.len();
     let dimensions = u32::from(!elements.is_empty());
-    out.extend([dimensions, 0, element.oid()?].iter().flat_map(|number| number.to_le_bytes()));
+    let oid = match element {
+        Kind::Enum { oid, .. } => *oid,
+        element => element.oid()?,
+    };
+    out.extend([dimensions, 0, oid].iter().flat_map(|number| number.to_le_bytes()));
     if elements.is_empty() {
         return Some(());
     }

@@ -1,7 +1,7 @@
 //! An attribute: how its type is laid out, and its values' bytes.
 
 use super::computed::Computed;
-use super::literal;
+use super::{literal, range};
 use crate::generate::{Generator, Reader};
 use crate::numeric::{Digits, has_short_header, trimmed};
 use crate::units::decimals;
@@ -57,14 +57,17 @@ pub(super) const IPV4: u8 = 2;
 /// `NAMEDATALEN`.
 const NAME: usize = 64;
 
-/// Whether the kind's values can be written: not those whose stored form holds an OID of a type that is the database's
-/// own (ranges, composites, arrays of enums), and not the text search types.
+/// Whether the kind's values can be written: not composites, and not `tsquery`.
 pub(super) fn has_form(kind: &Kind) -> bool {
     match kind {
         // One dimension is made.
-        Kind::Array(element) => !matches!(**element, Kind::Array(_) | Kind::Enum { .. }) && has_form(element),
+        Kind::Array(element) => match &**element {
+            Kind::Array(_) | Kind::Range { .. } | Kind::Multirange { .. } => false,
+            element => has_form(element),
+        },
+        Kind::Range { element, .. } | Kind::Multirange { element, .. } => range::has_form(element),
         Kind::Enum { .. } => true,
-        Kind::TsVector | Kind::TsQuery => false,
+        Kind::TsQuery => false,
         kind => kind.oid().is_some(),
     }
 }

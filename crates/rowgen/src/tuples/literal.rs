@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use jiff::civil::Date;
 
 use super::attribute::{self, is_its_text, write_text, write_units};
-use super::{array, jsonb, shape};
+use super::{array, jsonb, lexemes, range, shape};
 use crate::units::{DAY, decimals};
 use crate::{Kind, Precision};
 
@@ -55,6 +55,9 @@ pub(super) fn payload(kind: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> 
         }
         Kind::Jsonb => jsonb::payload(text, out),
         Kind::Array(element) => array::payload(element, text, out),
+        Kind::Range { element, oid, .. } => range::payload(*oid, element, text, out),
+        Kind::Multirange { element, oid, .. } => range::multirange(*oid, element, text, out),
+        Kind::TsVector => lexemes::payload(text, out),
         Kind::Point | Kind::Line | Kind::Lseg | Kind::Box | Kind::Path | Kind::Polygon | Kind::Circle => {
             shape::payload(kind, text, out)
         }
@@ -198,7 +201,7 @@ fn whole(text: &str) -> Option<i64> {
     text.parse().ok().filter(|_| ordinary)
 }
 
-fn units(kind: &Kind, text: &str) -> Option<i64> {
+pub(super) fn units(kind: &Kind, text: &str) -> Option<i64> {
     match kind {
         Kind::Bool => match text {
             "f" | "false" => Some(0),

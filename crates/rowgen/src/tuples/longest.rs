@@ -86,11 +86,24 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
             let (_, most) = payloads(element, values);
             (0, 20 + ITEMS * (header + most).next_multiple_of(align))
         }
+        (Kind::Range { element, .. }, values) => (0, 5 + bounds(element, values)),
+        (Kind::Multirange { element, .. }, values) => (0, 8 + RANGES * (5 + 8 + bounds(element, values))),
+        (Kind::TsVector, _) => (0, 4 + WORDS * (4 + WORD + 1 + 4)),
         (kind, _) => unreachable!("{} is not supported", kind.sql()),
     }
 }
 
+/// Of a range, with alignment, bytes.
+fn bounds(element: &Kind, values: &Values) -> u32 {
+    let (_, most) = payloads(element, values);
+    2 * (most + 1).next_multiple_of(8)
+}
+
 const POINT: u32 = 16;
+/// Ranges of a multirange, words of a `tsvector`, and characters of a word, at most.
+const RANGES: u32 = 3;
+const WORDS: u32 = 10;
+const WORD: u32 = 13;
 
 fn bits(length: u32) -> u32 {
     4 + length.div_ceil(8)

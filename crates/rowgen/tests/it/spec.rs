@@ -122,7 +122,8 @@ fn references_are_resolved_elsewhere() {
 
 #[test]
 fn errors_name_what_is_wrong_and_what_is_allowed() {
-    let mood = Kind::Enum { name: "mood".into(), labels: vec!["sad".into(), "ok".into()], oids: Vec::new() };
+    let mood =
+        Kind::Enum { name: "mood".into(), labels: vec!["sad".into(), "ok".into()], oids: Vec::new(), oid: 0 };
     for (kind, spec, parts) in [
         (&Kind::Int4, "unifrom(1,2)", ["\"unifrom\"", "uniform, normal"]),
         (&Kind::Int4, "uniform(1)", ["uniform takes", "(low,high)"]),

@@ -48,6 +48,9 @@ async fn stores_the_same(server: Server) {
     compare(server, &pgbench::branches(20)).await;
 }
 
+const LABELS: &str =
+    "SELECT array_agg(oid ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = 'mood'::regtype";
+
 /// All kinds that have a form here.
 async fn supported(server: &Server) -> Vec<Kind> {
     let mut kinds = server.kinds().await;
@@ -64,10 +67,25 @@ async fn supported(server: &Server) -> Vec<Kind> {
     });
     for kind in &mut kinds {
         if let Kind::Enum { oids, .. } = kind {
-            let labels =
-                "SELECT array_agg(oid ORDER BY enumsortorder) FROM pg_enum WHERE enumtypid = 'mood'::regtype";
-            *oids = server.value(labels).await;
+            *oids = server.value(LABELS).await;
             assert_eq!(oids.len(), 3);
+        }
+        let name = kind.sql();
+        let of_type = match kind {
+            Kind::Array(element) => match &mut **element {
+                Kind::Enum { oids, oid, .. } => {
+                    *oids = server.value(LABELS).await;
+                    Some((oid, "mood".to_owned()))
+                }
+                _ => None,
+            },
+            Kind::Enum { oid, .. } | Kind::Range { oid, .. } | Kind::Multirange { oid, .. } => {
+                Some((oid, name))
+            }
+            _ => None,
+        };
+        if let Some((oid, name)) = of_type {
+            *oid = server.value(&format!("SELECT {}::regtype::oid", quoted_literal(&name))).await;
         }
     }
     assert!(kinds.len() > 70, "{kinds:?}");
@@ -76,7 +94,7 @@ async fn supported(server: &Server) -> Vec<Kind> {
 
 /// Types are known by the OIDs that the server has for them.
 async fn types_are_the_server_s(server: &Server, kinds: &[Kind]) {
-    for kind in kinds.iter().filter(|kind| !matches!(kind, Kind::Enum { .. })) {
+    for kind in kinds.iter().filter(|kind| kind.oid().is_some()) {
         let oid: u32 = server.value(&format!("SELECT {}::regtype::oid", quoted_literal(&kind.sql()))).await;
         assert_eq!(kind.oid(), Some(oid), "{}", kind.sql());
     }
@@ -187,9 +205,21 @@ async fn literals(server: &Server) {
         (array(Kind::Uuid), &[MANY_UUIDS, "{7625c60c-c857-445f-a117-d72646acc670}"]),
         (array(Kind::Text), &["{}", "{a,\"\",\"NULL\",\"it's \\\"\\\\ odd, {very}\"}", "{é,foo_bar@x;y}"]),
         (array(Kind::Box), &["{(1,2),(3,4);(5,6),(7,8)}"]),
+        (Kind::TsVector, &["", "'b':2 'a':1 'b':7 'a':1", "word longer a", "'bb':1 b 'bbb':3"]),
     ];
+    // OIDs as in `pg_type.dat`.
+    let range = |name: &str, oid, element| Kind::Range { name: name.into(), oid, element: Box::new(element) };
+    let name = "int4multirange".to_owned();
+    let multirange = Kind::Multirange { name, oid: 4451, element: Box::new(Kind::Int4) };
+    let ranges: &[(Kind, &[&str])] = &[
+        (range("int4range", 3904, Kind::Int4), &["[1,5)", "[,5)", "[-1,)", "(,)", "[\"1\",2)"]),
+        (range("numrange", 3906, Kind::Numeric(None)), &["[1.5,2.50]", "(1,2)", "(,3]", "(-0.001,)"]),
+        (range("daterange", 3912, Kind::Date), &["[2024-01-31,2024-02-29)"]),
+        (multirange, &["{}", "{[1,2)}", "{[7,9),[1,3),[2,5)}", "{[1,2),[3,4),[5,6),[7,8),[9,10),[11,12)}"]),
+    ];
+    let of_version = if server.version >= 14 { ranges } else { &ranges[..3] };
     let mut columns = Vec::new();
-    for (number, (kind, values)) in cases.iter().enumerate() {
+    for (number, (kind, values)) in cases.iter().chain(of_version).enumerate() {
         let cycle = Values::Cycle(values.iter().map(|&text| text.to_owned()).collect());
         columns.push(Column::new(&format!("c{number}"), kind.clone(), nulls(cycle)));
         let constant = Values::Text(values[values.len() - 1].to_owned());

@@ -39,7 +39,7 @@ fn mixed() -> Table {
         Column::new("serial", Kind::Int8, Values::SERIAL),
         Column::new("group", Kind::Int4, Values::Group { size: 7, groups: 1_000 }),
         Column::new("shuffle", Kind::Int4, Values::Shuffle { low: 1, high: 100_000 }),
-        Column::new("enum", Kind::Enum { name: "e".into(), labels, oids: Vec::new() }, Values::Any),
+        Column::new("enum", Kind::Enum { name: "e".into(), labels, oids: Vec::new(), oid: 0 }, Values::Any),
         Column::new("uuid", Kind::Uuid, Values::Unique(Turn::EACH)),
         Column::new("numeric", Kind::Numeric(None), Values::Any),
         Column::new("date", Kind::Timestamp, Values::Any),
@@ -56,7 +56,11 @@ fn textual() -> Table {
     let mut table = mixed();
     table.columns.extend([
         Column::new("array", Kind::Array(Box::new(Kind::Text)), Values::Any),
-        Column::new("range", Kind::Range { name: "r".into(), element: Box::new(Kind::Int4) }, Values::Any),
+        Column::new(
+            "range",
+            Kind::Range { name: "r".into(), oid: 0, element: Box::new(Kind::Int4) },
+            Values::Any,
+        ),
         Column::new("polygon", Kind::Polygon, Values::Any),
         Column::new("cycle", Kind::Int4, Values::Cycle(vec!["1".into(), "2".into()])),
     ]);

@@ -49,9 +49,25 @@ pub(super) fn fits(attributes: &[Attribute], table: &Table) -> Result<(), NotDir
 
 fn is_stored_alike(attribute: &Attribute, column: &Column) -> bool {
     let is_text = matches!(column.kind, Kind::Text | Kind::Varchar(_)) && TEXT.contains(&attribute.base_oid);
-    let is_enum = matches!(&column.kind, Kind::Enum { labels, .. } if *labels == attribute.enum_labels);
-    let is_type = is_text || is_enum || column.kind.oid() == Some(attribute.base_oid);
+    let is_type = is_text
+        || is_type_of_database(attribute, &column.kind)
+        || column.kind.oid() == Some(attribute.base_oid);
     is_type && keeps_values(&column.kind, attribute.base_modifier)
+}
+
+/// Whether the attribute has the same enum, array of an enum, range or multirange.
+fn is_type_of_database(attribute: &Attribute, kind: &Kind) -> bool {
+    match kind {
+        Kind::Enum { labels, .. } => !attribute.is_array() && *labels == attribute.enum_labels,
+        Kind::Array(element) => match &**element {
+            Kind::Enum { labels, .. } => attribute.is_array() && *labels == attribute.enum_labels,
+            _ => false,
+        },
+        Kind::Range { element, .. } | Kind::Multirange { element, .. } => {
+            attribute.range_subtype.is_some() && attribute.range_subtype == element.oid()
+        }
+        _ => false,
+    }
 }
 
 /// Whether values of the kind are stored as they are in a column with this `atttypmod`: neither rounded nor

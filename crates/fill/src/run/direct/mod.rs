@@ -170,8 +170,8 @@ impl Direct<'_> {
             close(before)?;
         }
         self.look(session, relation, &written).await?;
-        if found.has_enums() {
-            // The server looks labels up by the OIDs that rows hold: with a wrong one, this fails.
+        if found.has_oids() {
+            // The server looks types and labels up by the OIDs that rows hold: with a wrong one, this fails.
             let query = format!("SELECT count(t::text) FROM (SELECT * FROM {relation} LIMIT 1000) t");
             session.row(&query, &[]).await?;
         }

@@ -74,7 +74,11 @@ pub(super) struct Attribute {
     pub(super) base_sql: String,
     pub(super) has_domain_checks: bool,
     pub(super) not_null: bool,
-    /// Of an enum, in its order.
+    /// Of an array: type of its elements.
+    element_oid: Option<u32>,
+    /// Of a range or multirange: type of its bounds.
+    pub(super) range_subtype: Option<u32>,
+    /// Of an enum, or of an array of one, in its order.
     pub(super) enum_labels: Vec<String>,
     /// Of its labels.
     pub(super) enum_oids: Vec<u32>,
@@ -89,6 +93,24 @@ pub(super) struct Attribute {
 }
 
 impl Attribute {
+    /// Whether its type is an array.
+    pub(super) fn is_array(&self) -> bool {
+        self.element_oid.is_some()
+    }
+
+    /// The kind with the OIDs that its type, and labels of its enum, have in this database.
+    fn with_oids(&self, kind: &mut Kind) {
+        match kind {
+            Kind::Enum { oids, oid, .. } => {
+                oids.clone_from(&self.enum_oids);
+                *oid = self.element_oid.unwrap_or(self.base_oid);
+            }
+            Kind::Array(element) if matches!(**element, Kind::Enum { .. }) => self.with_oids(element),
+            Kind::Range { oid, .. } | Kind::Multirange { oid, .. } => *oid = self.base_oid,
+            _ => {}
+        }
+    }
+
     /// Whether it is computed when it is read, and not stored.
     pub(super) fn is_virtual(&self) -> bool {
         self.generated == Some('v')
@@ -148,13 +170,11 @@ impl Relation {
         }
     }
 
-    /// The table with the OIDs that labels of enums have in this database.
+    /// The table with the OIDs that types, and labels of enums, have in this database.
     pub(super) fn with_oids(&self, table: &Table) -> Table {
         let mut table = table.clone();
         for (column, attribute) in table.columns.iter_mut().zip(&self.attributes) {
-            if let Kind::Enum { oids, .. } = &mut column.kind {
-                oids.clone_from(&attribute.enum_oids);
-            }
+            attribute.with_oids(&mut column.kind);
         }
         table
     }
@@ -175,8 +195,10 @@ impl Relation {
     }
 
     /// Whether the table has values that hold OIDs of the database.
-    pub(super) fn has_enums(&self) -> bool {
-        self.attributes.iter().any(|attribute| !attribute.enum_oids.is_empty())
+    pub(super) fn has_oids(&self) -> bool {
+        let has_oids =
+            |attribute: &Attribute| !attribute.enum_oids.is_empty() || attribute.range_subtype.is_some();
+        self.attributes.iter().any(has_oids)
     }
 
     /// Whether the table can hold rows that nobody but their maker has looked at; CHECKs and foreign keys can be

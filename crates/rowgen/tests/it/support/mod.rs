@@ -140,9 +140,13 @@ impl Server {
             ("words", "words_multirange", Kind::Text),
         ] {
             if self.version >= 14 {
-                kinds.push(Kind::Multirange { name: many.into(), element: Box::new(element.clone()) });
+                kinds.push(Kind::Multirange {
+                    name: many.into(),
+                    oid: 0,
+                    element: Box::new(element.clone()),
+                });
             }
-            kinds.push(Kind::Range { name: name.into(), element: Box::new(element) });
+            kinds.push(Kind::Range { name: name.into(), oid: 0, element: Box::new(element) });
         }
         if self.version >= 15 {
             kinds.push(numeric(5, 8));
@@ -158,7 +162,7 @@ pub(crate) fn numeric(precision: u16, scale: i16) -> Kind {
 
 pub(crate) fn mood() -> Kind {
     let labels = ["sad", "it's \"\\\t odd, (very)", "ok"];
-    Kind::Enum { name: "mood".into(), labels: labels.map(str::to_owned).to_vec(), oids: Vec::new() }
+    Kind::Enum { name: "mood".into(), labels: labels.map(str::to_owned).to_vec(), oids: Vec::new(), oid: 0 }
 }
 
 /// A table with a column for each kind, in the order given.
