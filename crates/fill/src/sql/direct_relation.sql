@@ -70,7 +70,7 @@ SELECT pg_relation_filepath(c.oid) AS path,
                   ) ORDER BY a.attnum)
              FROM pg_attribute a
             CROSS JOIN LATERAL (
-                  -- Below the domains that the type is made of.
+                  -- Below the domains that the type is made of; a dropped column has no type.
                   WITH RECURSIVE chain (depth, oid, modifier, not_null, has_checks) AS (
                       SELECT 0, a.atttypid, a.atttypmod, false, false
                       UNION ALL
@@ -80,7 +80,7 @@ SELECT pg_relation_filepath(c.oid) AS path,
                         FROM chain JOIN pg_type t ON t.oid = chain.oid AND t.typtype = 'd'
                   )
                   SELECT chain.*, CASE WHEN t.typcategory = 'A' THEN t.typelem END AS element
-                    FROM chain JOIN pg_type t ON t.oid = chain.oid ORDER BY depth DESC LIMIT 1
+                    FROM chain LEFT JOIN pg_type t ON t.oid = chain.oid ORDER BY depth DESC LIMIT 1
                   ) base
             WHERE a.attrelid = c.oid AND a.attnum > 0
        ), '[]') AS attributes,
