@@ -26,28 +26,20 @@ const LINES: [(&str, &[&str]); 9] = [
     ("testdb new", &["--keep --for 1h"]),
     ("testdb unlog", &["--dry-run"]),
 ];
-const VALUES: [&str; 21] = [
+const VALUES: [&str; 13] = [
     "0",
-    "1",
     "-1",
     "2147483648",
-    "9223372036854775807",
     "18446744073709551615",
     "1e308",
     "NaN",
-    "inf",
     "",
-    "0.5",
     "9223372036854775807GB",
-    "9223372036854775807s",
     "1e308s",
     "0.0000000000000001%",
     "1,18446744073709551615",
     "p99>1e308ms",
-    "tps<NaN",
-    "x=18446744073709551615",
     "clients=18446744073709551615",
-    "tpcb-like@9223372036854775807",
 ];
 
 /// The options of a verb that take a value, from its help, and SIZE if there is one.

@@ -6,10 +6,13 @@ mod composite;
 mod layout;
 mod metapage;
 mod open_page;
+mod sorted;
+mod tree;
 mod tuple;
 
 pub use builder::{BtreeBuilder, BtreeKey};
 pub use composite::CompositeBuilder;
+pub use sorted::SortedBuilder;
 pub use tuple::TupleId;
 
 use crate::Geometry;

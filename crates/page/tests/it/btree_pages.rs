@@ -1,9 +1,9 @@
-//! `page::BtreeBuilder` against the indexes that PostgreSQL builds, byte for byte.
+//! `page::BtreeBuilder` and `page::SortedBuilder` against the indexes that PostgreSQL builds, byte for byte.
 
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use page::{Attribute, BtreeBuilder, BtreeKey, Geometry, TupleId, tuple_length};
+use page::{Attribute, BtreeBuilder, BtreeKey, Geometry, SortedBuilder, TupleId, tuple_length};
 use testkit::{Server, block_on, spec};
 
 const BLOCK: usize = 8192;
@@ -123,6 +123,140 @@ impl Case {
     }
 }
 
+/// Keys in no order, some of them null: `step * row % distinct`, or null in each row whose number ends in `null`.
+#[derive(Clone, Copy, Debug)]
+struct Mixed {
+    column: MixedColumn,
+    unique: bool,
+    fillfactor: u8,
+    rows: u32,
+    step: u32,
+    distinct: u32,
+    null: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum MixedColumn {
+    Smallint,
+    Integer,
+    Bigint,
+    Uuid,
+}
+
+const ORDERS: Mixed = Mixed {
+    column: MixedColumn::Bigint,
+    unique: false,
+    fillfactor: 90,
+    rows: 30_000,
+    step: 7919,
+    distinct: 10_000,
+    null: None,
+};
+
+/// From keys that are all different to one that all rows have.
+fn mixed() -> Vec<Mixed> {
+    let mut cases = Vec::new();
+    for distinct in [1, 2, 20, 300, 3000, 29_989] {
+        for fillfactor in [90, 100, 10] {
+            cases.push(Mixed { distinct, fillfactor, ..ORDERS });
+        }
+        cases.push(Mixed { distinct, null: Some(3), ..ORDERS });
+        cases.push(Mixed { distinct, column: MixedColumn::Smallint, ..ORDERS });
+        cases.push(Mixed { distinct, column: MixedColumn::Uuid, null: Some(7), ..ORDERS });
+        cases.push(Mixed { distinct, column: MixedColumn::Integer, rows: 130, null: Some(0), ..ORDERS });
+    }
+    let unique = Mixed { distinct: 65_537, unique: true, ..ORDERS };
+    cases.extend([
+        unique,
+        Mixed { null: Some(5), column: MixedColumn::Integer, ..unique },
+        Mixed { column: MixedColumn::Uuid, rows: 60_000, ..unique },
+        Mixed { rows: 0, ..ORDERS },
+        Mixed { rows: 1, null: Some(0), ..ORDERS },
+        // The tree gets another level.
+        Mixed { rows: 120_000, distinct: 100_003, ..ORDERS },
+        Mixed { rows: 120_000, distinct: 5, fillfactor: 10, ..ORDERS },
+    ]);
+    cases
+}
+
+impl Mixed {
+    /// The table `name` and the index `name_index`.
+    fn sql(self, name: &str) -> String {
+        let Self { column, unique, fillfactor, rows, step, distinct, null } = self;
+        let unique = if unique { "UNIQUE" } else { "" };
+        let value = match column {
+            MixedColumn::Uuid => "lpad(to_hex(key), 32, '0')::uuid",
+            MixedColumn::Smallint | MixedColumn::Integer | MixedColumn::Bigint => "key",
+        };
+        let null = null.map_or("-1".to_owned(), |last| last.to_string());
+        format!(
+            "CREATE TABLE {name} (id {column:?});
+             INSERT INTO {name} SELECT CASE WHEN row % 10 <> {null} THEN {value} END \
+                 FROM generate_series(0, {rows}::bigint - 1) AS row, \
+                 LATERAL (SELECT row * {step} % {distinct} AS key) AS keys ORDER BY row;
+             CREATE {unique} INDEX {name}_index ON {name} (id) WITH (fillfactor = {fillfactor});"
+        )
+    }
+
+    /// As it is stored.
+    fn key(self, row: u32) -> Option<Vec<u8>> {
+        let key = u64::from(row) * u64::from(self.step) % u64::from(self.distinct);
+        let stored = match self.column {
+            MixedColumn::Smallint => key.to_le_bytes()[..2].to_vec(),
+            MixedColumn::Integer => key.to_le_bytes()[..4].to_vec(),
+            MixedColumn::Bigint => key.to_le_bytes().to_vec(),
+            MixedColumn::Uuid => u128::from(key).to_be_bytes().to_vec(),
+        };
+        (Some(row % 10) != self.null).then_some(stored)
+    }
+
+    fn build(self) -> Vec<u8> {
+        let geometry = Geometry::new(8192);
+        // Behind the fixed header: the null bitmap, or padding, and the value.
+        let length = |row| 1 + self.key(row).map_or(0, |key| u32::try_from(key.len()).unwrap());
+        let mut rows: Vec<(Option<Vec<u8>>, TupleId)> = Vec::new();
+        let mut row = 0;
+        for (block, count) in (0..).zip(geometry.rows_of_pages((0..self.rows).map(length), 100)) {
+            for offset in 1..=u16::try_from(count).unwrap() {
+                rows.push((self.key(row), TupleId { block, offset }));
+                row += 1;
+            }
+        }
+        rows.sort_by_key(|(key, place)| {
+            let number = key.clone().map(|mut key| {
+                if !matches!(self.column, MixedColumn::Uuid) {
+                    key.reverse();
+                }
+                key
+            });
+            (number.is_none(), number, *place)
+        });
+        let mut file = Vec::new();
+        let mut sink = |block: u32, page: &[u8]| {
+            let at = block as usize * BLOCK;
+            file.resize(file.len().max(at + BLOCK), 0);
+            file[at..at + BLOCK].copy_from_slice(page);
+            Ok::<_, Infallible>(())
+        };
+        let mut builder = SortedBuilder::new(geometry, self.fillfactor, self.unique);
+        for (key, place) in rows {
+            let Ok(()) = builder.push(key.as_deref(), place, &mut sink);
+        }
+        let Ok(_) = builder.finish(&mut sink);
+        file
+    }
+}
+
+/// Without what a page's tuples left between them and the line pointers.
+fn without_hole(file: &[u8]) -> Vec<u8> {
+    let mut file = file.to_vec();
+    for page in file.chunks_exact_mut(BLOCK) {
+        let [lower, upper] = [12, 14].map(|at| usize::from(u16::from_le_bytes([page[at], page[at + 1]])));
+        page[lower..upper].fill(0);
+    }
+    file
+}
+
 /// The first difference, in words.
 fn difference(built: &[u8], real: &[u8]) -> Option<String> {
     if built.len() != real.len() {
@@ -137,10 +271,13 @@ fn difference(built: &[u8], real: &[u8]) -> Option<String> {
 }
 
 /// Has the server build all indexes; returns their files' paths.
-fn build_in(server: &Server, cases: &[Case]) -> Vec<String> {
+fn build_in(server: &Server, cases: &[Case], mixed: &[Mixed]) -> Vec<String> {
     let mut script = String::new();
-    for (at, case) in cases.iter().enumerate() {
-        writeln!(script, "{}", case.sql(&format!("case_{at}"))).unwrap();
+    let mixed = mixed.iter().map(|case| Box::new(|name: &str| case.sql(name)) as Box<dyn Fn(&str) -> String>);
+    let cases = cases.iter().map(|case| Box::new(|name: &str| case.sql(name)) as Box<dyn Fn(&str) -> String>);
+    let cases: Vec<_> = cases.chain(mixed).collect();
+    for (at, sql) in cases.iter().enumerate() {
+        writeln!(script, "{}", sql(&format!("case_{at}"))).unwrap();
     }
     block_on(async {
         let connection = server.connect("postgres").await;
@@ -158,11 +295,16 @@ fn build_in(server: &Server, cases: &[Case]) -> Vec<String> {
 fn builds_what_the_server_builds(major: u16) {
     // A vacuum would write into the metapage.
     let server = Server::start(spec(major, &[("shared_buffers", "32MB"), ("autovacuum", "off")]));
-    let cases = cases();
-    let paths = build_in(&server, &cases);
-    for (case, path) in cases.iter().zip(paths) {
-        let real = std::fs::read(server.data_dir().join(path)).unwrap();
+    let (cases, mixed) = (cases(), mixed());
+    let paths = build_in(&server, &cases, &mixed);
+    let mut files = paths.into_iter().map(|path| std::fs::read(server.data_dir().join(path)).unwrap());
+    for (case, real) in cases.iter().zip(files.by_ref()) {
         if let Some(difference) = difference(&case.build(), &real) {
+            panic!("PostgreSQL {major}, {case:?}: {difference}");
+        }
+    }
+    for (case, real) in mixed.iter().zip(files) {
+        if let Some(difference) = difference(&without_hole(&case.build()), &without_hole(&real)) {
             panic!("PostgreSQL {major}, {case:?}: {difference}");
         }
     }
