@@ -35,7 +35,9 @@ mod layout;
 mod maps;
 mod segments;
 
-pub use btree::{BtreeBuilder, BtreeKey, CompositeBuilder, SortedBuilder, LEAF_FILLFACTOR, TupleId};
+pub use btree::{
+    BtreeBuilder, BtreeKey, CompositeBuilder, KeyLength, LEAF_FILLFACTOR, SortedBuilder, TupleId,
+};
 pub use checksum::{checksum, set_checksum};
 pub use heap::{Attribute, TUPLE_HEADER, tuple_length};
 pub use heap_page::{HeapPage, TupleFlags};

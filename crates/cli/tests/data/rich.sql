@@ -24,6 +24,16 @@ CREATE TABLE rich (
 CREATE INDEX rich_at ON rich (at);
 CREATE UNIQUE INDEX rich_at_70 ON rich (at) WITH (fillfactor = 70);
 CREATE INDEX rich_two ON rich (two);
+CREATE INDEX rich_day ON rich (day);
+CREATE INDEX rich_day_apart ON rich (day) WITH (deduplicate_items = off);
+CREATE INDEX rich_ts ON rich (ts) WITH (fillfactor = 70);
+CREATE INDEX rich_tm ON rich (tm);
+CREATE UNIQUE INDEX rich_u ON rich (u);
+CREATE INDEX rich_part ON rich (part);
+CREATE INDEX rich_k ON rich (k);
+CREATE INDEX rich_t ON rich (t);
+CREATE INDEX rich_v ON rich (v) WITH (fillfactor = 50);
+CREATE INDEX rich_t_by_language ON rich (t COLLATE "und-x-icu");
 CREATE INDEX rich_several ON rich (day, two);
 CREATE INDEX rich_expression ON rich (lower(t));
 CREATE INDEX rich_partial ON rich (id) WHERE flag;

@@ -167,12 +167,13 @@ fn unlogged_rows_alone_by_two_streams() {
 
 /// Reading, vacuum and checkpoints at the brim: none of them crashes the server, whatever WAL hint bits cost. With
 /// so much of the table in shared_buffers checkpoints are slower than WAL grows.
-fn stays_readable(server: &str, fill: &str) {
-    const SMALL: &str = "--set shared_buffers=400MB --set max_wal_size=64MB --set min_wal_size=32MB";
-    let Some(rig) = Rig::on_disk(|home| Mount::ext4(home, 868)) else { return };
-    let document = rig.document(&format!("fill --brim --data-only {fill} {SMALL} {server}"));
+fn stays_readable(volume: fn(&Path) -> Mount, buffers: &str, server: &str, fill: &str) {
+    let server =
+        format!("--set shared_buffers={buffers} --set max_wal_size=64MB --set min_wal_size=32MB {server}");
+    let Some(rig) = Rig::on_disk(volume) else { return };
+    let document = rig.document(&format!("fill --brim --data-only {fill} {server}"));
     assert_eq!(stopped(&document)["name"], "brim-reached");
-    let server = rig.server(&format!("{SMALL} {server}"));
+    let server = rig.server(&server);
     let rows = observed(&document, "rows");
     for reading in ["", "VACUUM", "CHECKPOINT", "VACUUM (FREEZE, ANALYZE)"] {
         if !reading.is_empty() {
@@ -188,22 +189,24 @@ fn stays_readable(server: &str, fill: &str) {
 
 #[test]
 fn logged_rows_can_be_read_with_checksums() {
-    stays_readable("--pg-version 18 --profile stock", "");
+    stays_readable(|home| Mount::ext4(home, 868), "400MB", "--pg-version 18 --profile stock", "");
 }
 
 #[test]
 fn logged_rows_of_hash_partitions_can_be_read_where_hints_are_logged_on_the_oldest_version() {
-    stays_readable("--pg-version 13 --profile stock --set wal_log_hints=on", "--partitions 3 --streams 2");
+    let server = "--pg-version 13 --profile stock --set wal_log_hints=on";
+    stays_readable(|home| Mount::ext4(home, 500), "200MB", server, "--partitions 3 --streams 2");
 }
 
 #[test]
 fn logged_rows_can_be_read_where_hints_are_not_logged() {
-    stays_readable("--pg-version 13 --profile stock --set wal_log_hints=off", "");
+    let server = "--pg-version 13 --profile stock --set wal_log_hints=off";
+    stays_readable(|home| Mount::ext4(home, 868), "400MB", server, "");
 }
 
 #[test]
 fn unlogged_rows_can_be_read_with_checksums() {
-    stays_readable("--pg-version 18 --profile stock", "--unlogged");
+    stays_readable(|home| Mount::ext4(home, 500), "200MB", "--pg-version 18 --profile stock", "--unlogged");
 }
 
 #[test]

@@ -160,16 +160,18 @@ fn assert_version(major: u16, checksums: bool) {
     assert_proved(&rig, &server, &data, "--rows 50000 --partitions 4 --partition-method hash --unlogged");
     assert_found_by_key(&server, 37_777);
     assert_lives_on(&server, &data);
-    assert_proved(&rig, &server, &data, "--rows 100000 --partitions 3 --partition-method range");
-    assert_pgbench_runs(&server);
     assert_proved(&rig, &server, &data, "--rows 100000 --foreign-keys");
     assert_found_by_key(&server, 1);
     if major <= OLDEST_PG_DUMP {
         assert_eq!(dump(&server, QUOTED), dump(&server, COPIED));
     }
     assert_pgbench_runs(&server);
-    fill(&rig, "--rows 60000");
-    assert_lives_on(&server, &data);
+    if [pgserver::Major::OLDEST.number(), pgserver::Major::NEWEST.number()].contains(&major) {
+        assert_proved(&rig, &server, &data, "--rows 100000 --partitions 3 --partition-method range");
+        assert_pgbench_runs(&server);
+        fill(&rig, "--rows 60000");
+        assert_lives_on(&server, &data);
+    }
     rig.done(&format!("fill --method direct --drop --rows 120000 --schema {DIRECT}"));
 
     rig.done("server stop");

@@ -63,6 +63,20 @@ fn assert_sound(server: &Server, table: &str) {
     assert_eq!(server.number(&visible), 0, "{table}'s visibility map");
 }
 
+/// B-trees have the sizes that they have once the server has built them again.
+fn assert_built_as_the_server_builds(server: &Server, table: &str) {
+    let sizes = || -> Vec<(String, i64)> {
+        let rows = server.rows(&format!(
+            "SELECT c.relname::text, pg_relation_size(c.oid) FROM pg_index i JOIN pg_class c ON c.oid = indexrelid \
+               JOIN pg_am m ON m.oid = relam WHERE indrelid = '{table}'::regclass AND amname = 'btree' ORDER BY 1"
+        ));
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+    };
+    let written = sizes();
+    server.execute(&format!("REINDEX TABLE {table}"));
+    assert_eq!(written, sizes());
+}
+
 /// Has each condition find so many rows by way of an index.
 fn assert_found(rig: &Rig, server: &Server, conditions: &[&str]) {
     let client = rig.connect(&server.url);
@@ -89,6 +103,7 @@ fn assert_rich(version: &str) {
     assert_eq!(method(&created), "direct");
     assert_sound(&server, "rich");
     let written = contents(&server, "rich");
+    assert_built_as_the_server_builds(&server, "rich");
     let nulls = "SELECT count(*) FROM rich WHERE t IS NULL OR ints IS NULL OR bo IS NULL";
     assert!(server.number(nulls) > 1000, "no row with NULLs");
     // The user's default is the user's.
@@ -125,7 +140,7 @@ fn assert_rich(version: &str) {
     server.execute("VACUUM rich");
     server.execute(
         "CREATE TEMPORARY TABLE one AS SELECT * FROM rich WHERE id = 2;
-         UPDATE one SET id = 1, seq = 1, at = '2023-01-01';
+         UPDATE one SET id = 1, seq = 1, at = '2023-01-01', u = md5('another')::uuid;
          INSERT INTO rich SELECT * FROM one",
     );
     assert_eq!(server.number("SELECT count(*) FROM rich WHERE lower(t) = 'changed'"), 6666);

@@ -216,12 +216,12 @@ fn partitions_of_mixed_persistence_are_completed_after_a_crash_on_the_oldest() {
 fn assert_mixed_tables(create: &str, alter: &str, fill: &str) {
     let rig = Rig::new();
     let server = rig.server("");
-    rig.done(&format!("fill --rows 234567 --data-only {create}"));
+    rig.done(&format!("fill --rows 134567 --data-only {create}"));
     server.execute(&format!("TRUNCATE pgbench_accounts, pgbench_branches, pgbench_tellers; {alter}"));
-    let command = format!("fill -I g --rows 234567 --streams 2 --chunk 200kB {fill}");
+    let command = format!("fill -I g --rows 134567 --streams 2 --chunk 200kB {fill}");
     crashed(&rig, &server, &command, 5);
     rig.done(&command);
-    assert_complete(&rig, 234_567);
+    assert_complete(&rig, 134_567);
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn stopped(rig: &Rig, server: &Server, command: &str, ledger: &str) {
 fn tables_that_somebody_rewrites_are_completed() {
     let rig = Rig::new();
     let server = rig.server("");
-    let command = "fill --rows 234567 --streams 2 --chunk 200kB --partitions 2";
+    let command = "fill --rows 134567 --streams 2 --chunk 200kB --partitions 2";
     stopped(&rig, &server, command, LEDGER);
     server.execute("VACUUM FULL pgbench_accounts");
     stopped(&rig, &server, command, LEDGER);
@@ -274,14 +274,14 @@ fn tables_that_somebody_rewrites_are_completed() {
     stopped(&rig, &server, command, "pgrig_unlogged_chunks_pgbench_accounts");
     server.execute("ALTER TABLE pgbench_accounts_2 SET LOGGED; ALTER TABLE pgbench_accounts_1 SET UNLOGGED");
     rig.done(command);
-    assert_complete(&rig, 234_567);
+    assert_complete(&rig, 134_567);
 }
 
 #[test]
 fn what_was_made_unlogged_or_logged_around_a_crash_is_noticed() {
     let rig = Rig::new();
     let server = rig.server("");
-    let command = "fill --rows 234567 --streams 2 --chunk 200kB";
+    let command = "fill --rows 134567 --streams 2 --chunk 200kB";
     stopped(&rig, &server, command, LEDGER);
     server.execute("ALTER TABLE pgbench_accounts SET UNLOGGED");
     kill_server(&rig);
@@ -295,21 +295,21 @@ fn what_was_made_unlogged_or_logged_around_a_crash_is_noticed() {
     assert_refused(&rig, &unlogged, &["where 0 are recorded as loaded", "give --no-resume --drop"]);
     server.execute("DROP SCHEMA other CASCADE");
     rig.done(&format!("{command} --no-resume --drop"));
-    assert_complete(&rig, 234_567);
+    assert_complete(&rig, 134_567);
 }
 
 #[test]
 fn tables_that_somebody_empties_or_replaces_are_noticed() {
     let rig = Rig::new();
     let server = rig.server("");
-    let command = "fill --rows 234567 --streams 2 --chunk 200kB";
+    let command = "fill --rows 134567 --streams 2 --chunk 200kB";
     let pgbench = "DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history";
     for (done, said) in [
         ("TRUNCATE pgbench_accounts", "public.pgbench_accounts holds 0 of the"),
         ("TRUNCATE pgbench_tellers", "public.pgbench_tellers holds 0 rows where"),
         ("DELETE FROM pgbench_accounts WHERE aid = 1", "rows that are recorded as loaded"),
         ("INSERT INTO pgbench_accounts VALUES (1)", "others have come in since"),
-        ("UPDATE pgbench_accounts SET aid = 234568 WHERE aid = 1", "holds ids"),
+        ("UPDATE pgbench_accounts SET aid = 134568 WHERE aid = 1", "holds ids"),
         (
             "CREATE TABLE n (LIKE pgbench_accounts); DROP TABLE pgbench_accounts; ALTER TABLE n RENAME TO pgbench_accounts",
             "was dropped, or dropped and created again",
@@ -326,7 +326,7 @@ fn tables_that_somebody_empties_or_replaces_are_noticed() {
             stopped(&rig, &server, &format!("{command} --drop"), LEDGER);
             rig.done(&format!("{command} --no-resume --drop"));
         }
-        assert_ids(&server, "pgbench_accounts", "aid", 234_567);
+        assert_ids(&server, "pgbench_accounts", "aid", 134_567);
         server.execute(pgbench);
     }
     // As pgbench -i does; nobody counts rows of a table that is not there.

@@ -137,7 +137,7 @@ impl Filler<'_> {
         if self.plan.writes_key() {
             run_all(session, &ddl::add_key(self.plan, &leaf)).await?;
         }
-        let opened = direct.open(session, &qualified(&self.plan.schema, &leaf)).await;
+        let opened = direct.open(session, &qualified(&self.plan.schema, &leaf), 0).await;
         match opened.map_err(Cause::from) {
             Ok(opened) => {
                 opened.leave();

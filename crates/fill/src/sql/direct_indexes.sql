@@ -10,7 +10,21 @@ SELECT format('%I.%I', n.nspname, c.relname) AS name,
                   FROM unnest(i.indkey) WITH ORDINALITY key (attnum, position)
                   JOIN pg_attribute a ON (a.attrelid, a.attnum) = (i.indrelid, key.attnum)
                  ORDER BY position)
-       END AS key_columns
+       END AS key_columns,
+       i.indisunique AS is_unique,
+       -- Version 15 added indnullsnotdistinct.
+       NOT coalesce((to_jsonb(i)->>'indnullsnotdistinct')::boolean, false)
+       AND coalesce((SELECT option_value::boolean FROM pg_options_to_table(c.reloptions)
+                      WHERE option_name = 'deduplicate_items'), true) AS is_usual,
+       -- C and POSIX, by themselves or as the database's default; version 17 added builtin locales, which all do so.
+       NOT EXISTS (
+           SELECT FROM unnest(i.indcollation) AS key (collation)
+            WHERE collation NOT IN (0, 950, 951)
+              AND NOT (collation = 100 AND (
+                  SELECT coalesce(to_jsonb(d)->>'datlocprovider', 'c') = 'b'
+                         OR coalesce(to_jsonb(d)->>'datlocprovider', 'c') = 'c' AND d.datcollate IN ('C', 'POSIX')
+                    FROM pg_database d WHERE d.datname = current_database()))
+       ) AS has_bytes
   FROM pg_index i
   JOIN pg_class c ON c.oid = i.indexrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -12,7 +12,7 @@ mod tuple;
 
 pub use builder::{BtreeBuilder, BtreeKey};
 pub use composite::CompositeBuilder;
-pub use sorted::SortedBuilder;
+pub use sorted::{KeyLength, SortedBuilder};
 pub use tuple::TupleId;
 
 use crate::Geometry;

@@ -1,5 +1,5 @@
-//! A tree over one column of fixed length whose keys may be null, and the same for several rows, from keys in order:
-//! equal ones share a tuple with a posting list (`_bt_load` in `nbtsort.c`, `nbtdedup.c`).
+//! A tree over one column whose keys may be null, and the same for several rows, from keys in order: equal ones share a
+//! tuple with a posting list (`_bt_load` in `nbtsort.c`, `nbtdedup.c`).
 
 use super::tree::{ALTERNATIVE_TID, HIGH_KEY_TID, Tree, Truncate, u16_at};
 use super::tuple::{TUPLE_HEADER, TupleId};
@@ -7,6 +7,8 @@ use crate::{Geometry, LINE_POINTER};
 
 /// In `t_info`: there are nulls (`INDEX_NULL_MASK`).
 const HAS_NULLS: u16 = 0x8000;
+/// In `t_info`: a value's type has no fixed length (`INDEX_VAR_MASK`).
+const HAS_VARWIDTH: u16 = 0x4000;
 /// The null bitmap of an index tuple, bytes: `INDEX_MAX_KEYS` bits.
 const NULLS: usize = 4;
 /// In the offset of a TID: it leads to a posting list (`BT_IS_POSTING`).
@@ -16,7 +18,16 @@ const HAS_HEAP_TID: u16 = 0x1000;
 /// `ItemPointerData`, bytes.
 const TID: usize = 6;
 
-/// Builds the main fork of a B-tree index over one column of fixed length from keys in order, nulls last. Equal keys
+/// Whether a type's values have all the same length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyLength {
+    /// As integers, times and uuids.
+    Fixed,
+    /// As texts.
+    Varying,
+}
+
+/// Builds the main fork of a B-tree index over one column from keys in order, nulls last. Equal keys are equal bytes, and
 /// come in the order of their rows' places. The sink is given blocks as by [`BtreeBuilder`](super::BtreeBuilder).
 ///
 /// The blocks are, apart from LSN, checksum and the hole between `pd_lower` and `pd_upper`, those that CREATE INDEX of
@@ -29,6 +40,7 @@ pub struct SortedBuilder {
     /// The key of the rows that wait for their tuple: what comes between header and posting list.
     key: Vec<u8>,
     is_null: bool,
+    length: KeyLength,
     /// Their places, as `ItemPointerData`.
     places: Vec<u8>,
     /// A tuple that is being made.
@@ -42,20 +54,22 @@ struct Single;
 impl SortedBuilder {
     /// An empty index. `fillfactor` is the leaves', in percent; `is_unique` says that equal keys, which only nulls can
     /// have then, do not share tuples.
-    pub fn new(geometry: Geometry, fillfactor: u8, is_unique: bool) -> Self {
+    pub fn new(geometry: Geometry, length: KeyLength, fillfactor: u8, is_unique: bool) -> Self {
         // A tenth of a page, and no more than leaves room for a line pointer.
-        let longest = (geometry.block_size() * 10 / 100 & !7) - LINE_POINTER;
+        let longest = ((geometry.block_size() * 10 / 100) & !7) - LINE_POINTER;
         Self {
             tree: Tree::new(geometry, fillfactor, Single),
             longest: (!is_unique).then_some(longest as usize),
             key: Vec::new(),
             is_null: false,
+            length,
             places: Vec::new(),
             tuple: Vec::new(),
         }
     }
 
-    /// Adds a row. The key is given as it is stored, without padding; none is null.
+    /// Adds a row. The key is given as it is stored, without padding, a text with its header; none is null. It is no
+    /// longer than what the server leaves uncompressed.
     ///
     /// # Errors
     /// The sink's.
@@ -73,7 +87,10 @@ impl SortedBuilder {
             self.key.clear();
             self.is_null = key.is_none();
             self.key.extend_from_slice(key.unwrap_or(&[0; NULLS]));
-            self.key.resize((TUPLE_HEADER as usize + self.key.len()).next_multiple_of(8) - TUPLE_HEADER as usize, 0);
+            self.key.resize(
+                (TUPLE_HEADER as usize + self.key.len()).next_multiple_of(8) - TUPLE_HEADER as usize,
+                0,
+            );
         }
         self.places.extend_from_slice(&place(row));
         Ok(())
@@ -105,7 +122,8 @@ impl SortedBuilder {
 
     /// Makes the tuple of the rows that wait.
     fn flush<E>(&mut self, sink: &mut impl FnMut(u32, &[u8]) -> Result<(), E>) -> Result<(), E> {
-        let rows = u16::try_from(self.places.len() / TID).expect("a posting list has at most a tenth of a page");
+        let rows =
+            u16::try_from(self.places.len() / TID).expect("a posting list has at most a tenth of a page");
         let end_of_key = TUPLE_HEADER as usize + self.key.len();
         let (tid, list, flag): ([u8; TID], &[u8], u16) = match rows {
             0 => return Ok(()),
@@ -122,7 +140,12 @@ impl SortedBuilder {
         self.tuple.extend_from_slice(&self.key);
         self.tuple.extend_from_slice(list);
         self.tuple.resize(self.tuple.len().next_multiple_of(8), 0);
-        set_info(&mut self.tuple, flag | if self.is_null { HAS_NULLS } else { 0 });
+        let kind = match (self.is_null, self.length) {
+            (true, _) => HAS_NULLS,
+            (false, KeyLength::Fixed) => 0,
+            (false, KeyLength::Varying) => HAS_VARWIDTH,
+        };
+        set_info(&mut self.tuple, flag | kind);
         let extra = u32::try_from(self.tuple.len() - end_of_key).expect("a tuple is shorter than a page");
         self.tree.push(&self.tuple, extra, sink)?;
         self.places.clear();
@@ -133,10 +156,10 @@ impl SortedBuilder {
 impl Truncate for Single {
     /// The key; and where that is the same on both sides, the place of the last row on the left.
     fn high_key(&self, last: &[u8], next: &[u8]) -> Vec<u8> {
-        let nulls = |tuple: &[u8]| u16_at(tuple, 6) & HAS_NULLS;
+        let kind = |tuple: &[u8]| u16_at(tuple, 6) & (HAS_NULLS | HAS_VARWIDTH);
         let end = end_of_key(next);
-        let is_same =
-            nulls(last) == nulls(next) && last[TUPLE_HEADER as usize..end_of_key(last)] == next[TUPLE_HEADER as usize..end];
+        let key = TUPLE_HEADER as usize..end;
+        let is_same = kind(last) == kind(next) && end_of_key(last) == end && last[key.clone()] == next[key];
         let mut tuple = next[..end].to_vec();
         let mut attributes = 1_u16;
         if is_same {
@@ -145,7 +168,7 @@ impl Truncate for Single {
             tuple.extend_from_slice(last_place(last));
         }
         tuple[4..6].copy_from_slice(&attributes.to_le_bytes());
-        set_info(&mut tuple, ALTERNATIVE_TID | nulls(next));
+        set_info(&mut tuple, ALTERNATIVE_TID | kind(next));
         tuple
     }
 }
@@ -174,9 +197,10 @@ fn last_place(tuple: &[u8]) -> &[u8] {
 
 /// `ItemPointerData`.
 fn place(TupleId { block, offset }: TupleId) -> [u8; TID] {
-    let [a, b, c, d] = block.rotate_left(16).to_le_bytes();
-    let [e, f] = offset.to_le_bytes();
-    [a, b, c, d, e, f]
+    let mut bytes = [0; TID];
+    bytes[..4].copy_from_slice(&block.rotate_left(16).to_le_bytes());
+    bytes[4..].copy_from_slice(&offset.to_le_bytes());
+    bytes
 }
 
 /// Sets `t_info`: the tuple's length, and these flags.

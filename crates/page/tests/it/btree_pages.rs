@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::fmt::Write;
 
-use page::{Attribute, BtreeBuilder, BtreeKey, Geometry, SortedBuilder, TupleId, tuple_length};
+use page::{Attribute, BtreeBuilder, BtreeKey, Geometry, KeyLength, SortedBuilder, TupleId, tuple_length};
 use testkit::{Server, block_on, spec};
 
 const BLOCK: usize = 8192;
@@ -141,6 +141,8 @@ enum MixedColumn {
     Integer,
     Bigint,
     Uuid,
+    /// The key with eight more characters every 10,000 rows: shorter ones later might find room on an earlier page.
+    Text,
 }
 
 const ORDERS: Mixed = Mixed {
@@ -158,18 +160,20 @@ fn mixed() -> Vec<Mixed> {
     let mut cases = Vec::new();
     for distinct in [1, 2, 20, 300, 3000, 29_989] {
         for fillfactor in [90, 100, 10] {
-            cases.push(Mixed { distinct, fillfactor, ..ORDERS });
+            cases.push(Mixed { fillfactor, distinct, ..ORDERS });
         }
         cases.push(Mixed { distinct, null: Some(3), ..ORDERS });
         cases.push(Mixed { distinct, column: MixedColumn::Smallint, ..ORDERS });
         cases.push(Mixed { distinct, column: MixedColumn::Uuid, null: Some(7), ..ORDERS });
         cases.push(Mixed { distinct, column: MixedColumn::Integer, rows: 130, null: Some(0), ..ORDERS });
+        cases.push(Mixed { distinct, column: MixedColumn::Text, ..ORDERS });
     }
     let unique = Mixed { distinct: 65_537, unique: true, ..ORDERS };
     cases.extend([
         unique,
         Mixed { null: Some(5), column: MixedColumn::Integer, ..unique },
         Mixed { column: MixedColumn::Uuid, rows: 60_000, ..unique },
+        Mixed { column: MixedColumn::Text, rows: 60_000, ..unique },
         Mixed { rows: 0, ..ORDERS },
         Mixed { rows: 1, null: Some(0), ..ORDERS },
         // The tree gets another level.
@@ -186,6 +190,7 @@ impl Mixed {
         let unique = if unique { "UNIQUE" } else { "" };
         let value = match column {
             MixedColumn::Uuid => "lpad(to_hex(key), 32, '0')::uuid",
+            MixedColumn::Text => "repeat('abcdefgh', (row / 10000)::int) || key",
             MixedColumn::Smallint | MixedColumn::Integer | MixedColumn::Bigint => "key",
         };
         let null = null.map_or("-1".to_owned(), |last| last.to_string());
@@ -206,6 +211,12 @@ impl Mixed {
             MixedColumn::Integer => key.to_le_bytes()[..4].to_vec(),
             MixedColumn::Bigint => key.to_le_bytes().to_vec(),
             MixedColumn::Uuid => u128::from(key).to_be_bytes().to_vec(),
+            MixedColumn::Text => {
+                let text = "abcdefgh".repeat(usize::try_from(row / 10_000).unwrap()) + &key.to_string();
+                // A header of one byte: the length with it, and the lowest bit.
+                let header = u8::try_from((text.len() + 1) << 1 | 1).unwrap();
+                [&[header], text.as_bytes()].concat()
+            }
         };
         (Some(row % 10) != self.null).then_some(stored)
     }
@@ -223,11 +234,13 @@ impl Mixed {
             }
         }
         rows.sort_by_key(|(key, place)| {
-            let number = key.clone().map(|mut key| {
-                if !matches!(self.column, MixedColumn::Uuid) {
+            let number = key.clone().map(|mut key| match self.column {
+                MixedColumn::Uuid => key,
+                MixedColumn::Text => key.split_off(1),
+                MixedColumn::Smallint | MixedColumn::Integer | MixedColumn::Bigint => {
                     key.reverse();
+                    key
                 }
-                key
             });
             (number.is_none(), number, *place)
         });
@@ -238,7 +251,11 @@ impl Mixed {
             file[at..at + BLOCK].copy_from_slice(page);
             Ok::<_, Infallible>(())
         };
-        let mut builder = SortedBuilder::new(geometry, self.fillfactor, self.unique);
+        let length = match self.column {
+            MixedColumn::Text => KeyLength::Varying,
+            _ => KeyLength::Fixed,
+        };
+        let mut builder = SortedBuilder::new(geometry, length, self.fillfactor, self.unique);
         for (key, place) in rows {
             let Ok(()) = builder.push(key.as_deref(), place, &mut sink);
         }

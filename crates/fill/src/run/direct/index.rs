@@ -1,4 +1,4 @@
-//! An index's main fork: written while the heap is, from keys that ascend with the rows.
+//! An index's main fork: written while the heap is, from keys that ascend with the rows, or after it, from sorted ones.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -11,6 +11,7 @@ use super::Failure;
 use super::data_directory::DataDirectory;
 use super::fork::{Buffer, Fork};
 use super::pieces::{LOOK, Stop};
+use super::sorted::SortedKey;
 use crate::run::copy::{Batch, RowSource};
 
 /// Blocks that are written at once.
@@ -29,11 +30,14 @@ pub(super) struct Index {
     pub(super) blocks: OnceLock<u32>,
 }
 
-/// The keys of an index, which ascend with the rows.
+/// The keys of an index.
 pub(super) enum Keys {
+    /// They ascend with the rows.
     Single(Key),
-    /// Of several columns.
+    /// They ascend with the rows, and have several columns.
     Composite(Vec<KeyPart>),
+    /// They come in any order.
+    Sorted(SortedKey),
 }
 
 /// How a column of a composite key follows from the number of a row.
@@ -128,6 +132,7 @@ impl Index {
         let blocks = match &self.key {
             Keys::Single(key) => self.single(*key, rows, (pages, stop), sink)?,
             Keys::Composite(parts) => self.composite(parts, rows, (pages, stop), sink)?,
+            Keys::Sorted(key) => key.build(self, rows, (pages, stop), sink)?,
         };
         let Some(blocks) = blocks else { return Ok(()) };
         gathered.finish(blocks)?;
@@ -197,7 +202,7 @@ impl Index {
 }
 
 /// What comes next; none if that was all, or the threads are to stop.
-fn next<T>(from: &Receiver<T>, stop: &Stop) -> Option<T> {
+pub(super) fn next<T>(from: &Receiver<T>, stop: &Stop) -> Option<T> {
     loop {
         match from.recv_timeout(LOOK) {
             Ok(next) => return Some(next),

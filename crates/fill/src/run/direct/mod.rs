@@ -9,7 +9,8 @@
 //!   crash of the server left.
 //! - [`threads`] take [`pieces`] of rows, make their tuples, place them on pages ([`heap`]) and write those ([`fork`]).
 //!   Pieces are made side by side and placed in turn: the last, open page of a piece goes on to the next one, so the
-//!   heap is the same however many threads there are. One more thread builds each sequential key ([`index`]).
+//!   heap is the same however many threads there are. One more thread builds each B-tree over a column of fixed length
+//!   ([`index`], [`sorted`]); the server builds the others.
 //! - After: [`checks`] has the server test CHECK constraints, [`foreign_keys`] foreign keys: the ACCESS EXCLUSIVE lock on the
 //!   table makes that hold, since whoever deletes a referenced row has to look into this table, and waits there until the
 //!   rows are committed, or has done so before the lock was granted; [`statistics`] are what ANALYZE would find.
@@ -30,6 +31,7 @@ mod pieces;
 mod record;
 mod refusal;
 mod relation;
+mod sorted;
 mod statistics;
 mod threads;
 
@@ -100,6 +102,12 @@ pub enum Failure {
         /// As text.
         row: String,
     },
+    /// Rows of a table have the same key in a unique index.
+    #[error("two rows have the same key in {index}, which is unique. Nothing of them stays")]
+    Duplicate {
+        /// Qualified and quoted.
+        index: String,
+    },
     /// The server does not see what was written.
     #[error("{relation}: {found} bytes are in it by the server's account, {written} were written")]
     Unseen {
@@ -151,7 +159,7 @@ impl Direct<'_> {
             return Ok((0, None));
         }
         fork::allow_many_files();
-        let Opened { found, fork, direct, built } = self.open(session, relation).await?;
+        let Opened { found, fork, direct, built } = self.open(session, relation, rows.left()).await?;
         let mut recorded = self.record(session).await?;
         let table = found.with_oids(self.table);
         let encoder = TupleEncoder::with_formulas(&table, &found.formulas())
@@ -199,15 +207,22 @@ impl Direct<'_> {
     }
 
     /// Locks the empty relation of this qualified name, which the session's transaction has made, looks at it, and
-    /// opens its files and its indexes'.
-    pub(super) async fn open(&self, session: &Session, relation: &str) -> Result<Opened, Failure> {
+    /// opens its files and its indexes'. `rows` is how many it gets.
+    pub(super) async fn open(&self, session: &Session, relation: &str, rows: u64) -> Result<Opened, Failure> {
         session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
         let (found, fork) =
             relation::heap(session, self.data_directory, relation, self.table, self.persistence).await?;
         let (mut direct, mut built) = (Vec::new(), Vec::new());
+        let mut memory = sorted::memory();
         for index in relation::indexes(session, relation).await? {
             let key = index.key(self.table).map(Keys::Single);
-            match key.or_else(|| index.composite_key(self.table).map(Keys::Composite)) {
+            let key = key.or_else(|| index.composite_key(self.table).map(Keys::Composite));
+            let sorted = || {
+                let key = index.sorted_key(self.table, self.data_directory.geometry.block_size())?;
+                memory = memory.checked_sub(key.memory().saturating_mul(rows))?;
+                Some(Keys::Sorted(key))
+            };
+            match key.or_else(sorted) {
                 Some(key) => direct.push(self.index(session, index, key).await?),
                 None => built.push(index.name),
             }

@@ -13,6 +13,7 @@ use tokio_postgres::types::Json;
 use super::data_directory::DataDirectory;
 use super::fork::Fork;
 use super::index::{Key, KeyPart};
+use super::sorted::SortedKey;
 use super::{Failure, NotDirect, form};
 use crate::request::Persistence;
 use crate::run::foreign_keys::ForeignKey;
@@ -297,6 +298,12 @@ pub(crate) struct IndexFound {
     pub(crate) fillfactor: u8,
     /// Columns of a plain ascending B-tree.
     key_columns: Option<Vec<String>>,
+    is_unique: bool,
+    /// Whether the server builds it as it builds most: equal keys share tuples, unless it is unique, and nulls are
+    /// not equal.
+    is_usual: bool,
+    /// Whether its collations compare texts byte by byte.
+    has_bytes: bool,
 }
 
 impl IndexFound {
@@ -308,6 +315,9 @@ impl IndexFound {
             name: row.get("name"),
             fillfactor: u8::try_from(row.get::<_, i32>("fillfactor")).unwrap_or(page::LEAF_FILLFACTOR),
             key_columns: row.get("key_columns"),
+            is_unique: row.get("is_unique"),
+            is_usual: row.get("is_usual"),
+            has_bytes: row.get("has_bytes"),
         }
     }
 
@@ -336,6 +346,14 @@ impl IndexFound {
         let part = |name: &String| KeyPart::of(table.columns.iter().find(|column| column.name == *name)?);
         let parts: Vec<KeyPart> = self.key_columns.as_deref()?.iter().map(part).collect::<Option<_>>()?;
         KeyPart::ascend(&parts, table.rows).then_some(parts)
+    }
+
+    /// How keys are made that come in another order than the rows; none if the server has to build the index. `page` is
+    /// the size of a page, bytes.
+    pub(super) fn sorted_key(&self, table: &Table, page: u32) -> Option<SortedKey> {
+        let [name] = self.key_columns.as_deref()? else { return None };
+        let column = table.columns.iter().find(|column| column.name == *name)?;
+        self.is_usual.then(|| SortedKey::of(table, column, (self.is_unique, self.has_bytes), page))?
     }
 }
 
