@@ -18,9 +18,9 @@ SELECT format('%I.%I', n.nspname, c.relname) AS name,
                       WHERE option_name = 'deduplicate_items'), true) AS is_usual,
        -- C and POSIX, by themselves or as the database's default; version 17 added builtin locales, which all do so.
        NOT EXISTS (
-           SELECT FROM unnest(i.indcollation) AS key (collation)
-            WHERE collation NOT IN (0, 950, 951)
-              AND NOT (collation = 100 AND (
+           SELECT FROM unnest(i.indcollation) AS collations (id)
+            WHERE id NOT IN (0, 950, 951)
+              AND NOT (id = 100 AND (
                   SELECT coalesce(to_jsonb(d)->>'datlocprovider', 'c') = 'b'
                          OR coalesce(to_jsonb(d)->>'datlocprovider', 'c') = 'c' AND d.datcollate IN ('C', 'POSIX')
                     FROM pg_database d WHERE d.datname = current_database()))
