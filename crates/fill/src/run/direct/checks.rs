@@ -11,14 +11,29 @@ use server::quote::{identifier, literal};
 /// # Errors
 /// Which CHECK, and the row. A domain's are told by the server itself.
 pub(super) async fn kept(session: &Session, name: &str, relation: &Relation) -> Result<(), Failure> {
-    let Some(query) = query(name, relation) else { return Ok(()) };
-    let Some(row) = session.rows(&query, &[]).await?.pop() else { return Ok(()) };
+    let Some(Query { broken, names }) = query(relation) else { return Ok(()) };
+    // A count, unlike a search for one row, is what the server divides among processes.
+    let count = format!("SELECT count(*) AS broken FROM {name} WHERE {broken}");
+    if session.row(&count, &[]).await?.get::<_, i64>("broken") == 0 {
+        return Ok(());
+    }
+    let one =
+        format!("SELECT ROW({name}.*)::text AS row, {names} AS names FROM {name} WHERE {broken} LIMIT 1");
+    let Some(row) = session.rows(&one, &[]).await?.pop() else { return Ok(()) };
     let names: Vec<String> = row.get("names");
     Err(Failure::Broken { table: name.to_owned(), constraints: names.join(", "), row: row.get("row") })
 }
 
+/// What to ask of rows.
+struct Query {
+    /// A condition: what a row breaks something with.
+    broken: String,
+    /// What it breaks, an array of texts.
+    names: String,
+}
+
 /// None if there is nothing to ask for.
-fn query(name: &str, relation: &Relation) -> Option<String> {
+fn query(relation: &Relation) -> Option<Query> {
     // A cast from the type below makes the server judge the value, and whatever is made of it is never below 0.
     let of_domains =
         relation.attributes.iter().filter(|attribute| attribute.has_domain_checks).map(|attribute| {
@@ -38,13 +53,9 @@ fn query(name: &str, relation: &Relation) -> Option<String> {
     let case =
         |(name, condition): &(String, String)| format!("CASE WHEN {condition} THEN {} END", literal(name));
     let names: Vec<String> = rules.iter().map(case).collect();
-    (!conditions.is_empty()).then(|| {
-        format!(
-            "SELECT ROW({name}.*)::text AS row, array_remove(ARRAY[{}]::text[], NULL) AS names \
-             FROM {name} WHERE {} LIMIT 1",
-            names.join(", "),
-            conditions.join(" OR ")
-        )
+    (!conditions.is_empty()).then(|| Query {
+        broken: conditions.join(" OR "),
+        names: format!("array_remove(ARRAY[{}]::text[], NULL)", names.join(", ")),
     })
 }
 
