@@ -30,6 +30,9 @@ class Column:
     # Of this column alone, with {} where its name stands.
     checks: list = field(default_factory=list)
     generated: bool = False
+    # Whether ALTER TABLE drops it, or adds it.
+    dropped: bool = False
+    added: bool = False
 
     @property
     def sql(self):
@@ -47,6 +50,8 @@ class Table:
     unlogged: bool = False
     partition: str = ""
     leaves: list = field(default_factory=list)
+    # Statements about it once it and its partitions are there.
+    altered: list = field(default_factory=list)
 
     @property
     def sql(self):
@@ -98,6 +103,8 @@ class Maker:
         self.references()
         for table in self.tables:
             self.indexes(table)
+        for table in self.tables:
+            self.alter(table)
         self.others()
         before = [f"CREATE SCHEMA IF NOT EXISTS {quoted(name)}" for name in self.schemas[1:]]
         before += self.types
@@ -200,10 +207,15 @@ class Maker:
                   "{0} = ANY (ARRAY['a'::text, 'b'::text, 'c'::text])", "upper({0}) = {0} AND length({0}) = 3",
                   "octet_length({0}) < 16", "{0} ILIKE 'x_%'", "{0} SIMILAR TO '(a|b)+[0-9]*'", "position('@' IN {0}) > 1",
                   "left({0}, 2) = 'ab'", "{0} <> 'none' AND {0} > 'a'"]
+        if type in ("text", "varchar"):
+            # Too long for a row of one page.
+            checks += ["length({0}) BETWEEN 2500 AND 9000", "length({0}) > 3000"]
         column.checks = [self.random.choice(checks)]
         if self.chance(0.2):
             column.checks = []
             column.default = self.pick("''", "'none'", "'it''s'", "substr('abc', 2)", "lower('ABC')", "CURRENT_USER")
+        if self.chance(0.15):
+            column.type += f' COLLATE "{self.pick("C", "en-x-icu", "de-x-icu", "POSIX")}"'
         return column
 
     def time(self, name):
@@ -457,6 +469,33 @@ class Maker:
         else:
             table.leaves = ["FROM ('2023-01-01') TO ('2024-01-01')", "FROM ('2024-01-01') TO ('2025-01-01')", "FROM ('2025-01-01') TO ('2030-01-01')"]
 
+    def alter(self, table):
+        """What a table's past leaves behind: columns that were dropped, or came later."""
+        if self.chance(0.12):
+            at = self.random.randint(0, len(table.columns))
+            table.columns.insert(at, Column("gone", self.pick("int", "text", "numeric NOT NULL"), dropped=True))
+            table.altered.append(f"ALTER TABLE {table.sql} DROP COLUMN gone")
+        if self.chance(0.12):
+            type = self.pick("int DEFAULT 7", "text DEFAULT 'x' NOT NULL", "timestamptz DEFAULT now()", "uuid", "int[]",
+                             "bigint GENERATED ALWAYS AS IDENTITY" if not table.partition else "bigint")
+            table.columns.append(Column("added", type, added=True))
+            table.altered.append(f"ALTER TABLE {table.sql} ADD COLUMN added {type}")
+        if table.partition.startswith("RANGE") and self.chance(0.3):
+            # A partition whose columns stand in another order.
+            name = f"{table.name}_attached"
+            bound = {"FROM (MINVALUE) TO (0)": "FROM (5000) TO (9000)"}.get(table.leaves[0], "FROM ('2030-01-01') TO ('2040-01-01')")
+            if "DEFAULT" not in table.leaves:
+                leaf = f"{quoted(table.schema)}.{quoted(name)}"
+                table.altered.append(f"CREATE TABLE {leaf} (LIKE {table.sql} INCLUDING ALL EXCLUDING IDENTITY, odd int)")
+                table.altered += [f"ALTER TABLE {leaf} DROP COLUMN odd", f"ALTER TABLE {table.sql} ATTACH PARTITION {leaf} FOR VALUES {bound}"]
+        elif table.partition.startswith("LIST") and self.chance(0.4):
+            place = f"{quoted(table.schema)}.{quoted(table.name + '_p0')}"
+            key = next(column.sql for column in table.columns if column.sql in table.partition and column.name.startswith("part_"))
+            table.leaves[0] += f" PARTITION BY HASH ({key})"
+            for n in range(2):
+                leaf = f"{quoted(table.schema)}.{quoted(f'{table.name}_p0_{n}')}"
+                table.altered.insert(0, f"CREATE TABLE {leaf} PARTITION OF {place} FOR VALUES WITH (MODULUS 2, REMAINDER {n})")
+
     # Between tables
 
     def references(self):
@@ -550,7 +589,7 @@ class Maker:
             self.after.append(f"ALTER TABLE {table.sql} ENABLE ROW LEVEL SECURITY")
         if self.chance(0.1) and not table.partition:
             self.after.append(f"ALTER TABLE {table.sql} SET (fillfactor = 70)")
-        wide = [column for column in table.columns if column.type == "text"]
+        wide = [column for column in table.columns if column.type == "text" and not column.dropped]
         if wide and self.chance(0.2):
             self.after.append(f"ALTER TABLE {table.sql} ALTER {wide[0].sql} SET STORAGE {self.pick('EXTERNAL', 'PLAIN', 'MAIN')}")
 
@@ -558,6 +597,8 @@ class Maker:
 def statements_of(table):
     lines = []
     for column in table.columns:
+        if column.added:
+            continue
         words = [column.sql, column.type]
         if column.default:
             words.append(column.default if column.default.startswith(("GENERATED", "DEFAULT")) else f"DEFAULT {column.default}")
@@ -572,6 +613,7 @@ def statements_of(table):
         leaf = f"{quoted(table.schema)}.{quoted(f'{table.name}_p{number}')}"
         values = bound if bound == "DEFAULT" else f"FOR VALUES {bound}"
         yield f"CREATE TABLE {leaf} PARTITION OF {table.sql} {values}"
+    yield from table.altered
 
 
 def script(statements):

@@ -15,6 +15,7 @@ import argparse
 import collections
 import json
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -136,7 +137,10 @@ def cache():
 def judged(options, server, seed, fewer):
     """Outcome, words about it, and how many tables were filled. Counts why tables get fewer rows than asked for."""
     schema = random_schema.made(seed, server.major)
-    rows = options.rows or random_schema.random.Random(seed).choice([1, 20, 100, 300, 1000, 3000])
+    rows = options.rows or random.Random(seed).choice([1, 20, 100, 300, 1000, 3000])
+    # Two references to one row cannot differ.
+    if rows == 1 and "<> ref_" in schema.before.replace('"', ""):
+        rows = 20
     file = server.root / "schema.sql"
     file.write_text(schema.ddl)
     if options.show:
@@ -203,9 +207,10 @@ def sums_of(server, schema, database):
 
 def different(server, table):
     """Columns of a table whose values are not the same by both methods."""
-    sums = ", ".join(f"sum(hashtextextended({column.sql}::text, 0))" for column in table.columns)
+    columns = [column for column in table.columns if not column.dropped]
+    sums = ", ".join(f"sum(hashtextextended({column.sql}::text, 0))" for column in columns)
     both = [server.sql(method, f"SELECT {sums} FROM {table.sql};").split("|") for method in METHODS]
-    found = [f"{column.name} {column.type} {column.default}".strip() for column, *of in zip(table.columns, *both, strict=True) if len(set(of)) > 1]
+    found = [f"{column.name} {column.type} {column.default}".strip() for column, *of in zip(columns, *both, strict=True) if len(set(of)) > 1]
     return ", ".join(found) or "the combination of values"
 
 
@@ -244,7 +249,7 @@ def restored(server, schema, database, sums):
     server.sql("third", schema.before)
     out, into = [], []
     for number, table in enumerate(schema.tables):
-        columns = ", ".join(column.sql for column in table.columns if not column.generated)
+        columns = ", ".join(column.sql for column in table.columns if not column.generated and not column.dropped)
         place = server.root / f"{number}.copy"
         out.append(f"\\copy (SELECT {columns} FROM {table.sql}) TO '{place}'" if columns else "")
         into.append(f"\\copy {table.sql} ({columns}) FROM '{place}'" if columns else "")

@@ -10,7 +10,7 @@ use super::compose::{Choice, Run, ascends, compose, drawn, is_counted_on};
 use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
-use super::info::{KeyElement, KeyInfo, SequenceInfo, TableInfo};
+use super::info::{KeyElement, KeyInfo, SequenceInfo, Source, TableInfo};
 use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
@@ -192,8 +192,8 @@ impl<'a> Design<'a> {
         let wanted = self.wanted(&parts);
         let mut assigned =
             assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, self.wish.rows)?;
-        for sequence in self.slots.iter().filter_map(Slot::sequence) {
-            assigned.limit(sequence.count, || format!("sequence {} has no more values", sequence.name));
+        for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.wish.rows)) {
+            assigned.limit(count, || format!("sequence {name} has no more values"));
         }
         let Assigned { most, trusted } = assigned;
         self.refuse_too_many(most.as_ref())?;
@@ -423,8 +423,8 @@ impl<'a> Design<'a> {
 
     fn wanted_key<'k>(&self, key: &'k KeyInfo, parts: &[Part]) -> Wanted<'k> {
         let all = self.info.column_names();
-        let columns: Vec<String> = key
-            .elements
+        let elements: Vec<KeyElement> = key.elements.iter().map(|element| self.computed(element)).collect();
+        let columns: Vec<String> = elements
             .iter()
             .flat_map(|element| match element.injective_in(&all) {
                 Some(column) => vec![column],
@@ -438,11 +438,22 @@ impl<'a> Design<'a> {
         let mut whole: Vec<usize> = (0..parts.len()).filter(|&at| whole(&parts[at])).collect();
         // In the key's order: what stands first goes round fastest.
         whole.sort_by_key(|&at| columns.iter().position(|column| parts[at].columns.contains(column)));
-        let mentioned = key.elements.iter().flat_map(|element| element.columns_in(&all));
+        let mentioned = elements.iter().flat_map(|element| element.columns_in(&all));
         let is_given = |name: &str| {
             self.slots.iter().any(|slot| slot.name() == name && matches!(slot.role, Role::Given(_)))
         };
         Wanted { key, parts: whole, given: mentioned.into_iter().any(is_given) }
+    }
+
+    /// The element with its expression in place of a generated column.
+    fn computed(&self, element: &KeyElement) -> KeyElement {
+        let column = element.column.as_ref().and_then(|name| self.info.column(name));
+        match column.map(|column| &column.source) {
+            Some(Source::Generated { expression, .. }) => {
+                KeyElement { column: None, expression: Some(expression.clone()), ..element.clone() }
+            }
+            _ => element.clone(),
+        }
     }
 
     /// Columns that keep ranges apart if each row has its own turn: a range, or the two ends of one.

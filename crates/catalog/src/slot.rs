@@ -66,6 +66,17 @@ impl Slot<'_> {
         }
     }
 
+    /// The column's own sequence, whether pgrig or the server takes its values, and how many it has left. None if they
+    /// come again. `rows` is how many rows are wanted, if that is known.
+    pub(super) fn values_left(&self, rows: Option<u64>) -> Option<(String, u64)> {
+        let of_server = || match (&self.role, defaults::role(self.info, &self.kind, rows)) {
+            (Role::Server, Some(Role::Sequence(sequence))) => Some(sequence),
+            _ => None,
+        };
+        let sequence = self.sequence().cloned().or_else(of_server)?;
+        Some((sequence.name, sequence.count))
+    }
+
     /// Whether the server itself gives each row another value.
     pub(super) fn is_unique_by_server(&self) -> bool {
         self.role == Role::Server && gives_unique_values(&self.info.source)

@@ -137,11 +137,19 @@ fn unique_columns_under_conditions() {
                 "CREATE TABLE t (code text PRIMARY KEY CHECK (code ~ '^[0-9]+$' AND length(code) < 6),
                                  n int UNIQUE CHECK (n % 7 = 0));
                  CREATE TABLE either (a text UNIQUE, b int UNIQUE,
-                     CHECK (a IS NULL AND b IS NOT NULL OR a IS NOT NULL AND b IS NULL));",
+                     CHECK (a IS NULL AND b IS NOT NULL OR a IS NOT NULL AND b IS NULL));
+                 CREATE TABLE slugs (title text NOT NULL, slug text GENERATED ALWAYS AS (lower(title)) STORED UNIQUE);
+                 CREATE TABLE counted (id int GENERATED ALWAYS AS IDENTITY (MAXVALUE 10), note text);",
             )
             .await;
         database.fill("t", 200).await.unwrap();
         database.fill("either", 200).await.unwrap();
+        database.fill("slugs", 200).await.unwrap();
+        let error = database.fill("counted", 20).await.unwrap_err().to_string();
+        assert_says(
+            &error,
+            &["20 rows do not fit public.counted, at most 10 do", "counted_id_seq has no more values"],
+        );
         // As many as there are in the list.
         let error = database.fill("t", 10_000_000).await.unwrap_err().to_string();
         assert_says(&error, &["10000000 rows do not fit public.t, at most", "t_code_check"]);
