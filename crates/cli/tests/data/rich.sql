@@ -19,7 +19,8 @@ CREATE TABLE rich (
     ints int[], texts text[], numbers numeric(6,1)[],
     part percent, grade grade,
     k int DEFAULT 7 CHECK (k > 0),
-    EXCLUDE USING btree (seq WITH =)
+    EXCLUDE USING btree (seq WITH =),
+    EXCLUDE USING btree (u WITH =)
 );
 CREATE INDEX rich_at ON rich (at);
 CREATE UNIQUE INDEX rich_at_70 ON rich (at) WITH (fillfactor = 70);

@@ -2,7 +2,8 @@
 SELECT format('%I.%I', n.nspname, c.relname) AS name,
        coalesce((SELECT option_value::int FROM pg_options_to_table(c.reloptions)
                   WHERE option_name = 'fillfactor'), 90) AS fillfactor,
-       CASE WHEN m.amname = 'btree' AND i.indnatts = i.indnkeyatts AND i.indexprs IS NULL AND i.indpred IS NULL
+       -- The server makes an index valid that it builds anew.
+       CASE WHEN m.amname = 'btree' AND i.indisvalid AND i.indisready AND i.indnatts = i.indnkeyatts AND i.indexprs IS NULL AND i.indpred IS NULL
                  AND 0 = ALL (i.indoption)
                  AND (SELECT bool_and(opcdefault) FROM unnest(i.indclass) class JOIN pg_opclass o ON o.oid = class)
             THEN ARRAY(
@@ -14,6 +15,8 @@ SELECT format('%I.%I', n.nspname, c.relname) AS name,
        i.indisunique AS is_unique,
        -- Version 15 added indnullsnotdistinct.
        NOT coalesce((to_jsonb(i)->>'indnullsnotdistinct')::boolean, false)
+       -- The server looks for keys that exclude each other when it builds the index.
+       AND NOT i.indisexclusion
        AND coalesce((SELECT option_value::boolean FROM pg_options_to_table(c.reloptions)
                       WHERE option_name = 'deduplicate_items'), true) AS is_usual,
        -- C and POSIX, by themselves or as the database's default; version 17 added builtin locales, which all do so.

@@ -149,6 +149,9 @@ impl SortedKey {
         self.check_unique(index, keys.iter().map(|(key, _)| key))?;
         let mut builder = self.builder(index);
         for (key, place) in keys {
+            if stop.is_set() {
+                return Ok(None);
+            }
             builder.push(Some(&key.stored()[..length]), place, &mut sink)?;
         }
         finish(builder, nulls, sink)
@@ -181,6 +184,9 @@ impl SortedKey {
         self.check_unique(index, texts.iter().map(stored))?;
         let mut builder = self.builder(index);
         for text in &texts {
+            if stop.is_set() {
+                return Ok(None);
+            }
             builder.push(Some(stored(text)), text.place, &mut sink)?;
         }
         finish(builder, nulls, sink)
