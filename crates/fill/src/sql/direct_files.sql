@@ -10,7 +10,9 @@ SELECT c.oid::regclass::text AS name,
        pg_current_xact_id()::text AS transaction,
        -- Changes with every start of the server, and with every crash.
        concat(extract(epoch FROM pg_postmaster_start_time()), '/',
-              (SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'checkpointer')) AS lifetime
+              (SELECT max(pid) FROM pg_stat_activity WHERE backend_type = 'checkpointer')) AS lifetime,
+       -- Since 17 a message in WAL need not wait for a commit to be flushed. It holds the transaction's number.
+       current_setting('server_version_num')::int >= 170000 AS may_flush
   FROM pg_class c
  WHERE c.xmin::text::bigint = pg_current_xact_id()::text::bigint % 4294967296
    AND pg_relation_filenode(c.oid) IS NOT NULL

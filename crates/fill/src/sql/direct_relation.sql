@@ -1,4 +1,4 @@
--- $1: qualified name of a table or index; $2: tables that may be truncated together with it. What it is; asked before a fill is planned, and again within the
+-- $1: qualified name of a table; $2: tables that may be truncated together with it. What it is; asked before a fill is planned, and again within the
 -- transaction that fills it. Columns of catalogs that not every release since 13 has are read through to_jsonb.
 WITH RECURSIVE closure (oid) AS (
     -- What a TRUNCATE of the table has to name too, and partitions and heirs of that.

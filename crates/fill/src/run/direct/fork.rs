@@ -1,5 +1,6 @@
 //! A relation fork's segment files, written past the page cache where the file system can.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
@@ -40,6 +41,22 @@ pub(super) struct Fork {
     /// Whether the file system takes O_DIRECT, as far as is known.
     unbuffered: AtomicBool,
     kept: AtomicBool,
+}
+
+/// Has all that was written reach the disk, and the names of the files too. Files are synced side by side: the file system
+/// then has the disk write its cache fewer times.
+///
+/// # Errors
+/// If the disk fails.
+pub(super) fn sync(forks: &[&Fork]) -> Result<(), Failure> {
+    std::thread::scope(|scope| {
+        let syncing: Vec<_> = forks.iter().map(|fork| (fork, scope.spawn(|| fork.sync_files()))).collect();
+        syncing.into_iter().try_for_each(|(fork, thread)| {
+            thread.join().expect("it does not panic").map_err(|error| fork.failure(error))
+        })
+    })?;
+    let directories: BTreeMap<&Path, &Fork> = forks.iter().map(|fork| (fork.directory(), *fork)).collect();
+    directories.values().try_for_each(|fork| fork.sync_directory().map_err(|error| fork.failure(error)))
 }
 
 /// Whose a server's file is, and who may read it.
@@ -115,16 +132,16 @@ impl Fork {
         }
     }
 
-    /// Has all that was written reach the disk, and the names of the files too.
-    ///
-    /// # Errors
-    /// If the disk fails.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        for file in &*self.lock() {
-            file.sync_all()?;
-        }
-        let directory = self.first.parent().unwrap_or(Path::new("."));
-        File::open(directory)?.sync_all()
+    fn sync_files(&self) -> io::Result<()> {
+        self.lock().iter().try_for_each(|file| file.sync_all())
+    }
+
+    fn sync_directory(&self) -> io::Result<()> {
+        File::open(self.directory())?.sync_all()
+    }
+
+    fn directory(&self) -> &Path {
+        self.first.parent().unwrap_or(Path::new("."))
     }
 
     /// All is written: from now on it is the server that removes the files, if the transaction fails.
@@ -137,7 +154,7 @@ impl Fork {
         self.unbuffered.load(Ordering::Relaxed)
     }
 
-    /// What an error of [`Self::write`] or [`Self::sync`] means.
+    /// What an error of [`Self::write`] or [`sync`] means.
     pub(super) fn failure(&self, source: io::Error) -> Failure {
         Failure::File { path: self.first.display().to_string(), source }
     }

@@ -201,8 +201,12 @@ impl Direct<'_> {
         let Some(record) = Record::of(&rows, &self.data_directory.path) else { return Ok(None) };
         let recorded = Recorded::begin(directory, record)
             .map_err(|source| Failure::File { path: directory.display().to_string(), source })?;
-        let flush = "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'pgrig', ''); COMMIT";
-        self.sessions.open().await?.run(flush).await?;
+        if rows.first().is_some_and(|row| row.get("may_flush")) {
+            session.run("SELECT pg_logical_emit_message(false, 'pgrig', '', true)").await?;
+        } else {
+            let flush = "BEGIN; SET LOCAL synchronous_commit = on; SELECT pg_logical_emit_message(true, 'pgrig', ''); COMMIT";
+            self.sessions.open().await?.run(flush).await?;
+        }
         Ok(Some(recorded))
     }
 
@@ -400,11 +404,7 @@ fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
     }
     let of_indexes = written.indexes.iter().map(|index| &index.fork);
     let forks: Vec<&Fork> = [&heap.fork, &visible, &free].into_iter().chain(of_indexes).collect();
-    for fork in &forks {
-        fork.sync().map_err(|error| fork.failure(error))?;
-    }
-    for fork in forks {
-        fork.keep();
-    }
+    fork::sync(&forks)?;
+    forks.into_iter().for_each(Fork::keep);
     Ok(())
 }

@@ -137,12 +137,9 @@ impl Recorded {
     /// If it cannot be written.
     pub(super) fn begin(directory: &Path, record: Record) -> io::Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        match DirBuilder::new().mode(0o700).create(directory) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-            _ => fs::set_permissions(directory, Permissions::from_mode(0o700))?,
-        }
-        if let Some(parent) = directory.parent() {
-            File::open(parent)?.sync_all()?;
+        // Whoever made the directory may not have synced its name.
+        if COUNT.load(Ordering::Relaxed) == 0 || !directory.exists() {
+            Self::make(directory)?;
         }
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -156,6 +153,15 @@ impl Recorded {
         fs::rename(&partial, &path)?;
         File::open(directory)?.sync_all()?;
         Ok(Self { path, record, _lock: file })
+    }
+
+    /// Makes the directory, if it is not there, and has its name reach the disk.
+    fn make(directory: &Path) -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(directory) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => fs::set_permissions(directory, Permissions::from_mode(0o700))?,
+        }
+        directory.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
     /// Those in `directory` that nobody is at work on, and, of records that cannot be read, where they are and why.

@@ -19,7 +19,7 @@ use crate::request::Persistence;
 use crate::run::foreign_keys::ForeignKey;
 use server::Session;
 
-/// A table or an index.
+/// A table.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "facts that are independent of each other")]
 pub(crate) struct Relation {
@@ -391,7 +391,7 @@ pub(super) async fn heap(
         None
     };
     refuse(name, problem)?;
-    let fork = open(data_directory, &relation, 0)?;
+    let fork = open(data_directory, relation.path.as_deref(), 0)?;
     Ok((relation, fork))
 }
 
@@ -401,11 +401,13 @@ pub(super) async fn index(
     data_directory: &DataDirectory,
     name: &str,
 ) -> Result<Fork, Failure> {
-    let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &Relation::NOTHING]).await?);
-    let is_empty = relation.bytes == u64::from(data_directory.geometry.block_size());
-    let is_as_made = is_empty && relation.is_new && relation.access_method.as_deref() == Some("btree");
+    let row = session.row(include_str!("../../sql/direct_index.sql"), &[&name]).await?;
+    let bytes = u64::from(data_directory.geometry.block_size());
+    let is_empty = row.get::<_, Option<i64>>("bytes").map(i64::unsigned_abs) == Some(bytes);
+    let is_btree = row.get::<_, Option<&str>>("access_method") == Some("btree");
+    let is_as_made = is_empty && is_btree && row.get("is_new");
     refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;
-    open(data_directory, &relation, relation.bytes)
+    open(data_directory, row.get("path"), bytes)
 }
 
 /// Refuses a relation that is not as it has to be.
@@ -420,8 +422,8 @@ pub(crate) fn refuse(name: &str, problem: Option<&str>) -> Result<(), NotDirect>
 
 /// Opens the main fork. That the file is where this machine sees the data directory, with the length that
 /// the server says, shows that the directory is the one that the server works in, and no copy of it.
-fn open(data_directory: &DataDirectory, relation: &Relation, bytes: u64) -> Result<Fork, Failure> {
-    let path = data_directory.path.join(relation.path.as_deref().unwrap_or_default());
+fn open(data_directory: &DataDirectory, path: Option<&str>, bytes: u64) -> Result<Fork, Failure> {
+    let path = data_directory.path.join(path.unwrap_or_default());
     let failed = |path: &PathBuf, source| Failure::File { path: path.display().to_string(), source };
     match std::fs::metadata(&path) {
         Ok(file) if file.len() == bytes => {}
