@@ -309,6 +309,21 @@ fn what_a_script_makes_is_filled_as_it_makes_it() {
     assert_eq!(of(&caught, ""), "chunked-copy");
 }
 
+/// The planner cannot know whether given values repeat; sorted keys show it.
+#[test]
+fn rows_that_repeat_a_key_are_found_before_the_commit() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    server.execute("CREATE TABLE t (id int PRIMARY KEY, name text UNIQUE, n int)");
+    let ran = fill(&rig, "--table t --rows 50000", &["name=email"]);
+    assert_eq!(ran.code, Some(1), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("two rows have the same key in public.t_name_key, which is unique: ("),
+        "{ran:#?}"
+    );
+    assert_eq!(server.number("SELECT count(*) FROM t"), 0);
+}
+
 #[test]
 fn rows_that_break_a_check_are_found_before_the_commit() {
     let rig = Rig::new();

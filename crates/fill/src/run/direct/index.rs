@@ -28,6 +28,8 @@ pub(super) struct Index {
     pub(super) fillfactor: u8,
     /// How many it has, once it is written.
     pub(super) blocks: OnceLock<u32>,
+    /// A row whose key another row has too, although the index is unique.
+    pub(super) repeated: OnceLock<TupleId>,
 }
 
 /// The keys of an index.

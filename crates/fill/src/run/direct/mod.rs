@@ -40,7 +40,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
-use page::{TUPLE_HEADER, visibility_map_page};
+use page::{TUPLE_HEADER, TupleId, visibility_map_page};
 use rowgen::{Table, TupleEncoder, Tuples};
 use thiserror::Error;
 
@@ -103,10 +103,14 @@ pub enum Failure {
         row: String,
     },
     /// Rows of a table have the same key in a unique index.
-    #[error("two rows have the same key in {index}, which is unique. Nothing of them stays")]
+    #[error(
+        "two rows have the same key in {index}, which is unique: {row}. Nothing of them stays. Give one of its columns unique values with --column 'NAME=unique'"
+    )]
     Duplicate {
         /// Qualified and quoted.
         index: String,
+        /// One of them as text.
+        row: String,
     },
     /// The server does not see what was written.
     #[error("{relation}: {found} bytes are in it by the server's account, {written} were written")]
@@ -178,6 +182,7 @@ impl Direct<'_> {
             close(before)?;
         }
         self.look(session, relation, &written).await?;
+        unique(session, relation, &written.indexes).await?;
         if found.has_oids() {
             // The server looks types and labels up by the OIDs that rows hold: with a wrong one, this fails.
             let query = format!("SELECT count(t::text) FROM (SELECT * FROM {relation} LIMIT 1000) t");
@@ -244,6 +249,7 @@ impl Direct<'_> {
             key,
             fillfactor,
             blocks: OnceLock::new(),
+            repeated: OnceLock::new(),
         })
     }
 
@@ -339,6 +345,18 @@ impl Direct<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether keys of unique indexes are all different.
+async fn unique(session: &Session, relation: &str, indexes: &[Arc<Index>]) -> Result<(), Failure> {
+    for index in indexes {
+        let Some(TupleId { block, offset }) = index.repeated.get() else { continue };
+        let query =
+            format!("SELECT ROW(t.*)::text AS row FROM {relation} t WHERE ctid = '({block},{offset})'");
+        let row = session.row(&query, &[]).await?.get("row");
+        return Err(Failure::Duplicate { index: index.name.clone(), row });
+    }
+    Ok(())
 }
 
 /// For the rest of the transaction: several processes, and memory in which hash tables and sorts of a few million rows

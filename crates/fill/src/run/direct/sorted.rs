@@ -146,7 +146,7 @@ impl SortedKey {
         let gather = |stored: &[u8], place| keys.push((K::of(stored), place));
         let Some(nulls) = self.gather(rows, pages, stop, gather) else { return Ok(None) };
         keys.sort_unstable();
-        self.check_unique(index, keys.iter().map(|(key, _)| key))?;
+        self.check_unique(index, keys.iter().map(|(key, place)| (key, *place)));
         let mut builder = self.builder(index);
         for (key, place) in keys {
             if stop.is_set() {
@@ -181,7 +181,7 @@ impl SortedKey {
             let whole = || characters(stored(one)).cmp(characters(stored(other)));
             one.prefix.cmp(&other.prefix).then_with(whole).then(one.place.cmp(&other.place))
         });
-        self.check_unique(index, texts.iter().map(stored))?;
+        self.check_unique(index, texts.iter().map(|text| (stored(text), text.place)));
         let mut builder = self.builder(index);
         for text in &texts {
             if stop.is_set() {
@@ -200,14 +200,16 @@ impl SortedKey {
         SortedBuilder::new(index.data_directory.geometry, length, index.fillfactor, self.is_unique)
     }
 
-    /// Whether sorted keys are all different, if they have to be.
-    fn check_unique<K: PartialEq>(
-        &self,
-        index: &Index,
-        keys: impl Iterator<Item = K> + Clone,
-    ) -> Result<(), Failure> {
-        let repeats = self.is_unique && keys.clone().zip(keys.skip(1)).any(|(one, next)| one == next);
-        if repeats { Err(Failure::Duplicate { index: index.name.clone() }) } else { Ok(()) }
+    /// Takes note of sorted keys that are the same, if they have to be different.
+    fn check_unique<K: PartialEq>(&self, index: &Index, keys: impl Iterator<Item = (K, TupleId)> + Clone) {
+        if !self.is_unique {
+            return;
+        }
+        let mut pairs = keys.clone().zip(keys.skip(1));
+        if let Some((_, (_, place))) = pairs.find(|((one, _), (next, _))| one == next) {
+            // Nobody else sets it.
+            let _ = index.repeated.set(place);
+        }
     }
 
     /// Gives each row's stored key away, as `pages` tells how many are in each block; returns the rows whose key is
