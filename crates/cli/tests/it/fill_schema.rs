@@ -378,6 +378,28 @@ fn a_plan_moves_no_sequence() {
 }
 
 #[test]
+fn a_table_that_the_sql_gives_rows_keeps_them() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let ddl = script(
+        &rig,
+        "create table schema_migrations(version varchar primary key);
+         create table countries(code char(2) primary key); create table cities(id int primary key, country char(2) not null references countries);
+         insert into countries values ('DE'), ('FR'); insert into schema_migrations values ('1');",
+    );
+    for (schema, method) in [("pages", "auto"), ("copied", "copy")] {
+        let ran = rig.done(&format!("fill --ddl {ddl} --schema {schema} --method {method} --rows 200"));
+        let said = format!("{schema}.countries is left out: it has the rows that --ddl gives it");
+        assert!(ran.stderr.contains(&said), "{ran:#?}");
+        assert_eq!(rows_of(&server, &format!("{schema}.schema_migrations")), 1);
+        assert_eq!(
+            rows_of(&server, &format!("{schema}.cities JOIN {schema}.countries ON code = country")),
+            200
+        );
+    }
+}
+
+#[test]
 fn a_sequence_that_partitions_share_is_that_of_the_table() {
     let rig = Rig::new();
     let server = rig.server("");

@@ -187,7 +187,8 @@ impl Planner<'_> {
         if may_be_single && names.len() == 1 {
             return Ok(None);
         }
-        let tables = self.tables(&names).await?;
+        let (tables, left_out) = self.tables(&names).await?;
+        warnings.extend(left_out);
         let order = order::order(&tables)?;
         let wanted = amounts::shares(&tables, &order, self.request)?;
         let mut create = create;

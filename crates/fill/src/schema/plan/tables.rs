@@ -33,16 +33,23 @@ impl Planner<'_> {
         }
     }
 
-    /// The tables, without those that are left out.
+    /// The tables, without those that are left out, and without those that the SQL itself gives rows, with a warning
+    /// for each of these.
     ///
     /// # Errors
     /// If one has rows and none are to be added, or the role may not fill it.
-    pub(super) async fn tables(&self, names: &[String]) -> Result<Vec<TableInfo>, FillError> {
+    pub(super) async fn tables(&self, names: &[String]) -> Result<(Vec<TableInfo>, Vec<String>), FillError> {
         let client = &self.connection.client;
         let mut tables = Vec::with_capacity(names.len());
+        let mut warnings = Vec::new();
         for name in names {
             let info = TableInfo::read(client, name, Scope::Transaction).await?;
             if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
+                continue;
+            }
+            if self.request.ddl.is_some() && self.has_rows(&info).await? {
+                let table = info.display_name();
+                warnings.push(format!("{table} is left out: it has the rows that --ddl gives it"));
                 continue;
             }
             tables.push(info);
@@ -53,13 +60,17 @@ impl Planner<'_> {
         if !self.request.append && self.request.ddl.is_none() {
             self.refuse_rows(&tables).await?;
         }
-        Ok(tables)
+        Ok((tables, warnings))
+    }
+
+    async fn has_rows(&self, info: &TableInfo) -> Result<bool, FillError> {
+        let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(&info.schema, &info.name));
+        Ok(ask(self.connection, &query, &[]).await?.get(0))
     }
 
     async fn refuse_rows(&self, tables: &[TableInfo]) -> Result<(), FillError> {
         for info in tables.iter().filter(|info| info.may_select) {
-            let query = format!("SELECT EXISTS (SELECT FROM {})", qualified(&info.schema, &info.name));
-            if ask(self.connection, &query, &[]).await?.get(0) {
+            if self.has_rows(info).await? {
                 return Err(FillError::OwnTableHasRows { table: info.display_name() });
             }
         }
