@@ -235,7 +235,6 @@ const REASONS: &[(&str, &str, &str, &str)] = &[
     ("guarded", "--rows 500", "a=serial", "triggers run for that: no_truncate"),
     ("inherited", "--rows 500", "a=serial", "other tables inherit from it"),
     ("parted", "--rows 500", "a=serial", "it is partitioned"),
-    ("part", "--rows 500", "a=serial", "it is a partition"),
     ("varying", "1MB", "a=serial", "how many rows a size takes is known only afterwards"),
     ("indexed", "1MB", "a=serial", "how many rows a size takes is known only afterwards"),
 ];
@@ -487,4 +486,46 @@ fn a_generated_value_that_is_not_the_servers_is_found_before_the_commit() {
     assert_eq!(ran.code, Some(1), "{ran:#?}");
     assert!(ran.stderr.contains("division by zero"), "{ran:#?}");
     assert_eq!(server.number("SELECT count(*) FROM divided"), 0);
+}
+
+const PARTITIONS: &str = "
+    CREATE TABLE events (id int, at date NOT NULL, kind text NOT NULL, note text, PRIMARY KEY (id, at, kind))
+        PARTITION BY RANGE (at);
+    CREATE TABLE events_2023 PARTITION OF events FOR VALUES FROM ('2023-01-01') TO ('2024-01-01');
+    CREATE TABLE events_2024 PARTITION OF events FOR VALUES FROM ('2024-01-01') TO ('2025-01-01')
+        PARTITION BY LIST (kind);
+    CREATE TABLE events_2024_a PARTITION OF events_2024 FOR VALUES IN ('a', 'b');
+    CREATE TABLE events_other PARTITION OF events DEFAULT;
+    CREATE INDEX ON events (note);
+    CREATE TABLE hashed (id int) PARTITION BY HASH (id);
+    CREATE TABLE half PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+    CREATE TABLE other_half PARTITION OF hashed FOR VALUES WITH (MODULUS 2, REMAINDER 1);";
+
+fn assert_partitions(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    server.execute(PARTITIONS);
+    let columns = ["id=serial"];
+    for (partition, more) in
+        [("events_2023", None), ("events_2024_a", None), ("events_other", Some("at=constant(2025-07-31)"))]
+    {
+        let columns: Vec<&str> = columns.iter().copied().chain(more).collect();
+        assert_as_by_copy(&rig, &server, partition, &columns);
+    }
+    assert_eq!(server.number("SELECT count(*) FROM events"), 15_000);
+    assert_eq!(server.number("SELECT count(*) FROM events WHERE at < '2024-01-01'"), 5_000);
+    // Rows of both halves, in one of them.
+    let ran = fill(&rig, "--rows 5000 --table half --method direct", &["id=serial"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert_eq!(server.number("SELECT count(*) FROM hashed"), 0);
+}
+
+#[test]
+fn a_partition_gets_pages_of_rows_within_its_bounds_on_the_newest() {
+    assert_partitions(NEWEST);
+}
+
+#[test]
+fn a_partition_gets_pages_of_rows_within_its_bounds_on_the_oldest() {
+    assert_partitions(OLDEST);
 }

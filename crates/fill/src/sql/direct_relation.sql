@@ -91,6 +91,7 @@ SELECT pg_relation_filepath(c.oid) AS path,
             WHERE k.conrelid = c.oid AND k.contype = 'c'
               AND coalesce((to_jsonb(k) ->> 'conenforced')::bool, true)
        ), '[]') AS checks,
+       CASE WHEN c.relispartition THEN pg_get_partition_constraintdef(c.oid) END AS partition_bounds,
        coalesce((
            SELECT jsonb_agg(jsonb_build_object(
                       'name', k.conname,

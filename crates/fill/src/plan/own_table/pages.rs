@@ -26,7 +26,6 @@ const GRANTS_PARAMETERS: u32 = 15;
 pub(super) struct StoredTable {
     relation: Relation,
     indexes: Vec<IndexFound>,
-    is_partition: bool,
     /// Why its rows cannot be loaded with triggers off.
     needs_triggers: Option<String>,
 }
@@ -55,12 +54,9 @@ impl StoredTable {
             Err(why) => Some(why),
         };
         match connection.client.query(IndexFound::QUERY, &[&name]).await {
-            Ok(rows) => Ok(Self {
-                relation,
-                indexes: rows.iter().map(IndexFound::of).collect(),
-                is_partition: info.partition_of.is_some(),
-                needs_triggers,
-            }),
+            Ok(rows) => {
+                Ok(Self { relation, indexes: rows.iter().map(IndexFound::of).collect(), needs_triggers })
+            }
             Err(error) => Err(connection.explain(error).await.into()),
         }
     }
@@ -90,9 +86,6 @@ impl StoredTable {
         described: &DescribedRows,
         begun: Option<u64>,
     ) -> Result<Pages, NotDirect> {
-        if self.is_partition {
-            return Err(NotDirect::Duties("it is a partition with bounds for its rows".to_owned()));
-        }
         self.relation.takes(&described.table)?;
         self.refuse_files(request)?;
         let encoder = TupleEncoder::with_formulas(&described.table, &self.relation.formulas())

@@ -1,4 +1,4 @@
-//! CHECKs of a table and of its columns' domains, and generated columns: the server keeps them while rows go through it.
+//! CHECKs of a table and of its columns' domains, bounds of a partition, and generated columns: the server keeps them while rows go through it.
 //! Of pages that were written past it, it is asked before the commit.
 
 use super::Failure;

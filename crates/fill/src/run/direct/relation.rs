@@ -38,7 +38,7 @@ pub(crate) struct Relation {
     is_locked: bool,
     /// In their order, with those that were dropped.
     pub(super) attributes: Vec<Attribute>,
-    /// Enforced CHECKs.
+    /// Enforced CHECKs, and the bounds of a partition.
     pub(super) checks: Vec<Check>,
     /// Enforced ones.
     pub(crate) foreign_keys: Vec<ForeignKey>,
@@ -144,7 +144,10 @@ impl Relation {
 
     pub(crate) fn of(row: &Row) -> Self {
         let Json(attributes) = row.get("attributes");
-        let Json(checks) = row.get("checks");
+        let Json::<Vec<Check>>(mut checks) = row.get("checks");
+        let bounds: Option<String> = row.get("partition_bounds");
+        checks
+            .extend(bounds.map(|expression| Check { name: "the partition's bounds".to_owned(), expression }));
         let Json(foreign_keys) = row.get("foreign_keys");
         Self {
             path: row.get("path"),
