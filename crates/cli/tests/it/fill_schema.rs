@@ -384,6 +384,7 @@ fn a_table_that_the_sql_gives_rows_keeps_them() {
     let ddl = script(
         &rig,
         "create table schema_migrations(version varchar primary key);
+         create table nothing(); create table later(day date) partition by range (day);
          create table countries(code char(2) primary key); create table cities(id int primary key, country char(2) not null references countries);
          insert into countries values ('DE'), ('FR'); insert into schema_migrations values ('1');",
     );
@@ -391,6 +392,9 @@ fn a_table_that_the_sql_gives_rows_keeps_them() {
         let ran = rig.done(&format!("fill --ddl {ddl} --schema {schema} --method {method} --rows 200"));
         let said = format!("{schema}.countries is left out: it has the rows that --ddl gives it");
         assert!(ran.stderr.contains(&said), "{ran:#?}");
+        for left_out in ["nothing is left out: it has no columns", "later is left out: it has no partition"] {
+            assert!(ran.stderr.contains(left_out), "{ran:#?}");
+        }
         assert_eq!(rows_of(&server, &format!("{schema}.schema_migrations")), 1);
         assert_eq!(
             rows_of(&server, &format!("{schema}.cities JOIN {schema}.countries ON code = country")),

@@ -8,7 +8,7 @@ use crate::request::{Amount, OwnTable, Request, Subject};
 use crate::schema::record::RecordedTable;
 use crate::schema::request::SchemaRequest;
 use crate::sql::ddl;
-use catalog::{Scope, TableInfo};
+use catalog::{CatalogError, Scope, TableInfo};
 use server::ask;
 use server::quote::qualified;
 
@@ -33,8 +33,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The tables, without those that are left out, and without those that the SQL itself gives rows, with a warning
-    /// for each of these.
+    /// The tables, without those that the request leaves out, those that cannot hold a row, and those that the SQL itself
+    /// gives rows; with a warning for each of the latter two.
     ///
     /// # Errors
     /// If one has rows and none are to be added, or the role may not fill it.
@@ -43,7 +43,17 @@ impl Planner<'_> {
         let mut tables = Vec::with_capacity(names.len());
         let mut warnings = Vec::new();
         for name in names {
-            let info = TableInfo::read(client, name, Scope::Transaction).await?;
+            let info = match TableInfo::read(client, name, Scope::Transaction).await {
+                Err(CatalogError::NoColumns { table }) => {
+                    warnings.push(format!("{table} is left out: it has no columns"));
+                    continue;
+                }
+                Err(CatalogError::NoPartitions { table }) => {
+                    warnings.push(format!("{table} is left out: it has no partition that could hold a row"));
+                    continue;
+                }
+                info => info?,
+            };
             if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
                 continue;
             }
