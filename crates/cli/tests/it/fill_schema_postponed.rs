@@ -117,7 +117,7 @@ fn what_was_not_made_is_made_by_the_same_command() {
     for part in ["public.orders", "foreign keys and indexes of", "repeat the command that began it"] {
         assert!(refused.stderr.contains(part), "{refused:#?}");
     }
-    // What is made waits for others' locks, rows do not.
+    // Keys and indexes wait for locks of other sessions; rows do not.
     for table in ["customers", "orders"] {
         let gate = rig.connect(&server.url);
         rig.block_on(gate.batch_execute(&format!("BEGIN; LOCK TABLE {table} IN ROW EXCLUSIVE MODE")))

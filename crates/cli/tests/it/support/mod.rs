@@ -111,7 +111,7 @@ impl Rig {
     /// Runs pgrig, which must succeed.
     pub fn done(&self, arguments: &str) -> Ran {
         let ran = self.run(arguments);
-        // What it says for the reason last: a log may be cut off above.
+        // The reason comes last: a log may be cut off above.
         let is_done = ran.code == Some(0);
         assert!(is_done, "pgrig {arguments}: {:?}\n{}\n{}", ran.code, ran.stdout, ran.stderr);
         ran

@@ -24,11 +24,11 @@ pub(super) async fn kept(session: &Session, name: &str, relation: &Relation) -> 
     Err(Failure::Broken { table: name.to_owned(), constraints: names.join(", "), row: row.get("row") })
 }
 
-/// What to ask of rows.
+/// A search for rows that break a rule.
 struct Query {
-    /// A condition: what a row breaks something with.
+    /// The condition under which a row breaks a rule.
     broken: String,
-    /// What it breaks, an array of texts.
+    /// Names of the rules that it breaks, an array of texts.
     names: String,
 }
 
@@ -59,7 +59,8 @@ fn query(relation: &Relation) -> Option<Query> {
     })
 }
 
-/// What to call a generated column's expression, and what holds of a row where the value is not as the server makes it.
+/// A name for a generated column's expression, and the condition under which a row has another value than the server gives
+/// it.
 fn generated(attribute: &Attribute) -> Option<(String, String)> {
     let column = identifier(&attribute.name);
     let differs = attribute.stored_generation().map(|expression| {
