@@ -100,7 +100,10 @@ impl Case {
         let in_block = geometry.rows_per_page(tuple, 100);
 
         let mut file = Vec::new();
-        let mut sink = |block: u32, page: &[u8]| put(&mut file, block, page);
+        let mut sink = |block: u32, page: &[u8]| {
+            put(&mut file, block, page);
+            Ok::<_, Infallible>(())
+        };
         let mut builder = BtreeBuilder::new(geometry, self.column.key(), self.fillfactor);
         let key_of = |row: u32| self.first_key + i64::from(row) * i64::from(self.step);
         for (block, row) in (0..).zip((0..self.rows).step_by(in_block as usize)) {
@@ -240,7 +243,10 @@ impl Mixed {
             (number.is_none(), number, *place)
         });
         let mut file = Vec::new();
-        let mut sink = |block: u32, page: &[u8]| put(&mut file, block, page);
+        let mut sink = |block: u32, page: &[u8]| {
+            put(&mut file, block, page);
+            Ok::<_, Infallible>(())
+        };
         let length = match self.column {
             MixedColumn::Text => KeyLength::Varying,
             _ => KeyLength::Fixed,
@@ -255,11 +261,10 @@ impl Mixed {
 }
 
 /// Writes a block into a file.
-fn put(file: &mut Vec<u8>, block: u32, page: &[u8]) -> Result<(), Infallible> {
+fn put(file: &mut Vec<u8>, block: u32, page: &[u8]) {
     let at = block as usize * BLOCK;
     file.resize(file.len().max(at + BLOCK), 0);
     file[at..at + BLOCK].copy_from_slice(page);
-    Ok(())
 }
 
 /// Without what a page's tuples left between them and the line pointers.
