@@ -60,7 +60,7 @@ fn assert_shop(version: &str) {
         ("returns", 3_000),
         ("carts", 3_000),
     ] {
-        let document = rig.document(&format!("fill --table {table} --rows {rows}"));
+        let document = rig.document(&format!("fill --table {table} --rows {rows} --method copy"));
         assert_eq!(document["plan"]["method"], "chunked-copy");
         assert!((observed(&document, "rows") - f64::from(rows)).abs() < 0.5, "{table}");
         assert_eq!(server.number(&format!("SELECT count(*) FROM {table}")), i64::from(rows), "{table}");
