@@ -8,7 +8,7 @@ use crate::{Geometry, LINE_POINTER, PAGE_HEADER, max_align};
 
 /// An inner page's fillfactor, percent.
 const INNER_FILLFACTOR: u8 = 70;
-/// What a leaf's high key might need for a heap TID, bytes.
+/// Room for a heap TID in a leaf's high key, bytes.
 pub(super) const HIGH_KEY_TID: u32 = 8;
 /// In `t_info`: the TID is a pivot's or leads to a posting list (`INDEX_ALT_TID_MASK`).
 pub(super) const ALTERNATIVE_TID: u16 = 0x2000;
@@ -50,7 +50,7 @@ struct Level {
     reserve: u32,
     /// Its items, the place of the high key aside.
     items: u32,
-    /// What the high key leaves out if the last item becomes it, bytes.
+    /// Bytes of the last item that a high key made from it leaves out.
     extra: u32,
     /// Below which nothing is on this page: a pivot tuple.
     low_key: Vec<u8>,

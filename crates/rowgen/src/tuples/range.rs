@@ -186,7 +186,7 @@ fn bound(text: &str) -> Option<(Option<String>, &str)> {
     Some(((!bound.is_empty()).then(|| bound.to_owned()), after))
 }
 
-/// What values are ordered by.
+/// The order of values.
 #[derive(Clone, Copy)]
 enum Key {
     Whole(i128),

@@ -154,7 +154,7 @@ impl Fork {
         self.unbuffered.load(Ordering::Relaxed)
     }
 
-    /// What an error of [`Self::write`] or [`sync`] means.
+    /// The failure that stands for an error of [`Self::write`] or [`sync`].
     pub(super) fn failure(&self, source: io::Error) -> Failure {
         Failure::File { path: self.first.display().to_string(), source }
     }

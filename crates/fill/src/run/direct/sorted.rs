@@ -14,8 +14,8 @@ use crate::run::copy::{Batch, RowSource};
 /// Keys of a table's indexes never take more, bytes; the server sorts more on disk.
 const MOST_MEMORY: u64 = 1 << 30;
 
-/// What the keys of a table's indexes may take while they are sorted, bytes: a quarter of what this machine, or the
-/// control group of this process, has.
+/// The memory for a table's keys while pgrig sorts them, bytes: a quarter of the memory that this machine has available,
+/// or of the limit of this process's control group.
 pub(super) fn memory() -> u64 {
     let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -109,7 +109,7 @@ impl SortedKey {
         (encoder.longest() <= page / 17).then_some(Self { encoder, order, is_unique })
     }
 
-    /// What a row takes in memory, bytes.
+    /// Memory for a row's key, bytes.
     pub(super) fn memory(&self) -> u64 {
         let entry = match self.order {
             Order::Integer(_) => size_of::<(i64, TupleId)>(),
