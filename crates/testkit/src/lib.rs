@@ -5,7 +5,7 @@
 //! - [`cache`] is where the fetched PostgreSQL is, once for all test programs.
 //! - [`until`] waits for a condition, with one deadline for all tests.
 //! - [`require`] is the only way to skip a test.
-//! - [`Mount`] is a small file system, [`tls`] has servers and certificates for TLS.
+//! - [`Mount`] is a small file system, [`fill_up`] leaves no space on one; [`tls`] has servers and certificates for TLS.
 //!
 //! | variable | meaning |
 //! |---|---|
@@ -27,7 +27,7 @@ mod wait;
 
 pub use cache::cache;
 pub use directory::{directory, disk_directory, open_to_all};
-pub use mount::Mount;
+pub use mount::{Mount, fill_up};
 pub use need::{Need, require};
 pub use program::{does, told};
 pub use server::{Database, Server, block_on, quoted, quoted_literal, spec, target};

@@ -1,5 +1,7 @@
 //! Small file systems.
 
+use std::fs::File;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -84,6 +86,19 @@ impl Drop for Mount {
     fn drop(&mut self) {
         does("umount", &[text(&self.at)]);
     }
+}
+
+/// Writes zeros to a new file until its file system is full.
+pub fn fill_up(path: &Path) {
+    let mut file = File::create(path).unwrap();
+    // In large pieces: unoptimised code fills the small ones of `io::repeat` slowly.
+    let zeros = vec![0; 1 << 20];
+    let error = loop {
+        if let Err(error) = file.write_all(&zeros) {
+            break error;
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::StorageFull);
 }
 
 fn text(path: &Path) -> &str {

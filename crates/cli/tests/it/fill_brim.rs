@@ -1,6 +1,5 @@
 //! Fills until a volume is full, or nearly so: real servers on small real file systems.
 
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Mount, Need, does, require, until_some as until};
+use testkit::{Mount, Need, does, fill_up, require, until_some as until};
 
 /// A server that is content with little; later starts remember it.
 const SMALL: &str = "--set shared_buffers=32MB --set max_wal_size=64MB --set min_wal_size=32MB";
@@ -312,8 +311,7 @@ fn take_all(rig: &Rig, command: &str) -> Ran {
         })
     });
     kill(backend, Signal::SIGSTOP).unwrap();
-    let taken = std::io::copy(&mut std::io::repeat(0), &mut File::create(hog(rig)).unwrap());
-    assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+    fill_up(&hog(rig));
     kill(backend, Signal::SIGCONT).unwrap();
     pgrig.end()
 }

@@ -1,7 +1,6 @@
 //! Direct fills that are interrupted, killed, run out of space, or lose their server: nothing is left that
 //! should not be, and what is committed is there.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::support::proof::Proof;
@@ -9,7 +8,7 @@ use crate::support::victims::{Ledger, chunks_done, kill_server};
 use crate::support::{Ran, Rig, Running, Server, connect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use testkit::until_some as until;
+use testkit::{fill_up, until_some as until};
 
 /// Two gigabytes: two segments.
 const LARGE: &str = "fill --method direct --rows 1530000 --fillfactor 10 --data-only";
@@ -298,8 +297,7 @@ fn a_full_disk_ends_it_and_everything_goes() {
         // Somebody else takes all that is left, while pgrig holds still.
         pgrig.signal(Signal::SIGSTOP);
         let hog = rig.home.path().join("hog");
-        let taken = std::io::copy(&mut std::io::repeat(0), &mut File::create(&hog).unwrap());
-        assert_eq!(taken.unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+        fill_up(&hog);
         pgrig.signal(Signal::SIGCONT);
         let ran = pgrig.end();
         assert_eq!(ran.code, Some(1), "{ran:#?}");
