@@ -29,6 +29,7 @@ pub mod pgbench;
 mod phrase;
 mod random;
 mod render;
+mod sampled;
 pub mod spec;
 mod stored;
 mod table;

@@ -20,6 +20,7 @@ mod own_table;
 mod pgrig_tables;
 pub(crate) mod row_range;
 mod rules;
+mod sample;
 pub(crate) mod sizes;
 pub(crate) mod tables;
 
@@ -36,6 +37,7 @@ pub(crate) use data::RowKey;
 pub use method::{IndexBuild, Method};
 pub(crate) use own_table::DescribedTable;
 pub(crate) use rules::needs_chunks;
+pub(crate) use sample::Sample;
 pub use sizes::{Calculation, Prediction, Sizes};
 
 use crate::error::FillError;
@@ -62,7 +64,10 @@ pub fn plan<'a>(
         }
         let data_directory = data_directory(survey, connection).await?;
         let facts = match &request.subject {
-            Subject::Table(own) => own_table::look(survey, connection, request, own, resume).await?,
+            Subject::Table(own) => {
+                let may_write_pages = rules::may_write_pages(survey, &data_directory, request);
+                own_table::look(survey, connection, request, own, resume, may_write_pages).await?
+            }
             Subject::Pgbench | Subject::Series => pgrig_tables::look(connection, request, resume).await?,
         };
         let plan = rules::resolve(survey, &data_directory, facts)?;

@@ -1,6 +1,7 @@
 //! A look at a table of the user's: described by its catalog, with a sample that the server has judged.
 
 mod key;
+mod measured;
 mod pages;
 mod rows;
 mod width;
@@ -18,6 +19,7 @@ use crate::error::FillError;
 use crate::ledger::relations::Relations;
 use crate::ledger::{self, Unfinished};
 use crate::request::{Amount, InitStep, OwnTable, Request, Subject};
+use crate::run::direct::NotDirect;
 use crate::run::resume::same_tables;
 use crate::sql::absent::adapted;
 use crate::sql::ddl;
@@ -26,7 +28,8 @@ use connect::Connection;
 use server::quote::{identifier, qualified};
 use server::{Survey, ask, schema_for_tables};
 
-/// Looks at the table, or at the one that --ddl creates in a transaction that is rolled back.
+/// Looks at the table, or at the one that --ddl creates in a transaction that is rolled back. `may_write_pages` says
+/// whether request and server allow finished pages.
 ///
 /// # Errors
 /// If the request does not go with the table.
@@ -36,6 +39,7 @@ pub(super) async fn look(
     request: &Request,
     own: &OwnTable,
     resume: bool,
+    may_write_pages: bool,
 ) -> Result<Facts, FillError> {
     let specs: Vec<ColumnSpec> = own.columns.iter().map(|text| text.parse()).collect::<Result<_, _>>()?;
     let name = match &own.name {
@@ -44,7 +48,7 @@ pub(super) async fn look(
         None if resume => begun(connection, request).await?,
         None => None,
     };
-    let look = Look { survey, connection, request, own, specs };
+    let look = Look { survey, connection, request, own, specs, may_write_pages };
     let there = match &name {
         Some(name) => there(&connection.client, name, own.ddl.is_some()).await?,
         None => None,
@@ -72,10 +76,12 @@ pub(super) async fn look_at_described(
     let DescribedTable { table, first_row, binary, sequences, warnings } = rows;
     let key = key::row_key(connection, &info, &table, first_row, 0).await?;
     let width = width::of_row(&table, survey.server.geometry, None);
-    let rows = DescribedRows { table, first_row, binary, sequences, width, key, most: None, warnings };
-    let look = Look { survey, connection, request: &request, own, specs: Vec::new() };
+    let (most, measured) = (None, None);
+    let rows = DescribedRows { table, first_row, binary, sequences, width, key, most, measured, warnings };
+    let look = Look { survey, connection, request: &request, own, specs: Vec::new(), may_write_pages: false };
     let stale_ledger = look.ledger(&info.schema, &info.name).await?.is_some();
-    Ok(Facts { stale_ledger, ..look.facts(request.clone(), info, rows, None).await? })
+    let stored = look.stored(&info).await?;
+    Ok(Facts { stale_ledger, ..look.facts(request.clone(), info, rows, stored, None).await? })
 }
 
 /// Rows of a table, as they are described.
@@ -136,6 +142,8 @@ struct Look<'a> {
     request: &'a Request,
     own: &'a OwnTable,
     specs: Vec<ColumnSpec>,
+    /// Whether request and server allow finished pages.
+    may_write_pages: bool,
 }
 
 impl Look<'_> {
@@ -248,19 +256,41 @@ impl Look<'_> {
         let binary = begun.header.binary;
         let width = width::of_row(&table, self.survey.server.geometry, None);
         let until_size = begun.header.until_size;
-        let (sequences, most, warnings) = (Vec::new(), None, Vec::new());
-        let rows = DescribedRows { table, first_row, binary, sequences, width, key, most, warnings };
-        let facts = self.facts(request, info, rows, until_size).await?;
+        let (sequences, most, measured, warnings) = (Vec::new(), None, None, Vec::new());
+        let rows =
+            DescribedRows { table, first_row, binary, sequences, width, key, most, measured, warnings };
+        let stored = self.stored(&info).await?;
+        let facts = self.facts(request, info, rows, stored, until_size).await?;
         Ok(Facts { unfinished: Some(begun), ..facts })
     }
 
-    /// Describes the rows, and has the server judge a sample.
+    /// Describes the rows, and has the server judge a sample. For a size, finished pages need the number of rows
+    /// beforehand: where no calculation tells it, it is measured.
     async fn described(&self, request: Request, info: TableInfo, scope: Scope) -> Result<Facts, FillError> {
-        let client = &self.connection.client;
-        let rows = match self.request.amount {
+        let stored = self.stored(&info).await?;
+        let wanted = match request.amount {
             Amount::Rows(rows) => Some(rows),
             _ => None,
         };
+        let mut rows = self.rows(&info, wanted, scope).await?;
+        let geometry = self.survey.server.geometry;
+        if let (true, Amount::Size(size)) = (self.may_write_pages, request.amount)
+            && stored.pages(&request, geometry, &rows, None).is_err_and(|why| why == NotDirect::Size)
+        {
+            rows = self.rows_for(size, &request, &info, rows, scope).await?;
+        }
+        let until_size = self.until_size(&info).await?;
+        self.facts(request, info, rows, stored, until_size).await
+    }
+
+    /// Describes so many rows, and has the server judge a sample.
+    async fn rows(
+        &self,
+        info: &TableInfo,
+        rows: Option<u64>,
+        scope: Scope,
+    ) -> Result<DescribedRows, FillError> {
+        let client = &self.connection.client;
         let wish = Wish {
             columns: self.specs.clone(),
             rows,
@@ -268,21 +298,25 @@ impl Look<'_> {
             plain: self.own.plain,
             ..Wish::default()
         };
-        let described = describe(client, &info, &wish, scope).await?;
-        let verified = verify(client, &info, &described, scope).await?;
+        let described = describe(client, info, &wish, scope).await?;
+        let verified = verify(client, info, &described, scope).await?;
         let binary = described.supports(Format::Binary);
         let Described { mut table, first_row, most_rows, mut warnings, sequences, .. } = described;
         if self.request.append && first_row == 0 {
             // Nothing is unique by its row number, so the rows would be those of the last time.
-            table.seed = table.seed.wrapping_add(self.bytes_present(&info).await?);
+            table.seed = table.seed.wrapping_add(self.bytes_present(info).await?);
         }
         warnings.extend(verified.warnings);
         let width = width::of_row(&table, self.survey.server.geometry, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
-        let key = key::row_key(self.connection, &info, &table, first_row, 0).await?;
-        let rows = DescribedRows { table, first_row, binary, sequences, width, key, most, warnings };
-        let until_size = self.until_size(&info).await?;
-        self.facts(request, info, rows, until_size).await
+        let key = key::row_key(self.connection, info, &table, first_row, 0).await?;
+        let measured = None;
+        Ok(DescribedRows { table, first_row, binary, sequences, width, key, most, measured, warnings })
+    }
+
+    /// The table's files and indexes.
+    async fn stored(&self, info: &TableInfo) -> Result<StoredTable, FillError> {
+        StoredTable::of(self.connection, info, &self.own.together, self.survey.server.major()).await
     }
 
     /// Asks for what the constraints do not tell.
@@ -291,6 +325,7 @@ impl Look<'_> {
         request: Request,
         info: TableInfo,
         rows: DescribedRows,
+        stored: StoredTable,
         until_size: Option<u64>,
     ) -> Result<Facts, FillError> {
         let row = ask(self.connection, include_str!("../../sql/own_table.sql"), &[&info.oid]).await?;
@@ -300,8 +335,6 @@ impl Look<'_> {
         if info.partitions.is_some() {
             self.refuse_mixed(&info, &rows.table).await?;
         }
-        let stored =
-            StoredTable::of(self.connection, &info, &self.own.together, self.survey.server.major()).await?;
         let table = info.display_name();
         let vacuum_refused = (!row.get::<_, bool>("may_vacuum"))
             .then(|| VacuumRefused { table: table.clone(), role: info.role.clone() });

@@ -106,6 +106,9 @@ impl StoredTable {
             table: &described.table,
             first_row: described.first_row,
         };
+        if let (None, Amount::Size(_), Some((rows, sizes))) = (begun, request.amount, described.measured) {
+            return Ok(Pages { rows, sizes, truncated_with: self.relation.truncated_with().to_vec() });
+        }
         let rows = match (begun, request.amount) {
             (Some(rows), _) | (None, Amount::Rows(rows)) => rows,
             (None, Amount::Size(size)) if encoder.fixed_length().is_some() => {

@@ -10,6 +10,7 @@ use crate::ledger::Unfinished;
 use crate::plan::RowKey;
 use crate::plan::bulk::{Bulk, ForeignKeys, RowSize};
 use crate::plan::row_range::RowRange;
+use crate::plan::sizes::Sizes;
 use crate::plan::tables::Tables;
 use crate::request::{Amount, IndexKind, Request};
 use crate::run::direct::NotDirect;
@@ -45,6 +46,8 @@ pub(super) struct DescribedRows {
     pub(super) key: Option<RowKey>,
     /// The most rows that keys leave room for, and why.
     pub(super) most: Option<(u64, String)>,
+    /// The number of rows that take the size that was asked for, if that was measured, and what they take.
+    pub(super) measured: Option<(u64, Sizes)>,
     /// Warnings for the user.
     pub(super) warnings: Vec<String>,
 }
@@ -93,8 +96,17 @@ impl OwnTableFacts {
     pub(in crate::plan) fn bulk(self, most: Option<u64>, pages: Option<Pages>) -> Bulk {
         let total = self.row_with_indexes();
         let foreign_keys = if pages.is_some() { ForeignKeys::None } else { self.stored.foreign_keys() };
-        let DescribedRows { mut table, first_row, binary, sequences, width, key, most: most_rows, warnings } =
-            self.rows;
+        let DescribedRows {
+            mut table,
+            first_row,
+            binary,
+            sequences,
+            width,
+            key,
+            most: most_rows,
+            warnings,
+            ..
+        } = self.rows;
         if let Some(pages) = &pages {
             table.rows = first_row.saturating_add(pages.rows);
         }

@@ -137,6 +137,16 @@ pub(super) fn resolve(
     })
 }
 
+/// Whether request and server allow finished pages, whatever the table.
+pub(super) fn may_write_pages(
+    survey: &Survey,
+    data_directory: &Result<DataDirectory, NotDirect>,
+    request: &Request,
+) -> bool {
+    direct::choice(request, &survey.server, survey.site, data_directory, None, Ok(()))
+        .is_ok_and(|choice| choice.is_chosen())
+}
+
 /// Warnings of a fill whose role may not VACUUM the table.
 fn without_vacuum(request: &Request, VacuumRefused { table, role }: &VacuumRefused) -> Vec<String> {
     let unfrozen = request.freezes().then(|| {

@@ -7,7 +7,7 @@ use super::amounts::{self, Wanted, is_named};
 use super::order::{Placed, is_referenced};
 use super::{BytesPerRow, Planner, Postponed};
 use crate::error::FillError;
-use crate::plan::Method;
+use crate::plan::{Method, Sample};
 use crate::schema::record::RecordedTable;
 use server::quote::qualified;
 
@@ -268,7 +268,15 @@ impl Planner<'_> {
         let block_size = self.survey.server.geometry.block_size();
         let are_postponed = self.request.ddl.is_some() && designed.info.partitions.is_none();
         let are_built = plan.method == Method::Direct || are_postponed;
-        let sizes = super::sample::sizes(self.connection, designed, are_built, block_size).await?;
+        let described = &designed.described;
+        let sample = Sample {
+            info: designed.info,
+            table: &described.table,
+            rows: std::iter::once(described.first_row..described.first_row + designed.rows).collect(),
+            fillfactor: plan.fillfactor,
+            builds_indexes: are_built,
+        };
+        let sizes = sample.sizes(self.connection, block_size).await?;
         Ok(BytesPerRow::of(sizes, designed.rows))
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! 1. [`tables`] reads the tables, [`order`] puts them in order, [`amounts`] gives each its share of the rows;
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
-//! 3. for a size, [`sample`] loads some rows into temporary tables and measures what they and their indexes take, and
+//! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures what they and their indexes take, and
 //!    the rows are described again for the numbers that follow;
 //! 4. each table gets a [`Plan`] of its own, and what can be made after its rows is [`postponed`].
 
@@ -13,7 +13,6 @@ mod design;
 mod order;
 mod postponed;
 mod resumed;
-mod sample;
 mod tables;
 
 use connect::Connection;

@@ -1,0 +1,123 @@
+//! How many rows a size takes, measured before there are any.
+//!
+//! Rows differ in length, and equal keys share entries of a B-tree, so no calculation tells what a table of the user's
+//! takes. Some rows from all over the table go into a temporary one with its indexes. Their values repeat as often as
+//! in the whole table ([`Table::sampled`](rowgen::Table::sampled)).
+
+use std::ops::Range;
+
+use super::Look;
+use super::rows::DescribedRows;
+use crate::error::FillError;
+use crate::plan::Sample;
+use crate::plan::sizes::Sizes;
+use crate::request::Request;
+use catalog::{Scope, TableInfo};
+
+/// Rows of a sample at most, and stretches that they come from.
+const ROWS: u64 = 30_000;
+const STRETCHES: u64 = 6;
+/// Samples at most, and the change of the number of rows below which the last one tells.
+const SAMPLES: usize = 3;
+const CHANGE: f64 = 0.1;
+
+impl Look<'_> {
+    /// The rows that take `size` bytes with their indexes, as finished pages; `described` has them without an end.
+    pub(super) async fn rows_for(
+        &self,
+        size: u64,
+        request: &Request,
+        info: &TableInfo,
+        described: DescribedRows,
+        scope: Scope,
+    ) -> Result<DescribedRows, FillError> {
+        let most = described.most.as_ref().map_or(u64::MAX, |(most, _)| *most);
+        let mut rows = (size / described.width.max(1)).clamp(1, most);
+        let mut described = described;
+        for _ in 0..SAMPLES {
+            described = self.rows(info, Some(rows), scope).await?;
+            let (sample, sizes) = self.measure(request, info, &described, rows, scope).await?;
+            let all = |bytes: u64| scaled(bytes, rows as f64 / sample as f64);
+            described.measured = Some((rows, Sizes { heap: all(sizes.heap), index: all(sizes.index) }));
+            let per_row = sizes.total().max(1) as f64 / sample as f64;
+            let nearest = scaled(size, 1.0 / per_row).clamp(1, most);
+            let change = nearest.abs_diff(rows) as f64 / rows as f64;
+            if change < CHANGE {
+                let all = |bytes: u64| scaled(bytes, nearest as f64 / sample as f64);
+                let measured = (nearest, Sizes { heap: all(sizes.heap), index: all(sizes.index) });
+                if nearest != rows {
+                    described = self.rows(info, Some(nearest), scope).await?;
+                }
+                described.measured = Some(measured);
+                break;
+            }
+            rows = nearest;
+        }
+        Ok(described)
+    }
+
+    /// How many of `rows` rows were loaded as a sample, and what those take.
+    async fn measure(
+        &self,
+        request: &Request,
+        info: &TableInfo,
+        described: &DescribedRows,
+        rows: u64,
+        scope: Scope,
+    ) -> Result<(u64, Sizes), FillError> {
+        let stretches = stretches(described.first_row, rows);
+        let taken: u64 = stretches.iter().map(|stretch| stretch.end - stretch.start).sum();
+        let table = described.table.sampled(taken as f64 / rows as f64);
+        let sample = Sample {
+            info,
+            table: &table,
+            rows: stretches,
+            fillfactor: request.fillfactor,
+            builds_indexes: true,
+        };
+        let is_alone = matches!(scope, Scope::Idle);
+        if is_alone {
+            self.run("BEGIN").await?;
+        }
+        let sizes = sample.sizes(self.connection, self.survey.server.geometry.block_size()).await;
+        if is_alone {
+            self.run("ROLLBACK").await?;
+        }
+        Ok((taken, sizes?))
+    }
+}
+
+/// Rows of a sample, from the beginning, the end and between.
+fn stretches(first: u64, rows: u64) -> Vec<Range<u64>> {
+    if rows <= ROWS {
+        return std::iter::once(first..first + rows).collect();
+    }
+    let each = ROWS / STRETCHES;
+    let begin = |stretch| {
+        let place = u128::from(rows - each) * u128::from(stretch) / u128::from(STRETCHES - 1);
+        first + u64::try_from(place).unwrap_or_default()
+    };
+    (0..STRETCHES).map(|stretch| begin(stretch)..begin(stretch) + each).collect()
+}
+
+fn scaled(number: u64, by: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes and rows")]
+    let scaled = (number as f64 * by).round() as u64;
+    scaled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_all_of_few_rows_and_stretches_of_many() {
+        assert!(stretches(5, 100).into_iter().eq(std::iter::once(5..105)));
+        let many = stretches(10, 1_000_000);
+        assert_eq!(many.iter().map(|stretch| stretch.end - stretch.start).sum::<u64>(), ROWS);
+        assert_eq!((many[0].start, many[5].end), (10, 1_000_010));
+        assert!(many.windows(2).all(|pair| pair[0].end <= pair[1].start), "{many:?}");
+        // Even of the largest table.
+        assert_eq!(stretches(0, u64::MAX)[5].end, u64::MAX);
+    }
+}

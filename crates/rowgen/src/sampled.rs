@@ -1,0 +1,124 @@
+//! A table of which only a sample of rows is made: values repeat in the sample as often as in the whole table.
+
+use std::sync::Arc;
+
+use crate::{Keys, Kind, Pick, Table, Values};
+
+impl Table {
+    /// The same table, but columns that draw at random from a set draw from `fraction` (above 0, at most 1) of that
+    /// set. A sample of that fraction of the rows then has as many rows for each value as the table has, so that what
+    /// its indexes take for each row is the same.
+    #[must_use]
+    pub fn sampled(&self, fraction: f64) -> Self {
+        let columns = self.columns.iter().map(|column| {
+            let mut column = column.clone();
+            let is_fixed = matches!(
+                column.kind,
+                Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Date | Kind::Timestamp | Kind::TimestampTz
+            );
+            column.values = sampled(column.values, fraction, is_fixed);
+            column
+        });
+        Self { columns: columns.collect(), ..self.clone() }
+    }
+}
+
+/// `is_fixed` says whether all values have the same length: of others, fewer values are shorter ones.
+fn sampled(values: Values, fraction: f64, is_fixed: bool) -> Values {
+    match values {
+        Values::Between { low, high } if is_fixed => {
+            let all = high.abs_diff(low).saturating_add(1);
+            Values::Between { low, high: low.saturating_add_unsigned(part(all, fraction) - 1) }
+        }
+        Values::Reference(mut reference) if matches!(reference.pick, Pick::Random { .. }) => {
+            reference.keys = Arc::new(keys(&reference.keys, fraction));
+            Values::Reference(reference)
+        }
+        Values::Nulls { fraction: nulls, values } => {
+            Values::Nulls { fraction: nulls, values: Box::new(sampled(*values, fraction, is_fixed)) }
+        }
+        values => values,
+    }
+}
+
+fn keys(keys: &Keys, fraction: f64) -> Keys {
+    match keys {
+        Keys::Interval { low, high } => {
+            let all = high.abs_diff(*low).saturating_add(1);
+            Keys::Interval { low: *low, high: low.saturating_add_unsigned(part(all, fraction) - 1) }
+        }
+        // From all over the list: lengths may grow along it.
+        Keys::Listed(all) => {
+            let wanted = part(all.len() as u64, fraction);
+            let at = |place: u64| usize::try_from(place * all.len() as u64 / wanted).unwrap_or_default();
+            Keys::Listed((0..wanted).map(|place| all[at(place)].clone()).collect())
+        }
+        Keys::Made { table, first } => {
+            let rows = first + part(table.rows.saturating_sub(*first), fraction);
+            Keys::Made { table: Table { rows, ..table.clone() }, first: *first }
+        }
+    }
+}
+
+/// That fraction of a number, at least 1.
+fn part(all: u64, fraction: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to 1 and the number"
+    )]
+    let part = (all as f64 * fraction).round() as u64;
+    part.clamp(1, all.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, Reference};
+
+    fn table(values: Values) -> Table {
+        let columns = vec![Column::new("a", Kind::Int8, values)];
+        Table { name: "t".to_owned(), columns, rows: 1_000, seed: 0 }
+    }
+
+    fn reference(keys: Keys, pick: Pick) -> Values {
+        Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick })
+    }
+
+    #[test]
+    fn sets_shrink_and_everything_else_stays() {
+        let random = || Pick::Random { name: "fk".to_owned() };
+        let listed = |keys: std::ops::Range<u64>| {
+            Keys::Listed(keys.map(|key| vec![Some((key * 10).to_string())]).collect())
+        };
+        let cases = [
+            (Values::Between { low: -5, high: 94 }, Values::Between { low: -5, high: 4 }),
+            (Values::Between { low: 7, high: 7 }, Values::Between { low: 7, high: 7 }),
+            (
+                reference(Keys::Interval { low: 1, high: 1_000 }, random()),
+                reference(Keys::Interval { low: 1, high: 100 }, random()),
+            ),
+            (Values::Serial { start: 1, step: 1 }, Values::Serial { start: 1, step: 1 }),
+        ];
+        for (whole, sample) in cases {
+            assert_eq!(table(whole.clone()).sampled(0.1), table(sample.clone()));
+            let nulls = |values| Values::Nulls { fraction: 0.5, values: Box::new(values) };
+            assert_eq!(table(nulls(whole)).sampled(0.1), table(nulls(sample)));
+        }
+        let Values::Reference(sample) =
+            table(reference(listed(0..100), random())).sampled(0.1).columns[0].values.clone()
+        else {
+            panic!("a reference stays one")
+        };
+        let Keys::Listed(keys) = &*sample.keys else { panic!("a list stays one") };
+        let spread: Vec<_> = (0..10).map(|key| vec![Some((key * 100).to_string())]).collect();
+        assert_eq!(*keys, spread);
+    }
+
+    #[test]
+    fn keys_by_turns_stay_unique() {
+        let turn = crate::Turn { every: 1, of: u64::MAX };
+        let whole = table(reference(Keys::Interval { low: 1, high: 1_000 }, Pick::InTurn(turn)));
+        assert_eq!(whole.sampled(0.1), whole);
+    }
+}
