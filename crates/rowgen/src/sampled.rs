@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{Keys, Kind, Pick, Table, Values};
+use crate::generate::range_of_fixed;
+use crate::{Keys, Pick, Table, Values};
+
+/// A smaller set stays as it is: its values repeat often among few rows, too, and conditions may name them.
+const SMALL: u64 = 1_000;
 
 impl Table {
     /// The same table, but columns that draw at random from a set draw from `fraction` (above 0, at most 1) of that
@@ -12,21 +16,20 @@ impl Table {
     pub fn sampled(&self, fraction: f64) -> Self {
         let columns = self.columns.iter().map(|column| {
             let mut column = column.clone();
-            let is_fixed = matches!(
-                column.kind,
-                Kind::Int2 | Kind::Int4 | Kind::Int8 | Kind::Date | Kind::Timestamp | Kind::TimestampTz
-            );
-            column.values = sampled(column.values, fraction, is_fixed);
+            column.values = sampled(column.values, fraction, range_of_fixed(&column.kind));
             column
         });
         Self { columns: columns.collect(), ..self.clone() }
     }
 }
 
-/// `is_fixed` says whether all values have the same length: of others, fewer values are shorter ones.
-fn sampled(values: Values, fraction: f64, is_fixed: bool) -> Values {
+/// `range` is the usual one if all values have the same length: of others, the first ones may be shorter.
+fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
     match values {
-        Values::Between { low, high } if is_fixed => {
+        Values::Any if let Some((low, high)) = range => {
+            sampled(Values::Between { low, high }, fraction, range)
+        }
+        Values::Between { low, high } if range.is_some() => {
             let all = high.abs_diff(low).saturating_add(1);
             Values::Between { low, high: low.saturating_add_unsigned(part(all, fraction) - 1) }
         }
@@ -35,7 +38,7 @@ fn sampled(values: Values, fraction: f64, is_fixed: bool) -> Values {
             Values::Reference(reference)
         }
         Values::Nulls { fraction: nulls, values } => {
-            Values::Nulls { fraction: nulls, values: Box::new(sampled(*values, fraction, is_fixed)) }
+            Values::Nulls { fraction: nulls, values: Box::new(sampled(*values, fraction, range)) }
         }
         values => values,
     }
@@ -60,21 +63,17 @@ fn keys(keys: &Keys, fraction: f64) -> Keys {
     }
 }
 
-/// That fraction of a number, at least 1.
+/// That fraction of a number, but no less than [`SMALL`].
 fn part(all: u64, fraction: f64) -> u64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "clamped to 1 and the number"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let part = (all as f64 * fraction).round() as u64;
-    part.clamp(1, all.max(1))
+    part.clamp(all.min(SMALL), all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, Reference};
+    use crate::{Column, Kind, Reference};
 
     fn table(values: Values) -> Table {
         let columns = vec![Column::new("a", Kind::Int8, values)];
@@ -86,17 +85,16 @@ mod tests {
     }
 
     #[test]
-    fn sets_shrink_and_everything_else_stays() {
+    fn large_sets_shrink_and_everything_else_stays() {
         let random = || Pick::Random { name: "fk".to_owned() };
-        let listed = |keys: std::ops::Range<u64>| {
-            Keys::Listed(keys.map(|key| vec![Some((key * 10).to_string())]).collect())
-        };
         let cases = [
-            (Values::Between { low: -5, high: 94 }, Values::Between { low: -5, high: 4 }),
+            (Values::Between { low: -5, high: 19_994 }, Values::Between { low: -5, high: 1_994 }),
+            (Values::Between { low: 1, high: 3_000 }, Values::Between { low: 1, high: 1_000 }),
             (Values::Between { low: 7, high: 7 }, Values::Between { low: 7, high: 7 }),
+            (Values::Any, Values::Between { low: 1, high: 303_700_050 }),
             (
-                reference(Keys::Interval { low: 1, high: 1_000 }, random()),
-                reference(Keys::Interval { low: 1, high: 100 }, random()),
+                reference(Keys::Interval { low: 1, high: 20_000 }, random()),
+                reference(Keys::Interval { low: 1, high: 2_000 }, random()),
             ),
             (Values::Serial { start: 1, step: 1 }, Values::Serial { start: 1, step: 1 }),
         ];
@@ -105,20 +103,22 @@ mod tests {
             let nulls = |values| Values::Nulls { fraction: 0.5, values: Box::new(values) };
             assert_eq!(table(nulls(whole)).sampled(0.1), table(nulls(sample)));
         }
-        let Values::Reference(sample) =
-            table(reference(listed(0..100), random())).sampled(0.1).columns[0].values.clone()
-        else {
-            panic!("a reference stays one")
+    }
+
+    #[test]
+    fn keys_from_all_over_a_list_stand_for_it() {
+        let listed = |keys: std::ops::Range<u64>, factor: u64| {
+            Keys::Listed(keys.map(|key| vec![Some((key * factor).to_string())]).collect())
         };
-        let Keys::Listed(keys) = &*sample.keys else { panic!("a list stays one") };
-        let spread: Vec<_> = (0..10).map(|key| vec![Some((key * 100).to_string())]).collect();
-        assert_eq!(*keys, spread);
+        let pick = || Pick::Random { name: "fk".to_owned() };
+        let whole = table(reference(listed(0..50_000, 1), pick()));
+        assert_eq!(whole.sampled(0.1), table(reference(listed(0..5_000, 10), pick())));
     }
 
     #[test]
     fn keys_by_turns_stay_unique() {
         let turn = crate::Turn { every: 1, of: u64::MAX };
-        let whole = table(reference(Keys::Interval { low: 1, high: 1_000 }, Pick::InTurn(turn)));
+        let whole = table(reference(Keys::Interval { low: 1, high: 20_000 }, Pick::InTurn(turn)));
         assert_eq!(whole.sampled(0.1), whole);
     }
 }

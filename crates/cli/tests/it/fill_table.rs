@@ -121,7 +121,8 @@ fn assert_sizes(version: &str, tables: &[Sized]) {
     server.execute(SIZED);
     for (table, options, columns) in tables {
         // The promised 1 % holds from 50 MB up.
-        for (arguments, bytes) in [("50MB", 50e6), ("20MB --append", 70e6)] {
+        // By COPY: to indexes of packed pages, a few rows more add many pages.
+        for (arguments, bytes) in [("50MB --method copy", 50e6), ("20MB --append", 70e6)] {
             filled(&rig, &format!("{arguments} --table {table} {options}"), columns);
             let size = size(&server, table);
             assert!((size / bytes - 1.0).abs() < 0.01, "{version} {table} {arguments}: {size} bytes");

@@ -47,10 +47,12 @@ impl Sample<'_> {
             run(connection, &build).await?;
         }
         // A COPY extends a table by many pages at once, the last of which stay empty; and the last page that is used
-        // is half full, on average.
+        // is half full, on average. A BRIN index takes some pages, almost regardless of the number of rows.
         let query = format!(
             "SELECT pg_table_size('pg_temp.{SAMPLE}'::regclass) - pg_relation_size('pg_temp.{SAMPLE}'::regclass) AS beside, \
-                    pg_indexes_size('pg_temp.{SAMPLE}'::regclass) AS index, \
+                    (SELECT coalesce(sum(pg_relation_size(c.oid)), 0)::bigint \
+                       FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam \
+                      WHERE i.indrelid = 'pg_temp.{SAMPLE}'::regclass AND m.amname <> 'brin') AS index, \
                     coalesce((max((ctid::text::point)[0]) + 0.5) * current_setting('block_size')::int, 0)::bigint AS heap \
                FROM pg_temp.{SAMPLE}"
         );

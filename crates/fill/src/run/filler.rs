@@ -178,6 +178,7 @@ impl<'a> Filler<'a> {
 
     /// Creates the tables that record what is loaded.
     pub(crate) async fn begin_ledger(&self, session: &Session) -> Result<(), ConnectError> {
+        self.set_sequences(session).await?;
         let ledger = Ledger::begin(session, self.plan).await?;
         self.ledger.set(ledger).expect("a fill has one");
         Ok(())

@@ -56,7 +56,6 @@ impl Filler<'_> {
             return Ok(self.create_table_as(session, meter).await?);
         }
         if self.ledger.get().is_none() {
-            self.set_sequences(session).await?;
             self.begin_ledger(session).await?;
         }
         let ledger = self.ledger.get().expect("begun");
@@ -112,7 +111,7 @@ impl Filler<'_> {
 
     /// Sets the sequences in whose place pgrig counts beyond the last value that it will give: whoever inserts rows
     /// meanwhile, or after a fill that was killed, gets values of their own.
-    async fn set_sequences(&self, session: &Session) -> Result<(), ConnectError> {
+    pub(crate) async fn set_sequences(&self, session: &Session) -> Result<(), ConnectError> {
         for SequenceTaken { column, name, .. } in &self.plan.sequences {
             let table = &self.plan.tables.bulk;
             let column = table.columns.iter().find(|of| of.name == *column);
@@ -140,6 +139,7 @@ impl Filler<'_> {
             fillfactor: plan.fillfactor,
             vacuum: plan.includes(InitStep::Vacuum),
             writers: plan.streams.get().div_ceil(plan.sessions().get()),
+            is_truncated: !plan.is_single_transaction(),
             records: self.records.as_deref(),
             sessions: &self.sessions,
         })

@@ -23,23 +23,33 @@ pub(crate) const JSONB: u32 = 160;
 /// No `xml` is longer, bytes.
 pub(crate) const XML: u32 = 40;
 
-/// A value for the kind, its bytes in `scratch`.
+/// Least and greatest value, of kinds whose values all have the same length.
 ///
 /// Integers are no greater than the root of the kind's greatest, so that a generated column may
 /// multiply two of them.
+pub(crate) fn range_of_fixed(kind: &Kind) -> Option<(i64, i64)> {
+    Some(match kind {
+        Kind::Bool => (0, 1),
+        Kind::Int2 => (1, 181),
+        Kind::Int4 | Kind::Oid => (1, 46_340),
+        Kind::Int8 | Kind::PgLsn => (1, 3_037_000_499),
+        Kind::Date => (0, RECENT_DAYS),
+        Kind::Time | Kind::TimeTz => (0, DAY - 1),
+        Kind::Timestamp | Kind::TimestampTz => (0, RECENT_DAYS * DAY),
+        Kind::Interval => (0, 100 * DAY),
+        _ => return None,
+    })
+}
+
+/// A value for the kind, its bytes in `scratch`.
 pub(super) fn value<'a>(kind: &Kind, draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {
     scratch.clear();
+    if let Some((low, high)) = range_of_fixed(kind) {
+        return Value::Units(draw.between(low, high));
+    }
     match kind {
-        Kind::Bool => Value::Units(draw.between(0, 1)),
-        Kind::Int2 => Value::Units(draw.between(1, 181)),
-        Kind::Int4 | Kind::Oid => Value::Units(draw.between(1, 46_340)),
-        Kind::Int8 | Kind::PgLsn => Value::Units(draw.between(1, 3_037_000_499)),
         Kind::Float4 | Kind::Float8 => Value::Real(quarters(draw)),
         Kind::Numeric(_) | Kind::Money => Value::Units(draw.between(0, most_amount(kind))),
-        Kind::Date => Value::Units(draw.between(0, RECENT_DAYS)),
-        Kind::Time | Kind::TimeTz => Value::Units(draw.between(0, DAY - 1)),
-        Kind::Timestamp | Kind::TimestampTz => Value::Units(draw.between(0, RECENT_DAYS * DAY)),
-        Kind::Interval => Value::Units(draw.between(0, 100 * DAY)),
         Kind::Enum { labels, .. } => Value::Units(draw.below(labels.len() as u64).cast_signed()),
         Kind::Uuid => Value::Uuid(unique::uuid(draw.next(), draw.next())),
         // 10.0.0.0/8 is for private networks.
@@ -70,6 +80,18 @@ pub(super) fn value<'a>(kind: &Kind, draw: &mut Draw, scratch: &'a mut Vec<u8>) 
             compound(kind, draw, scratch);
             Value::text(scratch)
         }
+        Kind::Bool
+        | Kind::Int2
+        | Kind::Int4
+        | Kind::Int8
+        | Kind::Oid
+        | Kind::PgLsn
+        | Kind::Date
+        | Kind::Time
+        | Kind::TimeTz
+        | Kind::Timestamp
+        | Kind::TimestampTz
+        | Kind::Interval => unreachable!("of fixed length"),
     }
 }
 

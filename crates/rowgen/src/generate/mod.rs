@@ -10,7 +10,7 @@ mod unique;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML};
+pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
 use self::distribution::Sampler;
 pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;

@@ -35,7 +35,7 @@ impl Look<'_> {
         let mut rows = (size / described.width.max(1)).clamp(1, most);
         let mut described = described;
         for _ in 0..SAMPLES {
-            described = self.rows(info, Some(rows), scope).await?;
+            described = self.rows(info, Some(rows), true, scope).await?;
             let (sample, sizes) = self.measure(request, info, &described, rows, scope).await?;
             let all = |bytes: u64| scaled(bytes, rows as f64 / sample as f64);
             described.measured = Some((rows, Sizes { heap: all(sizes.heap), index: all(sizes.index) }));
@@ -46,7 +46,7 @@ impl Look<'_> {
                 let all = |bytes: u64| scaled(bytes, nearest as f64 / sample as f64);
                 let measured = (nearest, Sizes { heap: all(sizes.heap), index: all(sizes.index) });
                 if nearest != rows {
-                    described = self.rows(info, Some(nearest), scope).await?;
+                    described = self.rows(info, Some(nearest), true, scope).await?;
                 }
                 described.measured = Some(measured);
                 break;

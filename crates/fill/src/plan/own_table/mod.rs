@@ -73,11 +73,9 @@ pub(super) async fn look_at_described(
 ) -> Result<Facts, FillError> {
     let Subject::Table(own) = &request.subject else { unreachable!("a table of the user's") };
     let (request, _) = adjusted(connection, request, &info.schema, &info.name).await?;
-    let DescribedTable { table, first_row, binary, sequences, warnings } = rows;
-    let key = key::row_key(connection, &info, &table, first_row, 0).await?;
-    let width = width::of_row(&table, survey.server.geometry, None);
-    let (most, measured) = (None, None);
-    let rows = DescribedRows { table, first_row, binary, sequences, width, key, most, measured, warnings };
+    let key = key::row_key(connection, &info, &rows.table, rows.first_row, 0).await?;
+    let width = width::of_row(&rows.table, survey.server.geometry, None);
+    let rows = DescribedRows::new(rows, width, key);
     let look = Look { survey, connection, request: &request, own, specs: Vec::new(), may_write_pages: false };
     let stale_ledger = look.ledger(&info.schema, &info.name).await?.is_some();
     let stored = look.stored(&info).await?;
@@ -256,9 +254,9 @@ impl Look<'_> {
         let binary = begun.header.binary;
         let width = width::of_row(&table, self.survey.server.geometry, None);
         let until_size = begun.header.until_size;
-        let (sequences, most, measured, warnings) = (Vec::new(), None, None, Vec::new());
-        let rows =
-            DescribedRows { table, first_row, binary, sequences, width, key, most, measured, warnings };
+        let described =
+            DescribedTable { table, first_row, binary, sequences: Vec::new(), warnings: Vec::new() };
+        let rows = DescribedRows::new(described, width, key);
         let stored = self.stored(&info).await?;
         let facts = self.facts(request, info, rows, stored, until_size).await?;
         Ok(Facts { unfinished: Some(begun), ..facts })
@@ -272,22 +270,31 @@ impl Look<'_> {
             Amount::Rows(rows) => Some(rows),
             _ => None,
         };
-        let mut rows = self.rows(&info, wanted, scope).await?;
-        let geometry = self.survey.server.geometry;
-        if let (true, Amount::Size(size)) = (self.may_write_pages, request.amount)
-            && stored.pages(&request, geometry, &rows, None).is_err_and(|why| why == NotDirect::Size)
-        {
-            rows = self.rows_for(size, &request, &info, rows, scope).await?;
+        let mut rows = self.rows(&info, wanted, self.may_write_pages, scope).await?;
+        if self.may_write_pages {
+            match (stored.pages(&request, self.survey.server.geometry, &rows, None), request.amount) {
+                (Ok(_), _) => {}
+                (Err(NotDirect::Size), Amount::Size(size)) => {
+                    rows = self.rows_for(size, &request, &info, rows, scope).await?;
+                }
+                // COPY leaves defaults to the server.
+                (Err(why), _) => {
+                    rows = self.rows(&info, wanted, false, scope).await?;
+                    rows.refused = Some(why);
+                }
+            }
         }
         let until_size = self.until_size(&info).await?;
         self.facts(request, info, rows, stored, until_size).await
     }
 
-    /// Describes so many rows, and has the server judge a sample.
+    /// Describes so many rows, and has the server judge a sample. Finished pages get nothing from the server, so pgrig
+    /// gives the values of defaults and sequences then.
     async fn rows(
         &self,
         info: &TableInfo,
         rows: Option<u64>,
+        takes_defaults: bool,
         scope: Scope,
     ) -> Result<DescribedRows, FillError> {
         let client = &self.connection.client;
@@ -296,6 +303,7 @@ impl Look<'_> {
             rows,
             seed: self.own.seed,
             plain: self.own.plain,
+            takes_defaults,
             ..Wish::default()
         };
         let described = describe(client, info, &wish, scope).await?;
@@ -310,8 +318,8 @@ impl Look<'_> {
         let width = width::of_row(&table, self.survey.server.geometry, verified.bytes_per_row);
         let most = most_rows.map(|most| (most.rows, most.why));
         let key = key::row_key(self.connection, info, &table, first_row, 0).await?;
-        let measured = None;
-        Ok(DescribedRows { table, first_row, binary, sequences, width, key, most, measured, warnings })
+        let described = DescribedTable { table, first_row, binary, sequences, warnings };
+        Ok(DescribedRows { most, ..DescribedRows::new(described, width, key) })
     }
 
     /// The table's files and indexes.

@@ -86,6 +86,9 @@ impl StoredTable {
         described: &DescribedRows,
         begun: Option<u64>,
     ) -> Result<Pages, NotDirect> {
+        if let Some(why) = &described.refused {
+            return Err(why.clone());
+        }
         self.relation.takes(&described.table)?;
         self.refuse_files(request)?;
         let encoder = TupleEncoder::with_formulas(&described.table, &self.relation.formulas())

@@ -4,6 +4,7 @@ use catalog::SequenceTaken;
 use page::Geometry;
 use rowgen::Table;
 
+use super::DescribedTable;
 use super::pages::{Pages, StoredTable};
 use crate::error::FillError;
 use crate::ledger::Unfinished;
@@ -48,8 +49,19 @@ pub(super) struct DescribedRows {
     pub(super) most: Option<(u64, String)>,
     /// The number of rows that take the size that was asked for, if that was measured, and what they take.
     pub(super) measured: Option<(u64, Sizes)>,
+    /// Why they cannot be finished pages, if they are described for COPY.
+    pub(super) refused: Option<NotDirect>,
     /// Warnings for the user.
     pub(super) warnings: Vec<String>,
+}
+
+impl DescribedRows {
+    /// Rows of so many bytes.
+    pub(super) fn new(described: DescribedTable, width: u64, key: Option<RowKey>) -> Self {
+        let DescribedTable { table, first_row, binary, sequences, warnings } = described;
+        let (most, measured, refused) = (None, None, None);
+        Self { table, first_row, binary, sequences, width, key, most, measured, refused, warnings }
+    }
 }
 
 impl OwnTableFacts {
