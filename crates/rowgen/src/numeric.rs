@@ -1,6 +1,6 @@
 //! `numeric` as PostgreSQL stores and sends it: digits of base 10,000 (`utils/adt/numeric.c`).
 
-const BASE: u128 = 10_000;
+const BASE: u16 = 10_000;
 /// Digits of base 10,000 that any number takes, however its decimals are aligned.
 const MOST: usize = 10;
 
@@ -28,8 +28,16 @@ impl Digits {
         let mut count = 0;
         let mut dropped = 0;
         while rest > 0 {
-            let digit = u16::try_from(rest % BASE).expect("below the base");
-            rest /= BASE;
+            // Most numbers have 64 bits at most, which are divided much faster.
+            let digit = if let Ok(small) = u64::try_from(rest) {
+                rest = (small / u64::from(BASE)).into();
+                small % u64::from(BASE)
+            } else {
+                let digit = rest % u128::from(BASE);
+                rest /= u128::from(BASE);
+                u64::try_from(digit).expect("below the base")
+            };
+            let digit = u16::try_from(digit).expect("below the base");
             if count > 0 || digit > 0 {
                 digits[count] = digit;
                 count += 1;

@@ -159,16 +159,36 @@ fn bits<'a>(length: u32, draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a>
 
 fn json<'a>(draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {
     let (id, cents, active) = (draw.below(1_000_000), draw.below(100_000), draw.below(2) == 1);
-    let (name, price) = (word(draw), cents as f64 / 100.0);
-    let tags = [word(draw), word(draw)];
-    plain(
-        scratch,
-        format_args!(
-            "{{\"id\": {id}, \"name\": \"{name}\", \"price\": {price}, \"active\": {active}, \
-             \"tags\": [\"{}\", \"{}\"]}}",
-            tags[0], tags[1]
-        ),
-    )
+    let (name, first, second) = (word(draw), word(draw), word(draw));
+    let mut digits = itoa::Buffer::new();
+    let mut put = |text: &str| scratch.extend_from_slice(text.as_bytes());
+    put("{\"id\": ");
+    put(digits.format(id));
+    put(", \"name\": \"");
+    put(name);
+    put("\", \"price\": ");
+    put(digits.format(cents / 100));
+    // As many decimals as the number has.
+    match (cents / 10 % 10, cents % 10) {
+        (0, 0) => {}
+        (tenths, 0) => {
+            put(".");
+            put(digits.format(tenths));
+        }
+        (tenths, hundredths) => {
+            put(".");
+            put(digits.format(tenths));
+            put(digits.format(hundredths));
+        }
+    }
+    put(", \"active\": ");
+    put(if active { "true" } else { "false" });
+    put(", \"tags\": [\"");
+    put(first);
+    put("\", \"");
+    put(second);
+    put("\"]}");
+    Value::Plain(scratch)
 }
 
 fn tsvector<'a>(draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {

@@ -117,6 +117,28 @@ pub(super) fn words(length: u32, draw: &mut Draw, out: &mut Vec<u8>) {
     }
 }
 
+/// Appends whole words with spaces between them, as many as come before one that would make it longer than so many
+/// bytes with a full stop.
+pub(super) fn whole_words(most: usize, draw: &mut Draw, out: &mut Vec<u8>) {
+    let slots = &*SLOTTED;
+    let start = out.len();
+    // Whole slots are copied, each over what the one before had too much.
+    out.resize(start + most + SLOT, 0);
+    let mut end = start;
+    loop {
+        let word = slots[slot(draw.next())];
+        // With the space before it; that after it is the full stop's place.
+        let length = usize::from(word.length);
+        if end - start + length + 1 > most {
+            break;
+        }
+        let begin = if end == start { start } else { end + 1 };
+        out[begin..begin + SLOT].copy_from_slice(&word.bytes);
+        end = begin + length - 1;
+    }
+    out.truncate(end);
+}
+
 /// A word without the space after it.
 pub(super) fn word(draw: &mut Draw) -> &'static str {
     let word = &SLOTTED[slot(draw.next())];

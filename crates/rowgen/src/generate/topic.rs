@@ -1,6 +1,6 @@
 //! Topics to values of a kind.
 
-use super::payload::word;
+use super::payload::whole_words;
 use crate::random::Draw;
 use crate::topic::{Amounts, Make, Part, Topic};
 use crate::units::decimals;
@@ -197,18 +197,8 @@ fn is_plain(byte: u8) -> bool {
 /// Whole words, up to a random length.
 fn sentence(longest: u32, draw: &mut Draw, out: &mut Vec<u8>) {
     let start = out.len();
-    let end = start + draw.length(longest / 2, longest) as usize;
-    loop {
-        let word = word(draw).as_bytes();
-        // A space before it, and the full stop.
-        if out.len() + word.len() + 2 > end {
-            break;
-        }
-        if out.len() > start {
-            out.push(b' ');
-        }
-        out.extend_from_slice(word);
-    }
+    let most = draw.length(longest / 2, longest) as usize;
+    whole_words(most, draw, out);
     if out.len() == start {
         out.extend_from_slice(b"None");
     }

@@ -54,13 +54,16 @@ pub(crate) fn element(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
     if !text.is_empty() && text.iter().all(harmless) && !text.eq_ignore_ascii_case(b"null") {
         return;
     }
-    let text = out.split_off(start);
-    out.push(b'"');
-    for byte in text {
-        if matches!(byte, b'"' | b'\\') {
-            out.push(b'\\');
+    let has_escapes = text.iter().any(|byte| matches!(byte, b'"' | b'\\'));
+    out.insert(start, b'"');
+    if has_escapes {
+        let text = out.split_off(start + 1);
+        for byte in text {
+            if matches!(byte, b'"' | b'\\') {
+                out.push(b'\\');
+            }
+            out.push(byte);
         }
-        out.push(byte);
     }
     out.push(b'"');
 }

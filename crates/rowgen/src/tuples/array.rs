@@ -1,5 +1,7 @@
 //! Arrays of one dimension (`ArrayType` in `utils/array.h`), as `array_in` makes them.
 
+use std::borrow::Cow;
+
 use super::attribute::{Layout, long_header, pad};
 use super::literal;
 use crate::{Kind, render};
@@ -45,7 +47,7 @@ pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<(
 }
 
 /// The parts of `{…}`, in quotes where they need it.
-fn elements(kind: &Kind, text: &str) -> Option<Vec<String>> {
+fn elements<'a>(kind: &Kind, text: &'a str) -> Option<Vec<Cow<'a, str>>> {
     let [open, delimiter, close] = render::array(kind).map(char::from);
     let mut rest = text.strip_prefix(open)?.strip_suffix(close)?;
     let mut elements = Vec::new();
@@ -67,12 +69,16 @@ fn elements(kind: &Kind, text: &str) -> Option<Vec<String>> {
 }
 
 /// Up to the closing quote, and what follows that.
-fn quoted_part(text: &str) -> Option<(String, &str)> {
-    let mut part = String::new();
-    let mut chars = text.chars();
+fn quoted_part(text: &str) -> Option<(Cow<'_, str>, &str)> {
+    let end = text.bytes().position(|byte| byte == b'"' || byte == b'\\')?;
+    if let Some(after) = text[end..].strip_prefix('"') {
+        return Some((Cow::Borrowed(&text[..end]), after));
+    }
+    let mut part = text[..end].to_owned();
+    let mut chars = text[end..].chars();
     loop {
         match chars.next()? {
-            '"' => return Some((part, chars.as_str())),
+            '"' => return Some((Cow::Owned(part), chars.as_str())),
             '\\' => part.push(chars.next()?),
             char => part.push(char),
         }
@@ -80,8 +86,8 @@ fn quoted_part(text: &str) -> Option<(String, &str)> {
 }
 
 /// Up to what means something in an array, and that; NULL is no value.
-fn plain_part(text: &str, delimiter: char) -> Option<(String, &str)> {
-    let special = |char: char| char == delimiter || "{}\"\\ \t\n\r\u{b}\u{c}".contains(char);
-    let (part, after) = text.split_at(text.find(special).unwrap_or(text.len()));
-    (!part.is_empty() && !part.eq_ignore_ascii_case("null")).then(|| (part.to_owned(), after))
+fn plain_part(text: &str, delimiter: char) -> Option<(Cow<'_, str>, &str)> {
+    let special = |byte: u8| char::from(byte) == delimiter || b"{}\"\\ \t\n\r\x0b\x0c".contains(&byte);
+    let (part, after) = text.split_at(text.bytes().position(special).unwrap_or(text.len()));
+    (!part.is_empty() && !part.eq_ignore_ascii_case("null")).then_some((Cow::Borrowed(part), after))
 }

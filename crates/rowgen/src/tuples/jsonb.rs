@@ -91,12 +91,16 @@ fn length(since: usize, out: &[u8]) -> u32 {
 }
 
 fn parsed(text: &str) -> Option<Node<'_>> {
-    let mut parser = Parser { rest: text.trim_start_matches(BLANK) };
+    let mut parser = Parser { rest: unblanked(text) };
     let node = parser.value(DEEPEST)?;
     parser.rest.is_empty().then_some(node)
 }
 
-const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
+/// The text without blanks before it.
+fn unblanked(text: &str) -> &str {
+    let blanks = text.bytes().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r')).count();
+    &text[blanks..]
+}
 
 /// Reads one thing after another, with the blanks after it.
 struct Parser<'a> {
@@ -110,36 +114,39 @@ impl<'a> Parser<'a> {
             b'[' => self.array(depth.checked_sub(1)?),
             b'{' => self.object(depth.checked_sub(1)?),
             b'-' | b'0'..=b'9' => self.number(),
-            _ => {
-                let words = [("null", Node::Null), ("true", Node::Bool(true)), ("false", Node::Bool(false))];
-                words.into_iter().find_map(|(word, node)| self.took(word).then_some(node))
-            }
+            b'n' => self.took("null").then_some(Node::Null),
+            b't' => self.took("true").then_some(Node::Bool(true)),
+            b'f' => self.took("false").then_some(Node::Bool(false)),
+            _ => None,
         }
     }
 
     fn took(&mut self, mark: &str) -> bool {
         let after = self.rest.strip_prefix(mark);
         if let Some(after) = after {
-            self.rest = after.trim_start_matches(BLANK);
+            self.rest = unblanked(after);
         }
         after.is_some()
     }
 
     fn string(&mut self) -> Option<&'a str> {
-        let (text, _) = self.rest.strip_prefix('"')?.split_once('"')?;
-        self.rest = &self.rest[text.len() + 1..];
-        let plain = self.took("\"") && !text.contains(|char| char == '\\' || char < ' ');
-        plain.then_some(text)
+        let text = self.rest.strip_prefix('"')?;
+        let end = text.bytes().position(|byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
+        let (text, rest) = text.split_at(end);
+        self.rest = unblanked(rest.strip_prefix('"')?);
+        Some(text)
     }
 
     fn number(&mut self) -> Option<Node<'a>> {
-        let end = self.rest.find(|char: char| !(char.is_ascii_digit() || "+-.eE".contains(char)));
-        let (number, _) = self.rest.split_at(end.unwrap_or(self.rest.len()));
+        let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.' | b'e' | b'E');
+        let end = self.rest.bytes().take_while(is_part).count();
+        let (number, rest) = self.rest.split_at(end);
         let digits = number.strip_prefix('-').unwrap_or(number);
         let is_padded = digits.len() > 1 && digits.starts_with('0') && !digits.starts_with("0.");
         let (value, decimals) = decimal(number)
             .filter(|_| !is_padded && digits.starts_with(|char: char| char.is_ascii_digit()))?;
-        self.took(number).then_some(Node::Number(value, decimals))
+        self.rest = unblanked(rest);
+        Some(Node::Number(value, decimals))
     }
 
     fn array(&mut self, depth: u32) -> Option<Node<'a>> {
@@ -157,9 +164,9 @@ impl<'a> Parser<'a> {
         pairs.sort_by_key(|(key, _)| (key.len(), *key));
         let is_unique = pairs.windows(2).all(|pair| pair[0].0 != pair[1].0);
         let count = u32::try_from(pairs.len()).ok().filter(|_| is_unique)?;
-        let (mut items, values): (Vec<Node<'a>>, Vec<Node<'a>>) =
-            pairs.into_iter().map(|(key, value)| (Node::Text(key), value)).unzip();
-        items.extend(values);
+        let mut items = Vec::with_capacity(2 * pairs.len());
+        items.extend(pairs.iter().map(|(key, _)| Node::Text(key)));
+        items.extend(pairs.into_iter().map(|(_, value)| value));
         Some(Node::Container(OBJECT | count, items))
     }
 

@@ -179,13 +179,23 @@ fn numeric(precision: Option<Precision>, text: &str, out: &mut Vec<u8>) -> Optio
 
 /// A decimal number without exponent: its digits, and how many of them are decimals.
 pub(super) fn decimal(text: &str) -> Option<(i64, i16)> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let unsigned = whole.strip_prefix(['-', '+']).unwrap_or(whole);
-    let all_digits = unsigned.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
-    if !all_digits || unsigned.is_empty() || (fraction.is_empty() && text.contains('.')) {
-        return None;
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_negative = text.starts_with('-');
+    let (mut number, mut point) = (0_i64, None);
+    for (place, byte) in unsigned.bytes().enumerate() {
+        match byte {
+            b'0'..=b'9' => {
+                let digit = i64::from(byte - b'0');
+                let before = number.checked_mul(10)?;
+                number = if is_negative { before.checked_sub(digit) } else { before.checked_add(digit) }?;
+            }
+            b'.' if point.is_none() && place > 0 => point = Some(place),
+            _ => return None,
+        }
     }
-    Some(([whole, fraction].concat().parse().ok()?, i16::try_from(fraction.len()).ok()?))
+    let decimals = point.map_or(0, |point| unsigned.len() - point - 1);
+    let is_whole = !unsigned.is_empty() && (point.is_none() || decimals > 0);
+    is_whole.then_some((number, i16::try_from(decimals).ok()?))
 }
 
 /// The number with other decimals, if it needs no rounding.
