@@ -21,7 +21,7 @@ pub enum BlockioError {
     #[error(transparent)]
     Unfit(#[from] SurveyError),
     /// A size that means nothing here.
-    #[error("SIZE {size} cannot be had: give {} to {}", bytes(SMALLEST), bytes(LARGEST))]
+    #[error("SIZE {size} is out of range: give {} to {}", bytes(SMALLEST), bytes(LARGEST))]
     Size {
         /// Asked for.
         size: String,

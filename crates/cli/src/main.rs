@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use crate::app::args::Verb;
 use crate::app::printer::Printer;
+use crate::app::questions::QUESTIONS;
 use crate::app::{args, exit, fault, interrupt, recovery};
 
 fn main() -> ExitCode {
@@ -15,6 +16,9 @@ fn main() -> ExitCode {
 
 fn run() -> ExitCode {
     let arguments = std::env::args_os().collect::<Vec<_>>();
+    if arguments.len() <= 1 {
+        return exit::printed(QUESTIONS);
+    }
     let cli = match args::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
@@ -44,6 +48,7 @@ fn run() -> ExitCode {
         Verb::Compare(arguments) => cmd::compare::run(&arguments, &printer),
         Verb::Size(arguments) => cmd::size::run(&arguments, &printer),
         Verb::Server(arguments) => cmd::server::run(&arguments, &printer),
+        Verb::Doctor(arguments) => cmd::doctor::run(&arguments, &printer),
     };
     exit::status(result, &printer)
 }

@@ -26,7 +26,7 @@ pub enum FillError {
     Unfit(#[from] SurveyError),
     /// A size that these tables cannot have.
     #[error(
-        "{} cannot be had: with these options the tables take {} to {}",
+        "size {} is out of range: with these options the tables take {} to {}",
         bytes(*size), bytes(*smallest), bytes(*largest)
     )]
     Size {
@@ -38,7 +38,7 @@ pub enum FillError {
         largest: u64,
     },
     /// A scale that pgbench's tables cannot have.
-    #[error("--scale {scale} cannot be had: give 1 to {most}")]
+    #[error("--scale {scale} is out of range: give 1 to {most}")]
     Scale {
         /// Asked for.
         scale: u64,
@@ -46,7 +46,7 @@ pub enum FillError {
         most: u64,
     },
     /// A number of rows that one table cannot have.
-    #[error("--rows {rows} cannot be had: give 1 to {most}")]
+    #[error("--rows {rows} is out of range: give 1 to {most}")]
     Rows {
         /// Asked for.
         rows: u64,

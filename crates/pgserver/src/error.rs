@@ -67,6 +67,18 @@ pub enum Error {
         /// A system installation to use instead: its bin directory and version.
         system: Option<(PathBuf, String)>,
     },
+    /// Other homes may use the downloaded versions, too.
+    #[error("{path} (PGRIG_POSTGRESQL_CACHE) may be shared with other homes: delete versions there by hand")]
+    SharedCache {
+        /// The directory of the versions.
+        path: PathBuf,
+    },
+    /// Another process downloads a version.
+    #[error("{holder} is downloading PostgreSQL: try again when it is done")]
+    Downloading {
+        /// The process.
+        holder: String,
+    },
     /// A directory given or found is no PostgreSQL installation.
     #[error(
         "{path} is no PostgreSQL installation that pgrig can use: {problem}; --pg-bin wants the directory that holds postgres and initdb, of version 13 or newer"
@@ -251,12 +263,14 @@ impl Classified for Error {
             | Self::InUse { .. }
             | Self::RunsDifferently { .. }
             | Self::NotRunning { .. }
+            | Self::SharedCache { .. }
             | Self::NotCreated { .. } => Class::Request,
             Self::Home(_)
             | Self::NoAccount
             | Self::AccountCannot { .. }
             | Self::Fetch { .. }
             | Self::Locked { .. }
+            | Self::Downloading { .. }
             | Self::Initdb { .. }
             | Self::Start { .. }
             | Self::Died { .. }

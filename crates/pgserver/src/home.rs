@@ -63,6 +63,11 @@ impl Home {
         Ok(Self { root, server_root, cache: None, fetch: true })
     }
 
+    /// Whether other homes may use the downloaded versions, too.
+    pub(crate) fn shares_postgresql(&self) -> bool {
+        self.cache.is_some()
+    }
+
     /// Keeps fetched binaries in `dir`, which several homes may share (tests, CI caches), rather than
     /// in `<server_root>/postgresql`. The server's account must be able to enter it.
     #[must_use]

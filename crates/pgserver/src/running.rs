@@ -44,16 +44,27 @@ impl fmt::Debug for Tcp {
 impl Connection {
     /// Through the socket: `postgresql://postgres@/postgres?host=%2F…&port=5432`.
     pub fn url(&self) -> String {
-        let Self { user, database, port, .. } = self;
+        self.url_of(self.database)
+    }
+
+    /// Through the socket, to this database.
+    pub fn url_of(&self, database: &str) -> String {
+        let Self { user, port, .. } = self;
         let host = percent_encoded(self.socket_dir.as_os_str().as_encoded_bytes());
+        let database = percent_encoded(database.as_bytes());
         format!("postgresql://{user}@/{database}?host={host}&port={port}")
     }
 
     /// Through TCP, with the password in it.
     pub fn tcp_url(&self) -> Option<String> {
-        let Self { user, database, .. } = self;
+        self.tcp_url_of(self.database)
+    }
+
+    /// Through TCP, to this database, with the password in it.
+    pub fn tcp_url_of(&self, database: &str) -> Option<String> {
         let Tcp { host, port, password } = self.tcp.as_ref()?;
-        Some(format!("postgresql://{user}:{password}@{host}:{port}/{database}"))
+        let database = percent_encoded(database.as_bytes());
+        Some(format!("postgresql://{}:{password}@{host}:{port}/{database}", self.user))
     }
 }
 

@@ -54,7 +54,7 @@ pub mod volume;
 
 pub use error::SurveyError;
 pub use info::{ServerInfo, differing_settings};
-pub use machine::runs_on;
+pub use machine::{runs_on, volume_of};
 pub use schema::{FoundSchema, refuse_odd_name, schema_for_tables};
 pub use session::{Session, Sessions, ask};
 pub use settle::settle;

@@ -61,7 +61,7 @@ pub enum Form {
     Archive,
 }
 
-/// Why SQL cannot be had from a source.
+/// Why a source gives no SQL.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {

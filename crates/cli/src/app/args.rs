@@ -4,15 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
+use crate::app::mistakes;
 use crate::app::version::VERSION;
 
 pub(crate) use crate::cmd::ab::args::AbArgs;
 pub(crate) use crate::cmd::blockio::args::BlockioArgs;
 pub(crate) use crate::cmd::compare::args::{CompareArgs, JudgeArgs};
+pub(crate) use crate::cmd::doctor::args::DoctorArgs;
 pub(crate) use crate::cmd::fill::args::FillArgs;
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
 pub(crate) use crate::cmd::size::args::SizeArgs;
@@ -48,13 +49,13 @@ pub(crate) struct Cli {
     pub(crate) quiet: bool,
 
     /// Print help (-h is the server's host)
-    #[arg(long, global = true, action = clap::ArgAction::Help)]
+    #[arg(long, short = '?', global = true, action = clap::ArgAction::Help)]
     help: Option<bool>,
 }
 
 /// Reads the command line; a level of `fill` stands for its flags.
 pub(crate) fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
-    let cli = parse_as_written(arguments).map_err(|error| remedied(arguments, error))?;
+    let cli = parse_as_written(arguments).map_err(|error| mistakes::remedied(arguments, error))?;
     match &cli.verb {
         Verb::Fill(fill) => match fill.level {
             Some(level) => parse_as_written(&crate::cmd::fill::level::with_level(arguments, level)),
@@ -83,22 +84,6 @@ pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
     words.eq(["testdb", "new"].iter()) && !arguments.iter().any(|argument| argument.starts_with("--format"))
 }
 
-/// With what to use instead, if it is an option of pgbench's that `tps` does not have.
-fn remedied(arguments: &[OsString], error: clap::Error) -> clap::Error {
-    let verb = arguments.iter().skip(1).find(|argument| !argument.to_string_lossy().starts_with('-'));
-    let unknown = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(option)) if error.kind() == ErrorKind::UnknownArgument => option,
-        _ => return error,
-    };
-    match crate::cmd::tps::args::instead_of(unknown).filter(|_| verb.is_some_and(|verb| verb == "tps")) {
-        Some(instead) => {
-            let text = format!("pgrig tps has no {unknown}: {instead}\n");
-            clap::Error::raw(ErrorKind::UnknownArgument, text)
-        }
-        None => error,
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Fill a server with test data of an exact size, or to the brim
@@ -115,6 +100,7 @@ pub(crate) enum Verb {
     Compare(CompareArgs),
     Ab(AbArgs),
     Server(ServerArgs),
+    Doctor(DoctorArgs),
 }
 
 impl Verb {
@@ -135,6 +121,7 @@ impl Verb {
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
+            Self::Doctor(_) => false,
         }
     }
 
@@ -146,7 +133,7 @@ impl Verb {
             Self::Micro(micro) => Some(&micro.save),
             Self::Tps(tps) => Some(&tps.save),
             Self::Testdb(testdb) => testdb.save(),
-            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
         }
     }
 
@@ -174,7 +161,7 @@ impl Verb {
             Self::Micro(micro) => Some(micro.server.clone()),
             Self::Tps(tps) => Some(tps.server()),
             Self::Testdb(testdb) => testdb.server(),
-            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) => None,
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
         }
     }
 }
@@ -182,7 +169,7 @@ impl Verb {
 /// How a measuring verb saves its run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SaveArgs {
-    /// Write the run document to FILE too; - writes it to standard output, and results for people to standard error
+    /// Also write the run document to FILE; - is standard output, and results for people go to standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
 
@@ -323,7 +310,8 @@ fn setting(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig server start\n  \
-    psql \"$(pgrig server url)\"\n  \
+    pgrig server psql -- -c 'SELECT version()'\n  \
+    pgrig server restart\n  \
     pgrig server start --instance old --pg-version 13 --profile stock\n  \
     pgrig server destroy --instance old")]
 pub(crate) struct ServerArgs {
@@ -347,21 +335,42 @@ pub(crate) enum ServerAction {
     },
     /// Stop it
     Stop(InstanceName),
+    /// Stop it and start it again, with the same settings; its data stays
+    Restart(InstanceName),
     /// What it is doing; without --instance, every one there is
     Status {
         /// Only this one
         #[arg(long, value_name = "NAME")]
         instance: Option<String>,
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Its connection URI, for psql and others
-    Url(InstanceName),
+    Url {
+        #[command(flatten)]
+        name: InstanceName,
+        /// A database other than postgres
+        #[arg(value_name = "DATABASE")]
+        database: Option<String>,
+    },
+    /// Run psql on it; start it for that if it does not run
+    Psql {
+        #[command(flatten)]
+        name: InstanceName,
+        /// A database other than postgres
+        #[arg(value_name = "DATABASE")]
+        database: Option<String>,
+        /// Options and arguments of psql, after --
+        #[arg(last = true, value_name = "ARGUMENT")]
+        arguments: Vec<OsString>,
+    },
     /// Its log
     Logs(InstanceName),
     /// Stop it and delete it with all its data
     Destroy(InstanceName),
+    /// Delete downloaded versions of PostgreSQL that no instance uses
+    Prune,
 }
 
 #[derive(Debug, Args)]

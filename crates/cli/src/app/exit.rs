@@ -1,6 +1,7 @@
 //! Meaning of a result for the caller of pgrig: 0 done; 1 the server or the machine failed; 2 the request was wrong;
 //! 3 a threshold was missed; 130 interrupted.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use crate::app::failure::{Failure, Unhappy};
@@ -17,6 +18,13 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     // If the terminal is gone there is nobody left to tell.
     let _ = error.print();
     ExitCode::from(if error.use_stderr() { WRONG_REQUEST } else { 0 })
+}
+
+/// Prints a text for people who ask for nothing in particular.
+pub(crate) fn printed(text: &str) -> ExitCode {
+    // A reader that has seen enough closes the pipe.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
 }
 
 /// The user stopped it before it began.

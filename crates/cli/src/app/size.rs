@@ -25,9 +25,14 @@ impl FromStr for Size {
         let text = text.trim();
         let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(unit_at);
-        let number: f64 = number
-            .parse()
-            .map_err(|_| format!("\"{text}\" is no size: give one like 500MB, 1.5GB or 20GiB"))?;
+        let number: f64 = number.parse().map_err(|_| {
+            let database = if text.starts_with(|first: char| first.is_alphabetic()) {
+                format!("; to name a database, give -d {text}")
+            } else {
+                String::new()
+            };
+            format!("\"{text}\" is not a size: give one like 500MB, 1.5GB or 20GiB{database}")
+        })?;
         let unit = unit.trim().to_ascii_lowercase();
         if unit.is_empty() {
             return Err(format!("\"{text}\" has no unit: give one like {text}MB, {text}GB or {text}GiB"));

@@ -52,6 +52,8 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     let at = running.connection();
     let target = Target::embedded(&at.socket_dir, at.port, at.user, at.database);
     recovery::put_back_own(home, instance.name(), &target, !running.leaves_running(), printer)?;
+    let target =
+        Target::embedded(&at.socket_dir, at.port, at.user, database_of_own(choice).unwrap_or(at.database));
     let embedded = Box::new(Embedded { instance, running: Mutex::new(running) });
     Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded) })
 }
@@ -70,16 +72,26 @@ pub(crate) enum Meant {
 /// # Errors
 /// If both are asked for.
 pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
+    if database_of_own(choice).is_some() {
+        return Ok(Meant::Own);
+    }
     let named = options(choice).names_a_server(&|_| None);
     if named && choice.embedded.any() {
         return Err(Usage(
-            "-d, -h, -p and -U name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
-             pgrig's own: give one or the other"
+            "-h, -p, -U and a URI name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
+             pgrig's own: give one or the other (with --instance, -d takes the name of a database there)"
                 .to_owned(),
         ));
     }
     let named = named || !choice.embedded.any() && options(choice).names_a_server(&env);
     Ok(if named { Meant::Named } else { Meant::Own })
+}
+
+/// The database of pgrig's own server that -d names beside --instance and the like.
+fn database_of_own(choice: &ServerChoice) -> Option<&str> {
+    let ServerChoice { dbname, host, port, username, embedded } = choice;
+    let is_alone = embedded.any() && host.is_none() && port.is_none() && username.is_none();
+    dbname.as_deref().filter(|name| is_alone && !name.contains('=') && !name.contains("://"))
 }
 
 /// The connection options among the arguments.
@@ -307,6 +319,14 @@ async fn own_server(home: &Home, connection: &Connection) -> Result<Option<Embed
     let Some((instance, running)) = Instance::serving(home, pid.unsigned_abs())? else { return Ok(None) };
     let is_it = runs_on(connection, &running.data_dir()).await;
     Ok(is_it.then(|| Embedded { instance, running: Mutex::new(running) }))
+}
+
+/// The data directory of the instance of pgrig's that the connection leads to, if it does.
+pub(crate) async fn own_data_directory(
+    home: &Home,
+    connection: &Connection,
+) -> Result<Option<PathBuf>, Failure> {
+    Ok(own_server(home, connection).await?.map(|own| own.running().data_dir()))
 }
 
 /// SHOW must agree with what the server was started with, or results would be labelled wrongly.

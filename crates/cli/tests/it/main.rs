@@ -4,6 +4,8 @@ mod architecture;
 mod blockio;
 mod compare;
 mod dependencies;
+mod docs;
+mod doctor;
 mod fill;
 mod fill_accidents;
 mod fill_brim;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use crate::support::Rig;
+use crate::support::{Ran, Rig};
 use testkit::until_some as until;
 
 #[test]
@@ -124,4 +124,88 @@ fn a_lock_that_is_waited_for_names_its_holder() {
         assert_eq!(ran.code, Some(0), "{arguments}: {ran:#?}");
     }
     rig.done("testdb drop --all");
+}
+
+#[test]
+fn another_database_psql_and_a_restart() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let query = ["server", "psql", "--", "-Atc", "CREATE TABLE t (a int); SHOW work_mem"];
+    let psql = |words: &[&str]| {
+        let mut command = rig.command("");
+        Ran::from(command.args(words).output().unwrap())
+    };
+    // It runs for psql alone, and the data stay.
+    rig.done("server start --set work_mem=7MB");
+    rig.done("server stop");
+    let ran = psql(&query);
+    assert_eq!((ran.code, ran.stdout.trim_end().ends_with("7MB")), (Some(0), true), "{ran:#?}");
+    assert_eq!(rig.status()["state"], "stopped");
+    let failed = psql(&["server", "psql", "--", "-c", "SELECT 1/0"]);
+    assert_eq!(failed.code, Some(1), "{failed:#?}");
+
+    let server = rig.server("--set work_mem=7MB");
+    server.execute("CREATE DATABASE shop");
+    let before = rig.status()["pid"].clone();
+    let url = rig.done("server restart").stdout;
+    assert_eq!(url.trim(), server.url);
+    assert_ne!(rig.status()["pid"], before);
+    let other = rig.done("server url shop").stdout;
+    assert_eq!(other.trim(), server.url.replace("/postgres?", "/shop?"));
+    let ran = psql(&[
+        "server",
+        "psql",
+        "shop",
+        "--",
+        "-Atc",
+        "SELECT current_database(), current_setting('work_mem')",
+    ]);
+    assert_eq!(ran.stdout.trim(), "shop|7MB", "{ran:#?}");
+    // Beside --instance, -d names a database there.
+    rig.done("fill 5MB --instance default -d shop");
+    let ran = psql(&["server", "psql", "shop", "--", "-Atc", "SELECT count(*) > 0 FROM pgbench_accounts"]);
+    assert_eq!(ran.stdout.trim(), "t", "{ran:#?}");
+}
+
+#[test]
+fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
+    let rig = Rig::new();
+    rig.done("fill 5MB");
+    for action in ["stop", "url", "restart", "logs", "destroy"] {
+        let ran = rig.run(&format!("server {action} --instance typo"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{action}: {ran:#?}");
+        assert!(ran.stderr.contains("there is no instance typo: there are default"), "{action}: {ran:#?}");
+    }
+}
+
+#[test]
+fn versions_that_no_instance_uses_are_pruned() {
+    // A home with downloaded versions of its own: directories stand for them, since nothing runs from these.
+    let home = tempfile::tempdir().unwrap();
+    let versions = home.path().join("postgresql");
+    for version in ["13.1.0", "18.0.0"] {
+        fs::create_dir_all(versions.join(version)).unwrap();
+        fs::write(versions.join(version).join("postgres"), "0123456789").unwrap();
+    }
+    let instance = home.path().join("instances/default");
+    fs::create_dir_all(instance.join("data")).unwrap();
+    let record = "{\"format_version\":1,\"config\":{\"version\":\"18.0.0\",\"binaries\":{\"installed\":\"/nowhere\"},\
+                  \"profile\":\"bulk\",\"set\":[],\"tcp\":false,\"port\":0}}";
+    fs::write(instance.join("instance.json"), record).unwrap();
+    let rig = Rig::new();
+    let prune = || {
+        let mut command = rig.command("server prune");
+        Ran::from(
+            command.env("PGRIG_HOME", home.path()).env_remove("PGRIG_POSTGRESQL_CACHE").output().unwrap(),
+        )
+    };
+    let ran = prune();
+    assert_eq!((ran.code, ran.stdout.trim()), (Some(0), "deleted PostgreSQL 13.1.0: 10 B"), "{ran:#?}");
+    assert!(versions.join("18.0.0/postgres").exists() && !versions.join("13.1.0").exists());
+    assert!(prune().stderr.contains("every downloaded version is used"));
+    // A cache that homes share is left alone.
+    let shared = rig.run("server prune");
+    assert_eq!(shared.code, Some(2), "{shared:#?}");
 }

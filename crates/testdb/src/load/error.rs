@@ -13,7 +13,7 @@ use connect::{ConnectError, ServerError};
 /// Why a script was not run to its end. What came before is done.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The script cannot be had.
+    /// The script cannot be read.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The script cannot be read, or not be made unlogged.

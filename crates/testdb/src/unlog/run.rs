@@ -51,7 +51,7 @@ pub struct Unlogged {
 /// Carries the plan out in one transaction. `interrupt` resolves when the user wants to stop; then it is rolled back.
 ///
 /// # Errors
-/// If a statement fails, a lock cannot be had in time, or it is interrupted: then nothing was changed.
+/// If a statement fails, a lock is not granted in time, or it is interrupted: then nothing was changed.
 pub fn apply<'a>(
     target: &'a Target,
     plan: &'a UnlogPlan,

@@ -58,7 +58,7 @@ pub(crate) struct BlockioArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) keep: bool,
 
-    /// Print the plan, and do nothing else
+    /// Print the plan and stop: nothing is changed
     #[arg(long)]
     pub(crate) explain: bool,
 

@@ -68,7 +68,7 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_enum, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
 
-    /// Write the comparison as JSON to FILE too; - writes it to standard output
+    /// Also write the comparison as JSON to FILE; - is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
 }

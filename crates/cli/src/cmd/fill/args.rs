@@ -238,7 +238,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
 
-    /// Print the plan and stop; no table is touched
+    /// Print the plan and stop: nothing is changed
     #[arg(long)]
     pub(crate) explain: bool,
 

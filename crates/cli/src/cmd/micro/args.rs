@@ -105,7 +105,7 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub(crate) schema: Option<String>,
 
-    /// Show what the server would execute, and do nothing else
+    /// Print the plan and the statements' query plans and stop: nothing is changed
     #[arg(long)]
     pub(crate) explain: bool,
 
@@ -221,7 +221,10 @@ fn suite(name: &str) -> Result<Suite, Failure> {
     }
     let text = input::file(Path::new(name)).map_err(|error| {
         let known: Vec<&str> = shipped().into_iter().map(|(known, _)| known).collect();
-        Usage(format!("--suite {name}: {error}; give a file, or one of {}", known.join(", ")))
+        Usage(format!(
+            "--suite {name}: give a file (this one cannot be read: {error}), or one of pgrig's own: {}",
+            known.join(", ")
+        ))
     })?;
     Ok(Suite::read(name, &text)?)
 }

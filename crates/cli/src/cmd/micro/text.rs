@@ -118,7 +118,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     let mut lines = vec![format!("{} rounds of {} rows", grouped(warm as u64), grouped(outcome.plan.rows))];
     lines.extend(unmeasurable(outcome, judged, request));
     lines.push(format!(
-        "noise: the first candidate beside itself differs by {} ns ({} to {}); no smaller difference is told",
+        "noise: the first candidate beside itself differs by {} ns ({} to {}); no smaller difference is reported",
         ns(judged.repeat.value),
         ns(judged.repeat.low),
         ns(judged.repeat.high)

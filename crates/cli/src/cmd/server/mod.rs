@@ -1,7 +1,9 @@
 //! `pgrig server`: the embedded PostgreSQL.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::process::Command;
 
 use comfy_table::{Table, presets};
 use connect::Target;
@@ -10,7 +12,7 @@ use measure::human::bytes;
 use pgserver::{Home, Instance, InstanceState, Lifetime, Running, ServerStatus, Spec, Status};
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
-use crate::app::failure::{Context, Failure};
+use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::{self, assert_settings};
@@ -23,9 +25,14 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
         ServerAction::Start { embedded, tcp } => start(&home, embedded, *tcp, printer),
         ServerAction::Stop(name) => stop(&home, name, printer),
         ServerAction::Status { instance, json } => status(&home, instance.as_deref(), *json, printer),
-        ServerAction::Url(name) => url(&home, name, printer),
+        ServerAction::Restart(name) => restart(&home, name, printer),
+        ServerAction::Url { name, database } => url(&home, name, database.as_deref(), printer),
+        ServerAction::Psql { name, database, arguments } => {
+            psql(&home, name, database.as_deref(), arguments, printer)
+        }
         ServerAction::Logs(name) => logs(&home, name),
         ServerAction::Destroy(name) => destroy(&home, name, printer),
+        ServerAction::Prune => prune(&home, printer),
     }
 }
 
@@ -59,6 +66,49 @@ fn check(running: &Running, printer: &Printer) -> Result<(), Failure> {
 fn stop(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
     let was_running = open(home, &name.instance)?.stop(&|event| printer.say(event))?;
     printer.say(if was_running { "stopped" } else { "it was not running" });
+    Ok(())
+}
+
+fn restart(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
+    open(home, &name.instance)?.stop(&|event| printer.say(event))?;
+    let embedded = EmbeddedArgs { instance: Some(name.instance.clone()), ..EmbeddedArgs::default() };
+    start(home, &embedded, false, printer)
+}
+
+/// Runs psql, and leaves the server as it was.
+fn psql(
+    home: &Home,
+    name: &InstanceName,
+    database: Option<&str>,
+    arguments: &[OsString],
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let running = open(home, &name.instance)?.attach_or_start(&|event| printer.say(event))?;
+    let at = running.connection();
+    let url = at.url_of(database.unwrap_or(at.database));
+    let ran = Command::new("psql").arg(url).args(arguments).status();
+    let stopped = running.stop_telling(&|event| printer.say(event));
+    match ran {
+        Ok(status) if status.success() => Ok(stopped?),
+        Ok(status) => Err(Broken(format!("psql ended with {status}")).into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Broken(
+            "psql is not installed: install PostgreSQL's client programs (Debian: postgresql-client), or give \
+             the output of pgrig server url to another client"
+                .to_owned(),
+        )
+        .into()),
+        Err(error) => Err(Broken(format!("cannot run psql: {error}")).into()),
+    }
+}
+
+fn prune(home: &Home, printer: &Printer) -> Result<(), Failure> {
+    let pruned = pgserver::prune(home)?;
+    if pruned.is_empty() {
+        printer.say("every downloaded version is used by an instance");
+    }
+    for (version, size) in pruned {
+        printer.result(format!("deleted PostgreSQL {version}: {}", bytes(size)))?;
+    }
     Ok(())
 }
 
@@ -130,14 +180,15 @@ fn running(server: &ServerStatus) -> String {
 
 /// Prints the URI also of a server that does not run: `psql "$(pgrig server url)"` must fail there
 /// rather than be given nothing, and reach another server.
-fn url(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
+fn url(home: &Home, name: &InstanceName, database: Option<&str>, printer: &Printer) -> Result<(), Failure> {
     let instance = open(home, &name.instance)?;
     let running = instance.connection();
     let connection = match &running {
         Ok(connection) => connection.clone(),
         Err(_) => instance.resting_connection()?,
     };
-    printer.result(connection.tcp_url().unwrap_or_else(|| connection.url()))?;
+    let database = database.unwrap_or(connection.database);
+    printer.result(connection.tcp_url_of(database).unwrap_or_else(|| connection.url_of(database)))?;
     running?;
     Ok(())
 }
@@ -155,6 +206,19 @@ fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Fa
     Ok(())
 }
 
+/// An instance that exists; the default one need not be there yet.
 fn open(home: &Home, name: &str) -> Result<Instance, Failure> {
-    Ok(Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?)
+    let instance = Instance::open(home, Spec { name: name.to_owned(), ..Spec::default() })?;
+    let all = Instance::list(home)?;
+    if name == Spec::default().name || all.iter().any(|other| other.name() == name) {
+        return Ok(instance);
+    }
+    let names: Vec<&str> = all.iter().map(Instance::name).collect();
+    let there = if names.is_empty() {
+        "there is none yet".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    Err(Usage(format!("there is no instance {name}: {there}. pgrig server start --instance {name} makes it"))
+        .into())
 }

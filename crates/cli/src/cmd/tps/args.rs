@@ -148,7 +148,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
     pub(crate) progress: Option<u64>,
 
-    /// Print what will be done, and do nothing else
+    /// Print the plan and stop: nothing is changed
     #[arg(long, help_heading = "Results")]
     pub(crate) explain: bool,
 

@@ -122,7 +122,7 @@ pub(crate) enum LeaseFormat {
 /// The databases that are lent or kept, the spares and the templates.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// As JSON
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
 
@@ -178,7 +178,7 @@ pub(crate) struct DropArgs {
     GET /database               lends one, for an hour unless it is renewed\n    \
         ?from=FILE, ?template=DBNAME, &unlogged   made from what\n    \
         &for=SECONDS, &owner=PID, &keep           until when\n    \
-        &format=json, url, env or shell           how it is told\n  \
+        &format=json, url, env or shell           format of the answer\n  \
     POST /databases             the same, by a body of JSON\n  \
     DELETE /databases/NAME      gives it back; ?wait until it is gone\n  \
     POST /databases/NAME/renew  {\"for\": SECONDS}: from now on\n  \

@@ -1,0 +1,22 @@
+//! What `pgrig` alone prints.
+
+/// Questions and the commands that answer them, and what to try first.
+pub(crate) const QUESTIONS: &str = "\
+pgrig: a test rig for PostgreSQL
+
+Question                                           Command
+What does my application do with 500 GB?           pgrig fill 500GB --ddl app.sql
+How many rows are 73 GB?                           pgrig size 73GB
+How fast is my storage, through the database?      pgrig blockio 10GB -d mydb
+How many transactions per second?                  pgrig tps -c 8 -T 60 -d mydb
+What do fsync or prepared statements change?       pgrig tps --matrix durability
+Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
+Which setting makes my tests faster?               pgrig testdb bench -- COMMAND
+How does each test get a fresh database?           pgrig testdb new --from schema.sql
+Did my change make it slower?                      pgrig compare before after
+
+Try first:
+  pgrig doctor        shows what works on this machine and with your server
+  pgrig fill 100MB    fills a PostgreSQL of pgrig's own, downloaded when first used
+  pgrig VERB --help   lists options, with examples (-? too; -h is the server's host)
+";

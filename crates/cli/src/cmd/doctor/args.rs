@@ -1,0 +1,18 @@
+//! Arguments of `pgrig doctor`.
+
+use clap::Args;
+
+use crate::app::args::ServerChoice;
+
+/// What pgrig can do on this machine and with this server; changes nothing
+///
+/// Shows where pgrig keeps its files, the free disk space, the downloaded versions of PostgreSQL, the server that other
+/// commands would use with the same options, and which verbs work there. It starts no server.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig doctor\n  \
+    pgrig doctor -d postgresql://me@db.example.com/shop")]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}

@@ -1,0 +1,10 @@
+-- The rights of this session's role that verbs depend on.
+SELECT r.rolsuper AS is_superuser,
+       r.rolsuper OR r.rolcreatedb AS may_create_databases,
+       has_database_privilege(current_database(), 'CREATE') AS may_create_schemas,
+       EXISTS (SELECT FROM pg_namespace n
+                WHERE n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+                  AND has_schema_privilege(n.oid, 'CREATE')) AS may_create_tables,
+       pg_has_role(current_user, 'pg_monitor', 'USAGE') AS may_monitor
+  FROM pg_roles r
+ WHERE r.rolname = current_user

@@ -1,0 +1,108 @@
+//! `pgrig doctor`: what pgrig can do on this machine and with this server.
+
+pub(crate) mod args;
+mod rights;
+
+use connect::{Target, resolve};
+use measure::human::bytes;
+use pgserver::{Home, Instance, InstanceState};
+use server::{DataDirectory, Survey, volume_of};
+
+use self::rights::Rights;
+use crate::app::args::DoctorArgs;
+use crate::app::failure::Failure;
+use crate::app::interrupt;
+use crate::app::printer::Printer;
+use crate::app::target::{self, Meant};
+use crate::app::version::VERSION;
+
+/// Looks, and prints a line for each thing.
+pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failure> {
+    let home = Home::locate()?;
+    line(printer, "pgrig", VERSION)?;
+    line(printer, "home", &place(&home))?;
+    line(printer, "downloaded", &downloaded(&home))?;
+    let meant = target::meant(&arguments.server)?;
+    let target = match meant {
+        Meant::Named => resolve(&target::options(&arguments.server), &|name| std::env::var(name).ok())?,
+        Meant::Own => {
+            let instance = Instance::open(&home, target::spec(&arguments.server.embedded))?;
+            let status = instance.status()?;
+            let InstanceState::Running(_) = status.state else {
+                return resting(&status.state, printer);
+            };
+            let at = instance.connection()?;
+            Target::embedded(&at.socket_dir, at.port, at.user, at.database)
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    interrupt::block_on(runtime, printer, async {
+        let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+        let own = target::own_data_directory(&home, &connection).await?;
+        let directory = own.map_or(DataDirectory::Asked, DataDirectory::Own);
+        let survey = Survey::of(&connection, &directory, VERSION).await?;
+        let rights = Rights::ask(&connection).await?;
+        let environment = &survey.environment;
+        let own = if survey.site.own { "pgrig's own " } else { "" };
+        let release = environment.server.version.split(" on ").next().unwrap_or_default();
+        line(printer, "server", &format!("{own}{release}, {}", environment.transport))?;
+        line(printer, "role", &format!("{}: {}", environment.role, rights.phrase()))?;
+        if let Some(disk) = &environment.data_volume {
+            line(
+                printer,
+                "disk",
+                &format!("{} free on {} for the server's data", bytes(disk.free), disk.mount),
+            )?;
+        }
+        for (verb, answer) in rights.verbs(&survey) {
+            line(printer, verb, &answer)?;
+        }
+        Ok(())
+    })
+}
+
+/// pgrig's own server does not run: every verb works there.
+fn resting(state: &InstanceState, printer: &Printer) -> Result<(), Failure> {
+    let text = match state {
+        InstanceState::NotCreated => {
+            "pgrig's own PostgreSQL, not created yet: the first command downloads and creates it".to_owned()
+        }
+        InstanceState::Stopped { version: Some(version), data_bytes, .. } => {
+            format!("pgrig's own PostgreSQL {version}, stopped, {} of data", bytes(*data_bytes))
+        }
+        InstanceState::Stopped { .. } | InstanceState::Running(_) => {
+            "pgrig's own PostgreSQL, stopped".to_owned()
+        }
+    };
+    line(printer, "server", &text)?;
+    line(printer, "all verbs", "work fully there; a command starts the server and stops it afterwards")?;
+    line(printer, "another server", "pgrig doctor -d postgresql://…")
+}
+
+fn place(home: &Home) -> String {
+    let root = home.root();
+    let existing = root.ancestors().find(|path| path.exists()).unwrap_or(root);
+    match volume_of(existing) {
+        Some(disk) => format!("{}, {} free on {}", root.display(), bytes(disk.free), disk.mount),
+        None => root.display().to_string(),
+    }
+}
+
+fn downloaded(home: &Home) -> String {
+    let entries = std::fs::read_dir(home.postgresql_dir()).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_version = |name: &String| name.chars().all(|char| char.is_ascii_digit() || char == '.');
+    let mut versions: Vec<String> = names.filter(|name| !name.starts_with('.') && is_version(name)).collect();
+    versions.sort();
+    let fetch = std::env::var("PGRIG_FETCH").is_ok_and(|value| value == "never");
+    let more =
+        if fetch { "downloading is off (PGRIG_FETCH=never)" } else { "13 to 18 are downloaded when needed" };
+    if versions.is_empty() {
+        return format!("no PostgreSQL yet; {more}");
+    }
+    format!("PostgreSQL {}; {more}", versions.join(", "))
+}
+
+fn line(printer: &Printer, name: &str, text: &str) -> Result<(), Failure> {
+    Ok(printer.result(format!("{name:<16}{text}"))?)
+}

@@ -1,0 +1,95 @@
+//! The rights of a role, and the verbs that work with them.
+
+use connect::{ConnectError, Connection};
+use server::{Survey, ask};
+
+/// The rights that verbs depend on.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each right is one")]
+pub(super) struct Rights {
+    is_superuser: bool,
+    may_create_databases: bool,
+    may_create_schemas: bool,
+    may_create_tables: bool,
+    may_monitor: bool,
+}
+
+impl Rights {
+    pub(super) async fn ask(connection: &Connection) -> Result<Self, ConnectError> {
+        let row = ask(connection, include_str!("doctor.sql"), &[]).await?;
+        Ok(Self {
+            is_superuser: row.get("is_superuser"),
+            may_create_databases: row.get("may_create_databases"),
+            may_create_schemas: row.get("may_create_schemas"),
+            may_create_tables: row.get("may_create_tables"),
+            may_monitor: row.get("may_monitor"),
+        })
+    }
+
+    /// The rights, for people.
+    pub(super) fn phrase(self) -> String {
+        if self.is_superuser {
+            return "superuser".to_owned();
+        }
+        let rights = [
+            (self.may_create_tables, "may create tables"),
+            (self.may_create_schemas, "schemas"),
+            (self.may_create_databases, "databases"),
+            (self.may_monitor, "pg_monitor"),
+        ];
+        let rights: Vec<&str> = rights.into_iter().filter(|(has, _)| *has).map(|(_, right)| right).collect();
+        if rights.is_empty() { "no right to create anything".to_owned() } else { rights.join(", ") }
+    }
+
+    /// Each verb, with how far it works and why no further.
+    pub(super) fn verbs(self, survey: &Survey) -> [(&'static str, String); 5] {
+        let Survey { server, site, .. } = survey;
+        let role = &server.role;
+        let read_only = if server.in_recovery {
+            Some("no: the server is a standby")
+        } else if server.read_only {
+            Some("no: the session is read-only (default_transaction_read_only)")
+        } else {
+            None
+        };
+        let no = |why: &str| why.to_owned();
+        let fill = match read_only {
+            Some(why) => no(why),
+            None if !self.may_create_tables => {
+                format!("no: GRANT CREATE ON SCHEMA public TO {role}, or give --schema with such a schema")
+            }
+            None if site.own => "yes, with finished pages".to_owned(),
+            None if survey.data_directory.is_some() => {
+                "yes, by COPY; finished pages with --method direct".to_owned()
+            }
+            None => "yes, by COPY; --until-free, --reserve and --mark need the server's machine".to_owned(),
+        };
+        let blockio = match read_only {
+            Some(why) => no(why),
+            None if !self.may_create_tables => format!("no: GRANT CREATE ON SCHEMA public TO {role}"),
+            None if !self.is_superuser => {
+                "yes; without CHECKPOINT, eviction or I/O timing where the role may not".to_owned()
+            }
+            None => "yes".to_owned(),
+        };
+        let tps = match read_only {
+            Some(_) => "read-only scripts (-S); --matrix durability: no".to_owned(),
+            None if site.own => "yes".to_owned(),
+            None if self.is_superuser => {
+                "yes; --matrix durability needs --allow-dangerous-settings".to_owned()
+            }
+            None => "yes; --matrix durability needs a superuser".to_owned(),
+        };
+        let micro = match read_only {
+            Some(_) => "expressions and SELECT; --ddl: no".to_owned(),
+            None if self.may_create_tables => "yes".to_owned(),
+            None => "expressions and SELECT; --ddl needs CREATE on a schema".to_owned(),
+        };
+        let testdb = match read_only {
+            Some(why) => no(why),
+            None if self.may_create_databases => "yes".to_owned(),
+            None => format!("no: ALTER ROLE {role} CREATEDB"),
+        };
+        [("fill", fill), ("blockio", blockio), ("tps", tps), ("micro", micro), ("testdb", testdb)]
+    }
+}

@@ -1,0 +1,297 @@
+//! README and the book: links lead somewhere, options exist, references are clap's, examples run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Ran, Rig};
+
+/// Verbs with a page of reference.
+const REFERENCES: [&str; 16] = [
+    "fill",
+    "size",
+    "blockio",
+    "tps",
+    "micro",
+    "testdb new",
+    "testdb bench",
+    "testdb serve",
+    "testdb unlog",
+    "testdb list",
+    "testdb keep",
+    "testdb drop",
+    "compare",
+    "ab",
+    "server",
+    "doctor",
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn markdown(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        if entry.is_dir() {
+            markdown(&entry, found);
+        } else if entry.extension().is_some_and(|extension| extension == "md") {
+            found.push(entry);
+        }
+    }
+}
+
+/// README, the other pages beside it, and the book.
+fn pages() -> Vec<PathBuf> {
+    let beside = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "records/README.md",
+    ];
+    let mut pages: Vec<PathBuf> = beside.iter().map(|name| root().join(name)).collect();
+    markdown(&root().join("docs/src"), &mut pages);
+    pages
+}
+
+/// README and the book.
+fn guides() -> Vec<PathBuf> {
+    let mut pages = vec![root().join("README.md")];
+    markdown(&root().join("docs/src"), &mut pages);
+    pages.sort();
+    pages
+}
+
+/// Lines outside of fenced blocks, and the blocks with what stands after the fence.
+fn blocks(text: &str) -> (String, Vec<(String, String)>) {
+    let (mut prose, mut blocks, mut open) = (String::new(), Vec::new(), None::<(String, String)>);
+    for line in text.lines() {
+        match (&mut open, line.trim_start().strip_prefix("```")) {
+            (None, Some(info)) => open = Some((info.to_owned(), String::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (Some((_, block)), None) => *block += &format!("{line}\n"),
+            (None, None) => prose += &format!("{line}\n"),
+        }
+    }
+    (prose, blocks)
+}
+
+/// The anchor of a heading, as GitHub and mdBook make it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase();
+    let kept = kept.chars().filter(|char| char.is_alphanumeric() || " -_".contains(*char));
+    kept.map(|char| if char == ' ' { '-' } else { char }).collect()
+}
+
+fn anchors(text: &str) -> BTreeSet<String> {
+    let (prose, _) = blocks(text);
+    let headings = prose.lines().filter_map(|line| line.strip_prefix('#'));
+    headings.map(|line| anchor(line.trim_start_matches('#').trim())).collect()
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut broken = Vec::new();
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        let (prose, _) = blocks(&text);
+        for target in prose.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if target.starts_with("http") {
+                continue;
+            }
+            let (path, heading) = target.split_once('#').unwrap_or((target, ""));
+            let file = if path.is_empty() { page.clone() } else { page.parent().unwrap().join(path) };
+            let is_there = file.exists();
+            let is_heading = heading.is_empty()
+                || is_there && anchors(&fs::read_to_string(&file).unwrap_or_default()).contains(heading);
+            if !is_there || !is_heading {
+                broken.push(format!("{}: {target}", page.strip_prefix(root()).unwrap().display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn the_summary_lists_every_page() {
+    let summary = fs::read_to_string(root().join("docs/src/SUMMARY.md")).unwrap();
+    let mut pages = Vec::new();
+    markdown(&root().join("docs/src"), &mut pages);
+    for page in pages {
+        let name = page.strip_prefix(root().join("docs/src")).unwrap().display().to_string();
+        let is_listed = name == "SUMMARY.md" || summary.contains(&format!("({name})"));
+        assert!(is_listed, "SUMMARY.md does not list {name}");
+    }
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 200, "README.md is longer than 200 lines");
+}
+
+/// With `DOCS=overwrite` the pages are written.
+#[test]
+fn references_are_what_help_prints() {
+    let rig = Rig::new();
+    let mut index = "# Options\n\nEach page is the output of `--help`.\n\n".to_owned();
+    for verb in REFERENCES {
+        let help = rig.done(&format!("{verb} --help")).stdout;
+        let page = format!("# pgrig {verb}\n\n```text\n{}\n```\n", help.trim_end());
+        let name = verb.replace(' ', "-");
+        index += &format!("- [pgrig {verb}]({name}.md)\n");
+        is_written(&format!("{name}.md"), &page);
+    }
+    is_written("index.md", &index);
+}
+
+fn is_written(name: &str, page: &str) {
+    let path = root().join("docs/src/reference").join(name);
+    if std::env::var("DOCS").is_ok_and(|value| value == "overwrite") {
+        fs::write(&path, page).unwrap();
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(written, page, "{}: run the test with DOCS=overwrite", path.display());
+}
+
+#[test]
+fn options_that_the_guides_name_exist() {
+    let references = root().join("docs/src/reference");
+    let help: String = fs::read_dir(references)
+        .unwrap()
+        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
+    // Of pgbench, pg_dump and other programs that the guides speak of.
+    let others = [
+        "--schema-only",
+        "--init-steps",
+        "--workspace",
+        "--release",
+        "--locked",
+        "--path",
+        "--file",
+        "--jobs",
+        "--log",
+        "--aggregate-interval",
+        "--sampling-rate",
+        "--no-vacuum",
+        "--kinds",
+        "--trials",
+        "--same",
+        "--known",
+        "--sizes-budget",
+        "--pgrig",
+        "--seconds",
+        "--seeds",
+        "--rows",
+        "--minutes",
+        "--from",
+        "--cases",
+    ];
+    let mut unknown = BTreeSet::new();
+    let guides = [
+        "README.md",
+        "docs/src/start.md",
+        "docs/src/faq.md",
+        "docs/src/clouds.md",
+        "docs/src/troubleshooting.md",
+    ];
+    let mut pages: Vec<PathBuf> = guides.iter().map(|name| root().join(name)).collect();
+    for folder in ["verbs", "how-to"] {
+        markdown(&root().join("docs/src").join(folder), &mut pages);
+    }
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let words =
+            text.split(|char: char| !(char.is_ascii_lowercase() || char.is_ascii_digit() || char == '-'));
+        for option in
+            words.filter(|word| word.starts_with("--") && word.len() > 3 && !word.starts_with("---"))
+        {
+            let is_option =
+                [' ', '=', '\n', '[', ',', '`'].iter().any(|end| help.contains(&format!("{option}{end}")));
+            if !is_option && !others.contains(&option) {
+                unknown.insert(format!("{}: {option}", page.file_name().unwrap().display()));
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{unknown:#?}");
+}
+
+/// A shell in a directory of its own, where pgrig is on the path and has the rig's home.
+fn shell(rig: &Rig, directory: &Path, script: &str) -> Ran {
+    let pgrig = Path::new(env!("CARGO_BIN_EXE_pgrig")).parent().unwrap();
+    let path = format!("{}:{}", pgrig.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    for (name, value) in rig.command("").get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let output = shell.args(["-e", "-c", script]).env("PATH", path).current_dir(directory).output().unwrap();
+    Ran::from(output)
+}
+
+#[test]
+fn examples_run() {
+    if !testkit::require(testkit::Need::Clients) {
+        return;
+    }
+    let rig = Rig::new();
+    let directory = tempfile::tempdir().unwrap();
+    let mut ran = 0;
+    for page in guides() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (_, script) in blocks(&text).1.iter().filter(|(info, _)| info == "sh") {
+            let result = shell(&rig, directory.path(), script);
+            assert_eq!(result.code, Some(0), "{}: {script}\n{result:#?}", page.display());
+            ran += 1;
+        }
+    }
+    assert!(ran >= 8, "{ran} examples");
+}
+
+/// The commands of a line of shell: what stands between unquoted separators.
+fn commands(line: &str) -> Vec<String> {
+    let mut quote = None;
+    let mut commands = vec![String::new()];
+    for char in line.chars() {
+        match (quote, char) {
+            (None, '|' | ';' | '&' | '(' | ')' | '#') => {
+                commands.push(String::new());
+                continue;
+            }
+            (None, '\'' | '"') => quote = Some(char),
+            (Some(open), char) if char == open => quote = None,
+            _ => {}
+        }
+        commands.last_mut().unwrap().push(char);
+    }
+    commands.into_iter().map(|command| command.trim().to_owned()).collect()
+}
+
+/// Commands whose run would take too long, or needs another server, are read by pgrig at least: an unknown option or
+/// verb is an error even before --help.
+#[test]
+fn commands_in_transcripts_are_pgrig_s() {
+    let rig = Rig::new();
+    let directory = tempfile::tempdir().unwrap();
+    let mut read = BTreeSet::new();
+    for page in guides() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (info, block) in
+            blocks(&text).1.iter().filter(|(info, _)| info.is_empty() || info == "sh not-run")
+        {
+            let lines = block
+                .lines()
+                .filter_map(|line| if info.is_empty() { line.strip_prefix("$ ") } else { Some(line) });
+            for line in lines {
+                let own = commands(line).into_iter().filter(|command| command.starts_with("pgrig "));
+                read.extend(own.map(|command| command.split(" -- ").next().unwrap().to_owned()));
+            }
+        }
+    }
+    assert!(read.len() > 20, "{read:#?}");
+    for command in read {
+        let result = shell(&rig, directory.path(), &format!("{command} --help"));
+        assert_eq!(result.code, Some(0), "{command}: {result:#?}");
+    }
+}
