@@ -1,6 +1,6 @@
 //! The run document: what was asked, where, what was observed, what disturbed it.
 //!
-//! `FORMAT.md` explains every field; [`SCHEMA`] is what documents are tested against.
+//! `docs/src/format.md` explains every field; [`SCHEMA`] is what documents are tested against.
 
 use failure::{Class, Classified};
 use std::collections::BTreeMap;

@@ -1,6 +1,7 @@
 //! README and the book: links lead somewhere, options exist, references are clap's, examples run.
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -71,8 +72,8 @@ fn blocks(text: &str) -> (String, Vec<(String, String)>) {
         match (&mut open, line.trim_start().strip_prefix("```")) {
             (None, Some(info)) => open = Some((info.to_owned(), String::new())),
             (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some((_, block)), None) => *block += &format!("{line}\n"),
-            (None, None) => prose += &format!("{line}\n"),
+            (Some((_, block)), None) => block.extend([line, "\n"]),
+            (None, None) => prose.extend([line, "\n"]),
         }
     }
     (prose, blocks)
@@ -137,7 +138,7 @@ fn references_are_what_help_prints() {
         let help = rig.done(&format!("{verb} --help")).stdout;
         let page = format!("# pgrig {verb}\n\n```text\n{}\n```\n", help.trim_end());
         let name = verb.replace(' ', "-");
-        index += &format!("- [pgrig {verb}]({name}.md)\n");
+        writeln!(index, "- [pgrig {verb}]({name}.md)").unwrap();
         is_written(&format!("{name}.md"), &page);
     }
     is_written("index.md", &index);
@@ -235,15 +236,25 @@ fn examples_run() {
     if !testkit::require(testkit::Need::Clients) {
         return;
     }
-    let rig = Rig::new();
-    let directory = tempfile::tempdir().unwrap();
     let mut ran = 0;
     for page in guides() {
         let text = fs::read_to_string(&page).unwrap();
-        for (_, script) in blocks(&text).1.iter().filter(|(info, _)| info == "sh") {
+        let (_, blocks) = blocks(&text);
+        let scripts: Vec<&String> =
+            blocks.iter().filter(|(info, _)| info == "sh").map(|(_, script)| script).collect();
+        if scripts.is_empty() {
+            continue;
+        }
+        // A page's examples follow on one another, as for its reader.
+        let (rig, directory) = (Rig::new(), tempfile::tempdir().unwrap());
+        for script in scripts {
             let result = shell(&rig, directory.path(), script);
             assert_eq!(result.code, Some(0), "{}: {script}\n{result:#?}", page.display());
             ran += 1;
+        }
+        if rig.home.path().join("testdb").exists() {
+            // Its keeper would wait for more requests.
+            rig.done("testdb drop --all");
         }
     }
     assert!(ran >= 8, "{ran} examples");

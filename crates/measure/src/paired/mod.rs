@@ -2,7 +2,7 @@
 //!
 //! A noisy machine is noisy for all arms of a round alike, so what is looked at is each round's difference of
 //! two arms, never an arm's mean beside another one's. [`Orders`] says in which order arms run, [`Rounds`]
-//! holds what they took, [`judge`] says what that means. METHODOLOGY.md has it in prose, and why; the tests
+//! holds what they took, [`judge`] says what that means. docs/src/methodology/nanoseconds.md has it in prose, and why; the tests
 //! (`tests/paired.rs`) count how often it is right.
 
 mod bootstrap;

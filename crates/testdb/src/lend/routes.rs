@@ -388,7 +388,7 @@ fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
         Refusal::new(
             400,
             error,
-            "{\"from\": \"/absolute/path\", \"for\": seconds, \"owner\": pid, …}: see the README",
+            "{\"from\": \"/absolute/path\", \"for\": seconds, \"owner\": pid, …}: see pgrig testdb serve --help",
         )
     })
 }
