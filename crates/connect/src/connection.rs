@@ -89,6 +89,12 @@ impl Connection {
         self.notices.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
+    /// The process of the server that the other side says it is. A pooler in between has a number of its own, so that
+    /// `pg_backend_pid()` differs.
+    pub fn process_id(&self) -> Option<i32> {
+        self.overheard.process()
+    }
+
     /// Whether the server has sent an error since [`Self::forget_errors`]. True even while a COPY is
     /// being sent, whose error the driver tells only at its end.
     pub fn heard_an_error(&self) -> bool {

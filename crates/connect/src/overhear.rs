@@ -1,10 +1,11 @@
 //! Errors noticed as they arrive. The driver hands a failed COPY's error over only when the COPY is
 //! ended, so a sender would push gigabytes at a server that has long given up; and a session's last
 //! words ("terminating connection …") are lost if the driver meets the closed socket in the same turn.
-//! So the incoming stream is followed message by message ("54.7 Message Formats"), read-only.
+//! So the incoming stream is followed message by message ("54.7 Message Formats"), read-only. The process that the other
+//! side says it is (`BackendKeyData`), which the driver keeps for itself, is noticed, too.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
@@ -22,6 +23,8 @@ const MOST_KEPT: usize = 64 << 10;
 pub(super) struct Overheard {
     any: AtomicBool,
     last: Mutex<Option<ServerError>>,
+    /// Of `BackendKeyData`; 0 before that.
+    process: AtomicI32,
     pub(super) traffic: Traffic,
 }
 
@@ -42,6 +45,11 @@ impl Overheard {
         last.as_ref().filter(|error| error.severity != "ERROR").cloned()
     }
 
+    /// The process that the other side says it is.
+    pub(super) fn process(&self) -> Option<i32> {
+        Some(self.process.load(Ordering::Acquire)).filter(|process| *process != 0)
+    }
+
     fn tell(&self, error: ServerError) {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
         self.any.store(true, Ordering::Release);
@@ -57,8 +65,8 @@ pub(super) struct Ear {
     header_length: usize,
     /// Bytes of the current message that are still to come.
     left: usize,
-    /// The current message so far, if it is an error.
-    error: Option<Vec<u8>>,
+    /// The type of the current message and what came of it so far, if it is an error or `BackendKeyData`.
+    kept: Option<(u8, Vec<u8>)>,
 }
 
 impl Ear {
@@ -69,7 +77,7 @@ impl Ear {
             header: [0; HEADER],
             header_length: 0,
             left: 0,
-            error: None,
+            kept: None,
         }
     }
 
@@ -111,7 +119,7 @@ impl Ear {
         if let (HEADER, [kind, length @ ..]) = (self.header_length, &self.header) {
             // The length counts itself.
             self.left = (u32::from_be_bytes(*length) as usize).saturating_sub(4);
-            self.error = (*kind == b'E').then(Vec::new);
+            self.kept = matches!(*kind, b'E' | b'K').then(|| (*kind, Vec::new()));
             self.overheard.traffic.heard(*kind);
         }
         rest
@@ -120,16 +128,22 @@ impl Ear {
     fn hear_body<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         let (taken, rest) = bytes.split_at(bytes.len().min(self.left));
         self.left -= taken.len();
-        if let Some(error) = self.error.as_mut().filter(|error| error.len() < MOST_KEPT) {
-            error.extend_from_slice(taken);
+        if let Some((_, kept)) = self.kept.as_mut().filter(|(_, kept)| kept.len() < MOST_KEPT) {
+            kept.extend_from_slice(taken);
         }
         rest
     }
 
     fn finish(&mut self) {
         self.header_length = 0;
-        if let Some(body) = self.error.take() {
-            self.overheard.tell(ServerError::parse(&body));
+        match self.kept.take() {
+            Some((b'E', body)) => self.overheard.tell(ServerError::parse(&body)),
+            Some((_, body)) => {
+                if let Some(process) = body.first_chunk() {
+                    self.overheard.process.store(i32::from_be_bytes(*process), Ordering::Release);
+                }
+            }
+            None => {}
         }
     }
 }
@@ -155,6 +169,19 @@ mod tests {
             assert_eq!(ear.missing(), missing, "{heard}");
             ear.hear(&notice[heard..]);
             assert_eq!(ear.missing(), 0);
+        }
+    }
+
+    #[test]
+    fn the_process_is_heard_however_the_bytes_are_cut() {
+        let key = [0, 0, 0x12, 0x34, 9, 9, 9, 9];
+        let stream = [message(b'R', &[0; 4]), message(b'K', &key), message(b'Z', b"I")].concat();
+        for size in 1..stream.len() {
+            let overheard = Arc::new(Overheard::default());
+            let mut ear = Ear::new(Arc::clone(&overheard));
+            assert_eq!(overheard.process(), None);
+            stream.chunks(size).for_each(|bytes| ear.hear(bytes));
+            assert_eq!(overheard.process(), Some(0x1234), "{size}");
         }
     }
 

@@ -29,6 +29,8 @@ pub enum Need {
     Node,
     /// python3 is installed, with pytest.
     Pytest,
+    /// PgBouncer is installed, and root may run it as another user.
+    PgBouncer,
 }
 
 impl Need {
@@ -48,6 +50,7 @@ impl Need {
             Self::Installation => !pgserver::Binaries::system().is_empty(),
             Self::Node => installed(&"node"),
             Self::Pytest => does("python3", &["-m", "pytest", "--version"]),
+            Self::PgBouncer => Self::Root.is_met() && installed(&"pgbouncer"),
         }
     }
 }
@@ -63,6 +66,7 @@ impl fmt::Display for Need {
             Self::Installation => "an installed PostgreSQL server",
             Self::Node => "node",
             Self::Pytest => "python3 with pytest",
+            Self::PgBouncer => "pgbouncer, as root",
         })
     }
 }

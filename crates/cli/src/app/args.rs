@@ -30,6 +30,7 @@ pub(crate) use crate::cmd::tps::args::TpsArgs;
     bin_name = "pgrig",
     version = VERSION,
     disable_help_flag = true,
+    disable_version_flag = true,
     propagate_version = true,
     after_help = "Environment:\n  \
         PGRIG_HOME   where pgrig keeps PostgreSQL, its data, logs and run documents\n               \
@@ -45,12 +46,16 @@ pub(crate) struct Cli {
     pub(crate) verb: Verb,
 
     /// Print only results and errors
-    #[arg(short, long, global = true)]
+    #[arg(short, long, global = true, help_heading = "General")]
     pub(crate) quiet: bool,
 
     /// Print help (-h is the server's host)
-    #[arg(long, short = '?', global = true, action = clap::ArgAction::Help)]
+    #[arg(long, short = '?', global = true, action = clap::ArgAction::Help, help_heading = "General")]
     help: Option<bool>,
+
+    /// Print version
+    #[arg(long, short = 'V', global = true, action = clap::ArgAction::Version, help_heading = "General")]
+    version: Option<bool>,
 }
 
 /// Reads the command line; a level of `fill` stands for its flags.
@@ -86,15 +91,15 @@ pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Fill a server with test data of an exact size, or to the brim
+    /// Fill a server with test data of an exact size
     Fill(Box<FillArgs>),
-    /// Rows, scale and bytes from one another, without a server
+    /// Convert between rows, scale and bytes, without a server
     Size(SizeArgs),
-    /// How fast storage is through the database, with SQL alone
+    /// Measure block I/O of a server with SQL alone
     Blockio(Box<BlockioArgs>),
-    /// Which of some SQL expressions is cheaper, and by how many ns per row
+    /// Compare SQL expressions, in nanoseconds per row
     Micro(Box<MicroArgs>),
-    /// Transactions per second and latency of pgbench scripts
+    /// Measure transactions per second and latency of pgbench scripts
     Tps(Box<TpsArgs>),
     Testdb(TestdbArgs),
     Compare(CompareArgs),
@@ -169,12 +174,12 @@ impl Verb {
 /// How a measuring verb saves its run.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SaveArgs {
-    /// Also write the run document to FILE; - is standard output, and results for people go to standard error
-    #[arg(long, value_name = "FILE")]
+    /// Also write the run document to FILE; with -, to standard output, and results to standard error
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<String>,
 
-    /// Name for this run and others of its kind, by which `pgrig compare` finds them
-    #[arg(long, value_name = "NAME", value_parser = label)]
+    /// Label of this run, by which `pgrig compare` finds it
+    #[arg(long, value_name = "NAME", value_parser = label, help_heading = "Output")]
     pub(crate) label: Option<String>,
 }
 
@@ -203,7 +208,7 @@ pub(crate) struct ServerChoice {
     #[arg(short, long = "dbname", value_name = "DBNAME")]
     pub(crate) dbname: Option<String>,
 
-    /// Host name, or directory of a Unix socket
+    /// Host name, or directory of the Unix socket
     #[arg(short = 'h', long)]
     pub(crate) host: Option<String>,
 
@@ -217,12 +222,16 @@ pub(crate) struct ServerChoice {
 
     #[command(flatten)]
     pub(crate) embedded: EmbeddedArgs,
+
+    /// Whether the verb works through a pooler that changes sessions; no option
+    #[arg(skip)]
+    pub(crate) may_change_sessions: bool,
 }
 
 impl ServerChoice {
     /// Whether a server is named by any of them, somebody else's or pgrig's own.
     pub(crate) fn any(&self) -> bool {
-        let Self { dbname, host, port, username, embedded } = self;
+        let Self { dbname, host, port, username, embedded, may_change_sessions: _ } = self;
         dbname.is_some() || host.is_some() || port.is_some() || username.is_some() || embedded.any()
     }
 }
@@ -231,24 +240,24 @@ impl ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
-    /// Use pgrig's own PostgreSQL, of this name, whatever the environment says [default: default]
+    /// Use this instance of pgrig's own PostgreSQL, whatever the environment says [default: default]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Its major version, 13 to 18, fetched when first used [default: 18]
+    /// Major version, 13 to 18; downloaded when first used [default: 18]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
-    /// Use an installed PostgreSQL instead: the directory with initdb and postgres
+    /// Use an installed PostgreSQL: the directory that holds initdb and postgres
     #[arg(long, value_name = "DIR", conflicts_with = "pg_version")]
     pub(crate) pg_bin: Option<PathBuf>,
 
-    /// Its settings: stock (PostgreSQL's own), bulk (durable, set up for loading), dangerous (no
-    /// fsync: a crash may destroy everything in it) [default: bulk]
+    /// Settings: stock (PostgreSQL's defaults), bulk (durable, tuned for loading), dangerous (no fsync: a
+    /// crash may destroy all data) [default: bulk]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
 
-    /// A setting on top of the profile's; may be repeated
+    /// Setting on top of the profile; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     pub(crate) set: Vec<(String, String)>,
 }
@@ -301,12 +310,11 @@ fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// The PostgreSQL of pgrig's own: start, stop, look at it.
+/// Manage pgrig's own PostgreSQL
 ///
-/// Verbs that are given no server start it, use it, and stop it again; what they load stays. Start
-/// it here to keep it running, or to reach it with other programs. It lives under PGRIG_HOME
-/// (default: ~/.local/share/pgrig, for root /var/lib/pgrig), runs without root's rights, and is
-/// reached through a Unix socket.
+/// A command that names no server starts this one, uses it, and stops it afterwards; the data stays. Start it
+/// here to keep it running or to use it from other programs. It lives under PGRIG_HOME (default:
+/// ~/.local/share/pgrig, for root /var/lib/pgrig), runs without root's rights, and listens on a Unix socket.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig server start\n  \
@@ -321,53 +329,53 @@ pub(crate) struct ServerArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ServerAction {
-    /// Start it and leave it running
+    /// Start an instance and leave it running
     ///
-    /// The instance remembers profile and settings for later starts; a new --set replaces all earlier
-    /// ones. bulk sets wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory
-    /// and a large max_wal_size. As root the server runs as postgres or nobody.
+    /// The instance remembers profile and settings; a new --set replaces all earlier ones. bulk sets
+    /// wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory, and a large
+    /// max_wal_size. Started by root, the server runs as postgres or nobody.
     Start {
         #[command(flatten)]
         embedded: EmbeddedArgs,
-        /// Listen on 127.0.0.1 too, on a free port; `server url` then holds the password
+        /// Also listen on 127.0.0.1, on a free port; `server url` then contains the password
         #[arg(long)]
         tcp: bool,
     },
-    /// Stop it
+    /// Stop an instance
     Stop(InstanceName),
-    /// Stop it and start it again, with the same settings; its data stays
+    /// Restart an instance with the same settings
     Restart(InstanceName),
-    /// What it is doing; without --instance, every one there is
+    /// Show all instances, or the one that --instance names
     Status {
-        /// Only this one
+        /// Show only this instance
         #[arg(long, value_name = "NAME")]
         instance: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Its connection URI, for psql and others
+    /// Print the connection URI of an instance
     Url {
         #[command(flatten)]
         name: InstanceName,
-        /// A database other than postgres
+        /// Database [default: postgres]
         #[arg(value_name = "DATABASE")]
         database: Option<String>,
     },
-    /// Run psql on it; start it for that if it does not run
+    /// Run psql on an instance; start the instance for that if it does not run
     Psql {
         #[command(flatten)]
         name: InstanceName,
         /// A database other than postgres
         #[arg(value_name = "DATABASE")]
         database: Option<String>,
-        /// Options and arguments of psql, after --
+        /// Options and arguments for psql, after --
         #[arg(last = true, value_name = "ARGUMENT")]
         arguments: Vec<OsString>,
     },
-    /// Its log
+    /// Print the log of an instance
     Logs(InstanceName),
-    /// Stop it and delete it with all its data
+    /// Stop an instance and delete all its data
     Destroy(InstanceName),
     /// Delete downloaded versions of PostgreSQL that no instance uses
     Prune,
@@ -375,7 +383,7 @@ pub(crate) enum ServerAction {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstanceName {
-    /// Which one
+    /// Name of the instance
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) instance: String,
 }

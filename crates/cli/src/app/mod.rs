@@ -10,6 +10,7 @@ pub(crate) mod input;
 pub(crate) mod interrupt;
 pub(crate) mod json;
 pub(crate) mod mistakes;
+pub(crate) mod pooler;
 pub(crate) mod printer;
 pub(crate) mod questions;
 pub(crate) mod recovery;

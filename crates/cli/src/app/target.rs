@@ -12,13 +12,15 @@ use tps::matrix::{Restarter, ServerFacts};
 use crate::app::args::{EmbeddedArgs, ServerChoice};
 use crate::app::failure::{Broken, Failure, Usage};
 use crate::app::printer::Printer;
-use crate::app::recovery;
+use crate::app::{pooler, recovery};
 
 /// The server that a verb works on. An embedded one that was started for it stops with it.
 pub(crate) struct Chosen {
     pub(crate) target: Target,
     home: Home,
     kind: Kind,
+    /// Whether the verb works through a pooler that changes sessions.
+    may_change_sessions: bool,
 }
 
 /// Whose server it is.
@@ -44,7 +46,8 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     if meant(choice)? == Meant::Named {
         let target = resolve(&options(choice), &env)?;
         let kind = Kind::Named { recipe: recipe(&options(choice), &env)?, own: OnceLock::new() };
-        return Ok(Chosen { target, home: home.clone(), kind });
+        let may_change_sessions = choice.may_change_sessions;
+        return Ok(Chosen { target, home: home.clone(), kind, may_change_sessions });
     }
     let instance = Instance::open(home, spec(&choice.embedded))?;
     let running = instance.attach_or_start(&|event| printer.say(event))?;
@@ -55,7 +58,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     let target =
         Target::embedded(&at.socket_dir, at.port, at.user, database_of_own(choice).unwrap_or(at.database));
     let embedded = Box::new(Embedded { instance, running: Mutex::new(running) });
-    Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded) })
+    Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded), may_change_sessions: false })
 }
 
 /// Whose server is meant.
@@ -89,7 +92,7 @@ pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
 
 /// The database of pgrig's own server that -d names beside --instance and the like.
 fn database_of_own(choice: &ServerChoice) -> Option<&str> {
-    let ServerChoice { dbname, host, port, username, embedded } = choice;
+    let ServerChoice { dbname, host, port, username, embedded, .. } = choice;
     let is_alone = embedded.any() && host.is_none() && port.is_none() && username.is_none();
     dbname.as_deref().filter(|name| is_alone && !name.contains('=') && !name.contains("://"))
 }
@@ -170,6 +173,7 @@ impl Chosen {
                 assert_settings(&connection, &settings).await?;
             }
             Kind::Named { own, .. } if own.get().is_none() => {
+                pooler::refuse(&self.target, &connection, self.may_change_sessions, printer).await?;
                 if let Some(embedded) = own_server(&self.home, &connection).await? {
                     announce(&embedded.running(), &self.home, printer);
                     // Another connection of this process may have found it meanwhile: it is the same one.

@@ -24,6 +24,7 @@ mod fill_table;
 mod fill_table_requests;
 mod help;
 mod micro;
+mod pooler;
 mod server;
 mod support;
 mod testdb_bench;

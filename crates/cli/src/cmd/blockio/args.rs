@@ -11,10 +11,10 @@ use crate::app::size::Size;
 /// How fast storage is through the database, with SQL alone
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Makes a table, vacuums, scans, indexes and clusters it, and drops it again: time, MB/s, buffers and\n\
-        WAL of each step, and whether what was read came from shared_buffers (cached), perhaps from the\n\
-        operating system's cache (OS-warm) or from storage (cold). Needs no superuser and no extension:\n\
-        what a role may not do is left out, and said. After \"Benchmarking PostgreSQL block I/O with SQL\".\n\n\
+    after_help = "Creates, vacuums, scans, indexes and clusters a table, then drops it. Reports time, MB/s, buffers and\n\
+        WAL of each step, and the source of the data: shared_buffers (cached), perhaps the operating\n\
+        system's cache (OS-warm), or storage (cold). Needs no superuser and no extension: steps that the\n\
+        role may not run are left out and listed. After \"Benchmarking PostgreSQL block I/O with SQL\".\n\n\
         Examples:\n  \
         pgrig blockio 1GB                       pgrig's own PostgreSQL\n  \
         pgrig blockio 50GB -d mydb              the server that psql -d mydb reaches\n  \
@@ -23,16 +23,16 @@ use crate::app::size::Size;
         pgrig blockio 1GB --baseline before.json\n"
 )]
 pub(crate) struct BlockioArgs {
-    /// What the table shall take; twice the server's memory to read from storage
+    /// Size of the table; to read from storage, twice the server's memory
     #[arg(default_value = "1GB")]
     pub(crate) size: Size,
 
-    /// How often all is done: results are medians
+    /// Number of trials; results are medians
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = up_to::<u16>(MOST_TRIALS),
           help_heading = "What is measured")]
     pub(crate) trials: u16,
 
-    /// So many connections at once, each with its own table of SIZE
+    /// Number of concurrent connections, each with a table of SIZE
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = up_to::<u16>(MOST_STREAMS),
           help_heading = "What is measured")]
     pub(crate) clients: u16,
@@ -42,15 +42,15 @@ pub(crate) struct BlockioArgs {
     #[arg(long, help_heading = "What is measured")]
     pub(crate) compat: bool,
 
-    /// A saved run to show beside this one: the change of each step
+    /// Saved run to show beside this one, with the change of each step
     #[arg(long, value_name = "FILE", help_heading = "What is measured")]
     pub(crate) baseline: Option<PathBuf>,
 
-    /// Memory of the server's machine, where pgrig cannot see it: decides what counts as cold
+    /// Memory of the server's machine, if pgrig cannot see it; it decides which reads count as cold
     #[arg(long, value_name = "SIZE", help_heading = "What is measured")]
     pub(crate) memory: Option<Size>,
 
-    /// Make the tables in this schema, for roles that may not create one [default: pgrig_blockio]
+    /// Schema for the tables, for roles that may not create one [default: pgrig_blockio]
     #[arg(long, value_name = "NAME", help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 
@@ -59,7 +59,7 @@ pub(crate) struct BlockioArgs {
     pub(crate) keep: bool,
 
     /// Print the plan and stop: nothing is changed
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten)]

@@ -18,7 +18,7 @@ use measure::compare::Options;
         the same; pgrig names each difference. A machine that becomes slower looks like a change:\n\
         pgrig ab runs both sides in turn.\n\n\
         Examples:\n  \
-        pgrig tps -T 30 --label before          five times, then change something\n  \
+        pgrig tps -T 30 --label before          five times, before the change\n  \
         pgrig tps -T 30 --label after           five times\n  \
         pgrig compare before after --fail-on regressed\n  \
         pgrig compare --baseline 'before*' --candidate after1.json --candidate after2.json\n"
@@ -45,7 +45,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) paired: bool,
 
-    /// Compare despite differences; results may differ because of these alone
+    /// Compare despite differences that may explain the results
     #[arg(long)]
     pub(crate) anyway: bool,
 
@@ -56,11 +56,11 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Changes of less than this do not matter
+    /// Least change that matters
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 
-    /// Judge these figures instead: tps,p99,wal; more figures take more runs
+    /// Figures to judge: tps,p99,wal; more figures need more runs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 

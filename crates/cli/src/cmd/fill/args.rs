@@ -40,44 +40,44 @@ use crate::cmd::fill::mark::Marks;
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct FillArgs {
-    /// What the tables and indexes shall take: 500MB, 1.5GB, 20GiB …
-    #[arg(help_heading = "How much", conflicts_with = "scale")]
+    /// Size of the finished tables and indexes: 500MB, 1.5GB, 20GiB …
+    #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// Instead of SIZE: pgbench's scale, 100,000 accounts each; of a schema: multiply all rows
+    /// In place of SIZE: pgbench's scale (100,000 accounts each); for a schema, a factor for all rows
     #[arg(short, long, help_heading = "How much", value_parser = up_to::<u64>(MOST_SCALE))]
     pub(crate) scale: Option<u64>,
 
-    /// Instead of SIZE: rows of the table (of each table of a schema), or of single tables:
+    /// In place of SIZE: rows of the table, of each table of a schema, or of named tables:
     /// orders=5*customers,products=10000
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<Rows>,
 
-    /// Add as much to the tables that are there, ids going on
+    /// Add that much to the existing tables; ids continue
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
 
-    /// Fill until the data volume is full; what the server needs to go on stays free
+    /// Fill until the data volume is full; keep free what the server needs
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// Keep at least so much free at the brim [default: what WAL and checkpoints need]
+    /// With --brim: keep this much free [default: what WAL and checkpoints need]
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,
 
-    /// Fill until only so much is free
+    /// Fill until only this much is free
     #[arg(long, value_name = "SIZE", help_heading = "Limits")]
     pub(crate) until_free: Option<Size>,
 
-    /// Fill for so long: 90s, 10min, 2h
+    /// Fill for this long: 90s, 10min, 2h
     #[arg(long = "for", value_name = "DURATION", help_heading = "Limits")]
     pub(crate) duration: Option<Length>,
 
-    /// Tell when the volume is so full, or has so much free: 80%,90%,10GB
+    /// Report when the volume passes a level: 80%,90% used, or 10GB free
     #[arg(long, value_name = "MARKS", help_heading = "Limits")]
     pub(crate) mark: Option<Marks>,
 
-    /// When space is short wait for more, so long each time, and go on
+    /// When space is short, wait this long for more, then continue
     #[arg(long, value_name = "DURATION", num_args = 0..=1, default_missing_value = "10min",
           require_equals = true, help_heading = "Limits")]
     pub(crate) wait_for_space: Option<Length>,
@@ -86,21 +86,21 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "PROBE", help_heading = "Limits")]
     pub(crate) probe: Option<ProbeKind>,
 
-    /// Flags of a level of the article "Generating lots of test data with Postgres, fast and faster"; those
-    /// given here come on top
+    /// Options of a level of the article "Generating lots of test data with Postgres, fast and faster";
+    /// options given here override them
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// Fill this size at every level, compare, and drop it all again
+    /// Fill this size at every level, compare the levels, and drop the tables
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
 
-    /// How often the ladder does each level [default: 3]
+    /// Trials per level of the ladder [default: 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Presets")]
     pub(crate) trials: Option<u16>,
 
-    /// Schema for the tables, created if need be [default: the session's current one]
+    /// Schema of the tables, created if it does not exist [default: the session's current schema]
     #[arg(long, help_heading = "Tables")]
     pub(crate) schema: Option<String>,
 
@@ -108,20 +108,20 @@ pub(crate) struct FillArgs {
     #[arg(long, overrides_with = "logged", help_heading = "Tables")]
     pub(crate) unlogged: bool,
 
-    /// Ordinary, crash-safe tables (the default)
+    /// Logged, crash-safe tables (the default)
     #[arg(long, overrides_with = "unlogged", help_heading = "Tables")]
     pub(crate) logged: bool,
 
-    /// Percent of each page that is filled
+    /// Percentage of each page to fill
     #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, help_heading = "Tables",
           value_parser = clap::value_parser!(u8).range(10..=100))]
     pub(crate) fillfactor: u8,
 
-    /// Partition pgbench_accounts into so many, loaded directly
+    /// Number of partitions of pgbench_accounts; each is loaded directly
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS), help_heading = "Tables")]
     pub(crate) partitions: Option<u32>,
 
-    /// By ranges of aid, or by its hash [default: range; hash where only a limit ends the fill]
+    /// Partition by ranges of aid or by its hash [default: range; hash where only a limit ends the fill]
     #[arg(long, value_enum, value_name = "METHOD", requires = "partitions", help_heading = "Tables")]
     pub(crate) partition_method: Option<PartitionBy>,
 
@@ -145,20 +145,19 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Tables")]
     pub(crate) no_autovacuum: bool,
 
-    /// What the filler column holds: how well the data compresses
+    /// Content of the filler column, which decides how well the data compress
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
 
-    /// Fill this table of yours instead: NAME or schema.NAME; its constraints are kept
+    /// Fill this table: NAME or schema.NAME; rows satisfy its constraints
     #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) table: Option<String>,
 
-    /// SQL that creates the tables first; without --table all of them are filled
+    /// File of SQL that creates the tables; without --table, all of them are filled
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
-    /// Create the roles that --ddl names and the server does not have; without it OWNER TO, GRANT and the like for them
-    /// are left out
+    /// Create the missing roles that --ddl names; without it, OWNER TO, GRANT and POLICY for them are skipped
     #[arg(long, help_heading = "Your own tables", requires = "ddl")]
     pub(crate) create_roles: bool,
 
@@ -166,7 +165,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) all_tables: bool,
 
-    /// With --all-tables or --ddl: leave this table out; may be repeated
+    /// Leave out this table of --all-tables or --ddl; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
 
@@ -182,64 +181,64 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 
-    /// Of random values: the same seed gives the same rows
+    /// Seed for random values
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Your own tables")]
     pub(crate) seed: u64,
 
-    /// Ignore what names of columns suggest: no e-mail addresses, names, cities …
+    /// Ignore column names when choosing values: no e-mail addresses, names, cities …
     #[arg(long, help_heading = "Your own tables")]
     pub(crate) plain: bool,
 
-    /// One table with one integer column instead, by CREATE TABLE AS (level 0)
+    /// Fill one table of one integer column by CREATE TABLE AS (level 0)
     #[arg(long, help_heading = "Tables")]
     pub(crate) series: bool,
 
-    /// Rows only: no vacuum, no statistics, no primary keys (-I tg)
+    /// Rows only: no vacuum, statistics or primary keys (-I tg)
     #[arg(long, overrides_with = "init_steps", help_heading = "Steps")]
     pub(crate) data_only: bool,
 
-    /// pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys, f
-    /// foreign keys [default: tgvp]
+    /// Steps, by pgbench's letters: d drop, t create, g generate (G in the server), v vacuum, p primary keys,
+    /// f foreign keys [default: tgvp]
     #[arg(short = 'I', long, value_name = "STEPS", overrides_with = "data_only", help_heading = "Steps")]
     pub(crate) init_steps: Option<Letters>,
 
-    /// Drop existing pgbench tables first (-I d…); they are gone even if the fill then fails
+    /// Drop existing pgbench tables first (-I d…); they are lost even if the fill fails
     #[arg(long, help_heading = "Steps")]
     pub(crate) drop: bool,
 
-    /// Do not complete an interrupted fill: begin anew
+    /// Begin anew in place of completing an interrupted fill
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
-    /// How rows get there: COPY; INSERT … SELECT in the server; seed rows again and again, straight into the
-    /// leaf; dense COPY spread out by VACUUM FULL; finished pages straight into the tables' files (direct: on the
-    /// server's own machine, the default on pgrig's own server)
+    /// How to load rows: copy (COPY), server (INSERT … SELECT), reinsert (seed rows inserted again into each
+    /// partition), explode (dense COPY, spread out by VACUUM FULL), direct (finished pages written to the
+    /// tables' files on the server's machine; the default on pgrig's own server)
     #[arg(long, value_enum, default_value = "auto", help_heading = "Method")]
     pub(crate) method: Method,
 
-    /// Short for --method server: for long, thin networks
+    /// Same as --method server, for slow networks
     #[arg(long, conflicts_with = "method", help_heading = "Method")]
     pub(crate) server_side: bool,
 
-    /// Connections that load at once, or threads that write [default: chosen from cores and server]
+    /// Number of loading connections, or of writing threads [default: chosen from cores and server]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_STREAMS), help_heading = "Method")]
     pub(crate) streams: Option<u16>,
 
-    /// COPY's format [default: binary, over a network text]
+    /// Format of COPY [default: binary; over a network, text]
     #[arg(long, value_enum, help_heading = "Method")]
     pub(crate) format: Option<Format>,
 
-    /// Where this machine sees the data directory of a server that is not pgrig's own and has it elsewhere: a
-    /// container's volume, say
+    /// Path of the server's data directory on this machine, if it differs from the server's (a container's
+    /// volume, for example)
     #[arg(long, value_name = "DIR", help_heading = "Method")]
     pub(crate) data_directory: Option<PathBuf>,
 
-    /// Commit after so many bytes of heap; what is committed survives an interruption [default: chosen]
+    /// Commit after this many bytes of heap; committed rows survive an interruption [default: chosen]
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
 
     /// Print the plan and stop: nothing is changed
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten)]

@@ -32,10 +32,10 @@ pub(crate) enum TableFormat {
 /// Which of some SQL expressions is cheaper, and by how many ns per row
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Reads each candidate's plan first, and refuses what was folded into a constant or left out.\n\
-        Then times rounds of all candidates, the empty loop and the first candidate again, in\n\
-        shuffled and balanced order, and judges each round's differences: faster or slower by so\n\
-        many ns (with an interval), no change, or inconclusive. Needs no rights. After \"PostgreSQL:\n\
+    after_help = "Reads the plan of each candidate first, and refuses expressions that the planner computes once or\n\
+        leaves out. Then runs rounds of all candidates, the empty loop and the first candidate again, in\n\
+        shuffled and balanced order. The verdict is on the differences within rounds: faster or slower by\n\
+        a number of ns (with an interval), no change, or inconclusive. Needs no privileges. After \"PostgreSQL:\n\
         Accurately Benchmarking Features Which Take Very Little Time\".\n\n\
         Examples:\n  \
         pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
@@ -47,11 +47,11 @@ pub(crate) enum TableFormat {
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct MicroArgs {
-    /// SQL expressions; i is the row's number. The others are compared with the first
+    /// SQL expressions; i is the row's number. Each is compared with the first
     #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
     pub(crate) expressions: Vec<String>,
 
-    /// A whole statement instead, {rows} for the number of rows; may be repeated
+    /// Whole statement to measure, with {rows} for the number of rows; may be repeated
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
     pub(crate) statement: Vec<String>,
 
@@ -72,45 +72,45 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) setup: Option<String>,
 
-    /// SQL to run at the end, even after an error; after Ctrl-C for 1 s at most
+    /// SQL to run at the end, even after an error or Ctrl-C (1 s at most)
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) teardown: Option<String>,
 
-    /// Time the first expression (or the empty loop) at 10 to 10,000,000 rows: the article's table
+    /// Time the first expression (or the empty loop) at 10 to 10,000,000 rows, as the article's table does
     #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "What is measured")]
     pub(crate) calibrate: bool,
 
-    /// Rows of each sample [default: found out]
+    /// Rows of each sample [default: measured]
     #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "How")]
     pub(crate) rows: Option<u64>,
 
-    /// Stop after this time, if intervals are not narrow before [default: 10s, with --ddl
-    /// 30s, of --calibrate 1min]
+    /// Stop after this time if the intervals are not narrow before [default: 10s; with --ddl 30s, with
+    /// --calibrate 1min]
     #[arg(long, value_name = "TIME", help_heading = "How")]
     pub(crate) budget: Option<Length>,
 
-    /// The least difference that matters, of the first candidate's time
+    /// Least difference that matters, as a share of the first candidate's time
     #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How")]
     pub(crate) threshold: f64,
 
-    /// Another order of the rounds
+    /// Seed for the order of the rounds
     #[arg(long, value_name = "N", default_value = "1", help_heading = "How")]
     pub(crate) seed: u64,
 
-    /// Measure what would be refused for its plan
+    /// Measure candidates that pgrig refuses for their plan
     #[arg(long, help_heading = "How")]
     pub(crate) anyway: bool,
 
-    /// Make tables in this schema, for roles that may not create one [default: pgrig_micro]
+    /// Schema for tables, for roles that may not create one [default: pgrig_micro]
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub(crate) schema: Option<String>,
 
     /// Print the plan and the statements' query plans and stop: nothing is changed
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 
-    /// How to print the table of results: for people, as Markdown, or as CSV with full precision. With md and csv
-    /// standard output has the table alone
+    /// Print the table of results as text, Markdown, or CSV with full precision; with md and csv, standard
+    /// output has only the table
     #[arg(long, value_enum, default_value = "text", hide_possible_values = true, value_name = "text|md|csv")]
     pub(crate) format: TableFormat,
 
@@ -118,7 +118,7 @@ pub(crate) struct MicroArgs {
     pub(crate) save: SaveArgs,
 
     /// Add the samples to schema benchmark of the database, with views compare_outcome and
-    /// compare_outcome_threshold; makes what is missing, drops nothing
+    /// compare_outcome_threshold; nothing is dropped
     #[arg(long)]
     pub(crate) save_in_database: bool,
 

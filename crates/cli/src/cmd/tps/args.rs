@@ -29,127 +29,130 @@ const SEEDS: u64 = 1 << 32;
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[command(
-    after_help = "Takes pgbench's scripts and its options, without pgbench. Latency counts from when a transaction was\n\
-        due (with -R: by the schedule), so a server that stalls cannot hide it. The built-in scripts want\n\
-        pgbench's tables: pgrig fill --scale 10 makes them.\n\n\
+    after_help = "Runs pgbench scripts with pgbench's options; pgbench is not needed. Latency counts from the scheduled\n\
+        start of a transaction (-R), so a stalled server cannot hide it. The built-in scripts need\n\
+        pgbench's tables: pgrig fill --scale 10 creates them.\n\n\
         Examples:\n  \
-        pgrig fill --scale 10 && pgrig tps      10 s of pgbench's TPC-B, on pgrig's own PostgreSQL\n  \
-        pgrig tps -S -c 8 -T 30 mydb            one row by key, where psql mydb connects to\n  \
-        pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, each command timed\n  \
-        pgrig tps -R 500 -L 20 -T 5min          500 a second; what is 20 ms late is skipped\n  \
+        pgrig fill --scale 10 && pgrig tps      pgbench's TPC-B for 10 s\n  \
+        pgrig tps -S -c 8 -T 30 mydb            one row by key, in database mydb\n  \
+        pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, with the time of each command\n  \
+        pgrig tps -R 500 -L 20 -T 5min          500 per second; skip transactions 20 ms late\n  \
         pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if so\n  \
-        pgrig tps -c 4 --matrix durability      what durability costs: normal, async, unlogged …\n"
+        pgrig tps -c 4 --matrix durability      the cost of durability: normal, async, unlogged …\n"
 )]
 pub(crate) struct TpsArgs {
     /// Database name, URI or keyword string, as -d
     #[arg(value_name = "DBNAME", conflicts_with = "dbname")]
     pub(crate) database: Option<String>,
 
-    /// Script file, drawn W times as often as one of weight 1; - is standard input; may be repeated
+    /// Script file, drawn with weight W; - is standard input; may be repeated
     #[arg(short, long = "file", value_name = "FILE[@W]", help_heading = "Scripts")]
     pub(crate) file: Vec<String>,
 
-    /// Built-in script, by the beginning of its name; `-b list` shows them; may be repeated [default: tpcb-like]
+    /// Built-in script, by the beginning of its name; `-b list` shows them; may be repeated [default:
+    /// tpcb-like]
     #[arg(short, long = "builtin", value_name = "NAME[@W]", help_heading = "Scripts")]
     pub(crate) builtin: Vec<String>,
 
-    /// Short for -b simple-update
+    /// Same as -b simple-update
     #[arg(short = 'N', long, help_heading = "Scripts")]
     pub(crate) skip_some_updates: bool,
 
-    /// Short for -b select-only
+    /// Same as -b select-only
     #[arg(short = 'S', long, help_heading = "Scripts")]
     pub(crate) select_only: bool,
 
-    /// A variable for the scripts; may be repeated
+    /// Variable for the scripts; may be repeated
     #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = definition, help_heading = "Scripts")]
     pub(crate) define: Vec<Definition>,
 
-    /// The variable :scale [default: the branches there are, for built-in scripts; else 1]
+    /// Value of :scale [default: the number of branches, for built-in scripts; else 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..), help_heading = "Scripts")]
     pub(crate) scale: Option<i64>,
 
-    /// Seed of all random numbers: a number, `time`, or `rand`. The same gives the same transactions
+    /// Seed for random values: a number, `time` or `rand`
     #[arg(long, value_name = "SEED", default_value = "rand", help_heading = "Scripts")]
     pub(crate) random_seed: Seed,
 
-    /// Print a built-in script, and do nothing else
+    /// Print a built-in script and stop
     #[arg(long, value_name = "NAME", help_heading = "Scripts")]
     pub(crate) show_script: Option<String>,
 
-    /// Connections that carry out transactions, one after the other each
+    /// Number of connections that run transactions
     #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) client: u32,
 
-    /// Threads of pgrig that serve them
+    /// Number of threads of pgrig
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) jobs: u32,
 
-    /// How long to measure: seconds, or 5min [default: 10s]
+    /// Duration of the measurement: seconds, or 5min [default: 10s]
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = seconds, help_heading = "Load")]
     pub(crate) time: Option<Duration>,
 
-    /// Instead of -T: transactions of each client
+    /// In place of -T: number of transactions of each client
     #[arg(short, long, value_name = "N", conflicts_with = "time", value_parser = up_to::<u64>(MOST_TRANSACTIONS),
           help_heading = "Load")]
     pub(crate) transactions: Option<u64>,
 
-    /// Transactions a second that are begun, at random times, all clients together [default: as many as go]
+    /// Transactions per second to start, at random times, by all clients together [default: unlimited]
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
-    /// Count what takes longer as late, milliseconds; with -R, skip what would begin later
+    /// Count transactions that take longer than this many milliseconds as late; with -R, skip those that
+    /// would start later
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
-    /// How statements are sent: as one text; parsed each time, with parameters; parsed once a session
+    /// Protocol of statements: simple (one text), extended (parsed each time), prepared (parsed once per
+    /// session)
     #[arg(short = 'M', long, value_enum, default_value = "simple", help_heading = "Load")]
     pub(crate) protocol: Sent,
 
-    /// Connect anew for each transaction
+    /// Open a new connection for each transaction
     #[arg(short = 'C', long, help_heading = "Load")]
     pub(crate) connect: bool,
 
-    /// Tries of a transaction that fails by serialization or deadlock; 0: no limit
+    /// Number of tries of a transaction that fails by a serialization error or deadlock; 0: unlimited
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Do not vacuum pgbench's tables, nor empty its history, first
+    /// Do not vacuum pgbench's tables and empty its history first
     #[arg(short, long, help_heading = "Load")]
     pub(crate) no_vacuum: bool,
 
-    /// Go on for so long before anything is counted
+    /// Run this long before counting
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) warmup: Duration,
 
-    /// Let clients begin one after the other over so long a time, before the warm-up
+    /// Start the clients one after the other over this time, before the warm-up
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
-    /// Repeat the whole run N times, one after the other, in one run document; with --matrix, each combination
-    /// [default: 1, with --matrix 3]
+    /// Repeat the whole run N times, in one run document; with --matrix, each combination [default: 1; with
+    /// --matrix 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
     pub(crate) trials: Option<u16>,
 
-    /// Tell the latency of each command of the scripts too
+    /// Report the latency of each command of the scripts
     #[arg(short, long, help_heading = "Results")]
     pub(crate) report_per_command: bool,
 
-    /// Tell failures by their kind
+    /// Report failures by kind
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
 
-    /// End with exit status 3 if so: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions that -L skips
-    /// count as slower than -L in mean, max and every percentile. Several trials are judged together
+    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions
+    /// that -L skips count as slower than -L in mean, max and percentiles. Several trials are judged together
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 
-    /// Print a plain line every so many seconds, instead of drawing on the terminal [default elsewhere: 5]
+    /// Print a line every SECONDS in place of the live view [default without a terminal: 5]
     #[arg(short = 'P', long, value_name = "SECONDS", value_parser = whole_seconds, help_heading = "Results")]
     pub(crate) progress: Option<u64>,
 
     /// Print the plan and stop: nothing is changed
-    #[arg(long, help_heading = "Results")]
+    #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 
     #[command(flatten, next_help_heading = "Results")]
@@ -289,6 +292,7 @@ impl TpsArgs {
     pub(crate) fn server(&self) -> ServerChoice {
         let mut server = self.server.clone();
         server.dbname = server.dbname.or_else(|| self.database.clone());
+        server.may_change_sessions = true;
         server
     }
 }

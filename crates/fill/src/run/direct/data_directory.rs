@@ -12,6 +12,8 @@ use tokio_postgres::{Client, Row};
 use super::NotDirect;
 use server::ServerInfo;
 
+/// The newest release whose files pgrig's pages are compared with.
+const NEWEST: u32 = 18;
 /// Alignment of everything on a page (`MAXIMUM_ALIGNOF`), bytes.
 const MAX_ALIGN: i32 = 8;
 /// `PG_PAGE_LAYOUT_VERSION` since 8.3.
@@ -50,6 +52,7 @@ impl DataDirectory {
     }
 
     fn proved(row: &Row, server: &ServerInfo, directory: &Path) -> Result<Self, NotDirect> {
+        refuse_unknown_release(server.major())?;
         let alignment: i32 = row.get("max_data_alignment");
         if alignment != MAX_ALIGN {
             return Err(NotDirect::Format {
@@ -84,6 +87,14 @@ impl DataDirectory {
     }
 }
 
+/// Refuses a release whose files nobody has compared with those that are written here.
+fn refuse_unknown_release(major: u32) -> Result<(), NotDirect> {
+    if major <= NEWEST {
+        return Ok(());
+    }
+    Err(NotDirect::Format { what: "release", found: major.to_string(), known: "PostgreSQL 13 to 18" })
+}
+
 /// Looks at a page that the server itself has written.
 fn refuse_other_pages(path: &Path, geometry: Geometry) -> Result<(), NotDirect> {
     let mut header = [0; PAGE_SIZE_VERSION + 2];
@@ -101,4 +112,16 @@ fn refuse_other_pages(path: &Path, geometry: Geometry) -> Result<(), NotDirect> 
         found: format!("{found:#06x}"),
         known: "version 4, little-endian",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_release_that_nobody_has_compared_is_refused() {
+        assert!(refuse_unknown_release(18).is_ok());
+        let refused = refuse_unknown_release(19).unwrap_err().to_string();
+        assert!(refused.contains("release is 19") && refused.contains("13 to 18"), "{refused}");
+    }
 }

@@ -20,7 +20,7 @@ use crate::app::input;
 /// Variables of the environment that name a server, as `pgrig testdb new` sets some, or who connects to it.
 const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER", "PGDATABASE", "PGSERVICE"];
 
-/// Which way of preparing the database makes your test command faster, measured.
+/// Measure which variant of the database makes your test command faster
 ///
 /// COMMAND is run on a fresh database for each trial, prepared in each of several ways, in rounds of balanced order. It
 /// finds the database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. Several words are run as
@@ -44,20 +44,21 @@ pub(crate) struct BenchArgs {
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
     pub(crate) command: Vec<OsString>,
 
-    /// What each database holds: a script of SQL
+    /// Script of SQL that creates the contents of each database
     #[arg(long, value_name = "FILE", conflicts_with = "dump")]
     pub(crate) schema_file: Option<PathBuf>,
 
-    /// What each database holds: a dump of pg_dump's, plain, gzip, zstd, or an archive (with pg_restore)
+    /// Dump with the contents of each database: plain, gzip, zstd, or an archive of pg_dump (needs
+    /// pg_restore)
     #[arg(long, value_name = "FILE")]
     pub(crate) dump: Option<PathBuf>,
 
-    /// Ways to compare with normal, separated by commas
-    /// [default: unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs, as far as possible]
+    /// Variants to compare with normal, separated by commas [default:
+    /// unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs, as far as possible]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// Rounds that count, each with one trial of each way; with fewer than 6 nothing is proved
+    /// Number of rounds that count, each with one trial of each variant; fewer than 6 prove nothing
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
     pub(crate) trials: u16,
 
@@ -65,19 +66,19 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
-    /// The least difference that matters
+    /// Least difference that matters
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub(crate) threshold: f64,
 
-    /// The seed of the order of trials
+    /// Seed for the order of the trials
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Show what the command writes, instead of keeping it in a log
+    /// Show the output of the command in place of writing it to a log
     #[arg(long)]
     pub(crate) show_output: bool,
 
-    /// Measure with a script of pgbench's instead of a command: a file, or a built-in one by its name
+    /// Measure a pgbench script in place of a command: a file, or the name of a built-in script
     #[arg(long, value_name = "SCRIPT", help_heading = "Transactions")]
     pub(crate) tps: Option<String>,
 
@@ -94,13 +95,13 @@ pub(crate) struct BenchArgs {
     )]
     pub(crate) client: Vec<u32>,
 
-    /// How long each trial takes
+    /// Duration of each trial
     #[arg(short = 'T', long, value_name = "DURATION", default_value = "10s", value_parser = seconds, conflicts_with = "command",
           help_heading = "Transactions")]
     pub(crate) time: Duration,
 
-    /// Turn off fsync even where the server is not pgrig's own: a crash meanwhile may cost every database of that
-    /// cluster
+    /// Turn off fsync on a server that is not pgrig's own: a crash meanwhile may destroy every database of
+    /// that cluster
     #[arg(long)]
     pub(crate) allow_dangerous_settings: bool,
 

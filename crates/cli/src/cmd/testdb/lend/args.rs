@@ -43,7 +43,7 @@ impl LendAction {
     }
 }
 
-/// A fresh database in milliseconds, for eval in a shell.
+/// Lend a fresh database in milliseconds, for eval in a shell
 ///
 /// `eval $(pgrig testdb new --from schema.sql)` sets DATABASE_URL, PGHOST, PGPORT, PGUSER and PGDATABASE. The database
 /// is a copy of a template that is made from the file once, and again when its content changes. It is dropped as soon
@@ -62,7 +62,8 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Copy this database of the server; the template is made anew when it changes [default: an empty database]
+    /// Copy this database of the server; its template is made again when it changes [default: an empty
+    /// database]
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
 
@@ -70,7 +71,8 @@ pub(crate) struct NewArgs {
     #[arg(long, requires = "from")]
     pub(crate) unlogged: bool,
 
-    /// Drop it when this process exits [default: the one that called pgrig; of $(…), the shell itself]
+    /// Drop the database when this process exits [default: the process that called pgrig; for $(…), the shell
+    /// itself]
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) owner: Option<u32>,
 
@@ -78,11 +80,11 @@ pub(crate) struct NewArgs {
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<Length>,
 
-    /// Let it stay until it is dropped by name
+    /// Keep the database until it is dropped by name
     #[arg(long, conflicts_with = "time")]
     pub(crate) keep: bool,
 
-    /// How to tell: export … for a shell's eval, JSON, the connection URI, or NAME=VALUE lines
+    /// Format of the answer
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = LeaseFormat::Shell)]
     pub(crate) format: LeaseFormat,
 
@@ -97,11 +99,11 @@ pub(crate) struct NewArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Keeper, if it is started now")]
 pub(crate) struct KeeperArgs {
-    /// Spare databases of each template that was asked for in the last ten minutes
+    /// Number of spare databases of each template used in the last ten minutes
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=1000))]
     pub(crate) pool: u16,
 
-    /// Drop templates that nobody has asked for in this time
+    /// Drop templates that have not been used for this time
     #[arg(long, value_name = "TIME", default_value = "168h")]
     pub(crate) template_age: Length,
 }
@@ -119,7 +121,7 @@ pub(crate) enum LeaseFormat {
     Env,
 }
 
-/// The databases that are lent or kept, the spares and the templates.
+/// List lent and kept databases, spares and templates.
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Print JSON
@@ -130,10 +132,10 @@ pub(crate) struct ListArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Keep databases that are lent, of a failed test for example, until they are dropped by name.
+/// Keep lent databases, of a failed test for example, until they are dropped by name.
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
-    /// Databases
+    /// Names of databases
     #[arg(value_name = "NAME", required = true)]
     pub(crate) names: Vec<String>,
 
@@ -141,7 +143,7 @@ pub(crate) struct KeepArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Drop databases of pgrig's, templates, or all that is left. Others are never touched.
+/// Drop databases and templates that pgrig made; others are never touched.
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
     /// Databases, lent or kept or whatever they are
@@ -164,7 +166,7 @@ pub(crate) struct DropArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Lend databases over HTTP, for suites that run in parallel.
+/// Lend databases over HTTP, for suites that run in parallel
 ///
 /// The first line on standard output is the address: from then on it answers. `GET /database` lends one and tells its
 /// connection URI and parts as JSON; `DELETE /databases/NAME` gives it back. Ctrl-C drops all that is lent; templates
@@ -185,11 +187,11 @@ pub(crate) struct DropArgs {
     POST /databases/NAME/keep   until it is dropped by name; not over TCP\n  \
     GET /databases, /status     what there is")]
 pub(crate) struct ServeArgs {
-    /// Where: an address of this machine with a port (0: a free one), or unix:PATH
+    /// Address to listen on: ADDRESS:PORT of this machine (port 0: any free port), or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     pub(crate) listen: String,
 
-    /// Write the address to this file when it answers
+    /// Write the address to this file once the server answers
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
 

@@ -220,7 +220,7 @@ impl Starting {
 
 /// The server's arguments once more; `-d` goes another way.
 fn server_arguments(choice: &ServerChoice) -> Result<Vec<String>, Failure> {
-    let ServerChoice { dbname: _, host, port, username, embedded } = choice;
+    let ServerChoice { dbname: _, host, port, username, embedded, may_change_sessions: _ } = choice;
     let mut arguments = Vec::new();
     let mut give = |option: &str, value: Option<String>| {
         arguments.extend(value.map(|value| format!("{option}={value}")));

@@ -7,34 +7,34 @@ use clap::{Args, ValueEnum};
 use crate::app::args::ServerChoice;
 use crate::app::duration::Length;
 
-/// Make tables unlogged: in a live database, or in a dump on its way.
+/// Make tables unlogged, in a live database or in a dump
 ///
 /// Unlogged tables are faster to write, and empty after a crash of the server: for data that can be made again.
 /// With a server named (-d, -h, -p, -U, --instance …) the tables of that database are changed; otherwise a dump is read
 /// from FILE or standard input, and written with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
 pub(crate) struct UnlogArgs {
-    /// A dump: plain, gzip or zstd, or an archive of pg_dump's, for which pg_restore is needed; - for standard input
+    /// Dump to read: plain, gzip, zstd, or an archive of pg_dump (needs pg_restore); - is standard input
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 
-    /// Write the dump here instead of to standard output
+    /// Write the dump to FILE in place of standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Compress what is written [default: by the output's name, else as the input]
+    /// Compression of the output [default: by the name of the output, else as the input]
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) compress: Option<Compress>,
 
-    /// Only tables of this schema; may be repeated (live only)
+    /// Change only tables of this schema; may be repeated (live only)
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) schema: Vec<String>,
 
-    /// Leave this table, [schema.]table, as it is; may be repeated
+    /// Leave this table, [schema.]table, logged; may be repeated
     #[arg(long, value_name = "TABLE")]
     pub(crate) keep: Vec<String>,
 
-    /// Leave sequences as they are (they can be unlogged from PostgreSQL 15 on)
+    /// Leave sequences logged (PostgreSQL 15 and later can make them unlogged)
     #[arg(long)]
     pub(crate) no_sequences: bool,
 
@@ -42,11 +42,11 @@ pub(crate) struct UnlogArgs {
     #[arg(long)]
     pub(crate) back: bool,
 
-    /// Print the statements, and run none (live only)
+    /// Print the statements without running them (live only)
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Wait so long for each lock that others hold, then give up with nothing changed (live only) [default: 10s]
+    /// Wait this long for each lock, then give up without changes (live only)
     #[arg(long, value_name = "TIME")]
     pub(crate) lock_timeout: Option<Length>,
 

@@ -12,19 +12,19 @@ const TRIALS: usize = 3;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Matrix")]
 pub(crate) struct MatrixArgs {
-    /// Vary something, and measure every combination: durability (normal, dangerous, async, unlogged; or only
-    /// some: durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a setting of the server
-    /// (work_mem=4MB,64MB; --set does the same then); may be repeated. Trials are interleaved; what is changed
-    /// is put back always
+    /// Measure every combination of durability (normal, dangerous, async, unlogged; or some:
+    /// durability=normal,async), clients=1,2,4, protocol=simple,prepared, or a server setting
+    /// (work_mem=4MB,64MB); may be repeated. Trials are interleaved; changed settings and tables are always
+    /// restored
     #[arg(long, value_name = "AXIS", value_delimiter = ' ')]
     pub(crate) matrix: Vec<Axis>,
 
-    /// What durability=unlogged makes unlogged where scripts are your own (-f): the tables that they write
+    /// Tables that durability=unlogged changes, for scripts of your own (-f)
     #[arg(long, value_name = "TABLE,TABLE", value_delimiter = ',', requires = "matrix")]
     pub(crate) tables: Vec<String>,
 
-    /// Turn off fsync or make tables unlogged even where the server is not pgrig's own: a crash meanwhile may cost
-    /// every database of that cluster
+    /// Turn off fsync or make tables unlogged on a server that is not pgrig's own: a crash meanwhile may
+    /// destroy every database of that cluster
     #[arg(long, requires = "matrix")]
     pub(crate) allow_dangerous_settings: bool,
 }

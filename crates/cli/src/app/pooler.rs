@@ -1,0 +1,33 @@
+//! What is said of a pooler that changes sessions.
+
+use connect::{Connection, Target};
+use server::changes_sessions;
+
+use crate::app::failure::{Failure, Usage};
+use crate::app::printer::Printer;
+
+/// Refuses such a pooler; where each statement may run in any session, it only warns.
+///
+/// # Errors
+/// If the connection leads to such a pooler, or is lost.
+pub(crate) async fn refuse(
+    target: &Target,
+    connection: &Connection,
+    may_change: bool,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    if !changes_sessions(target, connection).await? {
+        return Ok(());
+    }
+    let text = format!(
+        "{} is a pooler that changes the server's session between transactions (PgBouncer: pool_mode = transaction \
+         or statement)",
+        connection.transport
+    );
+    if may_change {
+        printer.warn(format!("{text}: the figures are of the pooler, too"));
+        return Ok(());
+    }
+    let remedy = "connect to the server itself, or use a pool with pool_mode = session";
+    Err(Usage(format!("{text}, and pgrig relies on its session: {remedy}")).into())
+}
