@@ -19,6 +19,7 @@ use tokio::sync::Notify;
 use crate::app::args::ServerChoice;
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted_telling};
+use crate::app::pooler;
 use crate::app::printer::Printer;
 use crate::app::target::{self, Chosen};
 use crate::cmd::testdb::lend::args::ServeArgs;
@@ -229,6 +230,7 @@ impl Work {
             // A server that is not ready is waited for. What else may be wrong, the keeper says.
             let target = chosen.target.clone().with_database("postgres");
             if let Ok(connection) = target.connect_when_ready(&log).await {
+                pooler::refuse(&target, &connection, false, printer).await?;
                 connection.close().await;
             }
         }
