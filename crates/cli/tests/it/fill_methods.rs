@@ -230,7 +230,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB --partition-method hash", "--partitions"),
         ("fill 1GB --level 9", "invalid value"),
         ("fill 1GB --ladder 1GB", "cannot be used with"),
-        ("fill --ladder 1GB --unlogged", "only --trials, --json"),
+        ("fill --ladder 1GB --unlogged", "only --schema, --trials, --json"),
         ("fill 1GB --trials 3", "--ladder"),
         ("fill --brim --until-free 1GB", "cannot be used with"),
         ("fill 1GB --reserve 1GB", "--brim"),
@@ -316,8 +316,15 @@ fn a_ladder_compares_all_levels_and_leaves_nothing() {
         |round: usize| -> Vec<&Value> { trials[round * 9..][..9].iter().map(|t| &t["config"]).collect() };
     assert_ne!(order(0), order(1), "shuffled");
     assert_eq!(server.number("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pgrig%'"), 0);
-    let table = rig.done("fill --ladder 8MB --trials 1").stdout;
+    // A role that may create no schema names its own.
+    server.execute(
+        "CREATE ROLE clerk LOGIN; CREATE SCHEMA desk AUTHORIZATION clerk; CREATE TABLE desk.pgbench_notes AS SELECT 1 AS mine",
+    );
+    let clerk = server.url.replace("postgres@", "clerk@");
+    let table = rig.done(&format!("fill --ladder 8MB --trials 1 --schema desk -d {clerk}")).stdout;
     assert!(table.contains("times level 1"), "{table}");
+    let left = "SELECT count(*) FROM pg_class WHERE relnamespace = 'desk'::regnamespace";
+    assert_eq!(server.number(left), 1, "only the user's own table is left");
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::error::FillError;
 /// The same request given again completes a fill that was interrupted, so all that decides which
 /// rows go where is in here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent wishes")]
 pub struct Request {
     /// Which tables.
     pub subject: Subject,
@@ -53,6 +54,9 @@ pub struct Request {
     pub in_chunks: bool,
     /// What is done, in order.
     pub steps: InitSteps,
+    /// Whether it is only measured: its tables are marked, and dropped by [`clear_scratch`](crate::clear_scratch).
+    #[serde(default)]
+    pub is_scratch: bool,
 }
 
 impl Request {
@@ -77,6 +81,7 @@ impl Request {
             chunk: None,
             in_chunks: false,
             steps,
+            is_scratch: false,
         }
     }
 

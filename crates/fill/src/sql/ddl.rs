@@ -8,7 +8,7 @@ use crate::error::FillError;
 use crate::plan::tables::{bound, key, leaves};
 use crate::plan::{Method, Plan};
 use crate::request::{IndexKind, InitStep, Persistence};
-use crate::run::scratch::{SCRATCH_MARK, SCRATCH_SCHEMA};
+use crate::run::scratch::SCRATCH_MARK;
 use connect::Connection;
 use server::quote::{identifier, literal, qualified};
 
@@ -21,7 +21,9 @@ pub(crate) fn create(plan: &Plan) -> Vec<String> {
     }
     let schema = plan.create_schema.then(|| {
         let schema = identifier(&plan.schema);
-        let mark = (plan.schema == SCRATCH_SCHEMA)
+        let mark = plan
+            .request
+            .is_scratch
             .then(|| format!("; COMMENT ON SCHEMA {schema} IS {}", literal(SCRATCH_MARK)));
         format!("CREATE SCHEMA {schema}{}", mark.unwrap_or_default())
     });
@@ -59,7 +61,7 @@ pub(crate) fn create(plan: &Plan) -> Vec<String> {
 /// The statement that marks a table of the ladder's, which drops no others.
 pub(crate) fn mark(plan: &Plan, table: &Table) -> Option<String> {
     let name = qualified(&plan.schema, &table.name);
-    (plan.schema == SCRATCH_SCHEMA).then(|| format!("COMMENT ON TABLE {name} IS {}", literal(SCRATCH_MARK)))
+    plan.request.is_scratch.then(|| format!("COMMENT ON TABLE {name} IS {}", literal(SCRATCH_MARK)))
 }
 
 fn create_plain(plan: &Plan, table: &Table) -> String {

@@ -431,6 +431,7 @@ impl FillArgs {
             format: self.format(),
             chunk: self.chunk.map(|chunk| chunk.0),
             in_chunks: open_ended || limits != Limits::default() || self.probe.is_some(),
+            is_scratch: false,
             steps,
         })
     }

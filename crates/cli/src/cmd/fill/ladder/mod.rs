@@ -53,7 +53,8 @@ const BEST: [(&str, &str, &str); 2] = [
 pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<(), Failure> {
     refuse_flags(arguments)?;
     let trials = arguments.trials.unwrap_or(TRIALS);
-    let rungs = rungs(size)?;
+    let schema = arguments.schema.as_deref().unwrap_or(SCRATCH_SCHEMA);
+    let rungs = rungs(size, schema)?;
     on_server(&arguments.server, &mut Builder::new_multi_thread(), printer, async |home, chosen| {
         let connection = chosen.connect(printer).await?;
         let survey = Survey::for_tables(
@@ -63,7 +64,7 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
         )
         .await?;
         clear_abandoned(home, chosen, &connection, &survey, printer).await;
-        clear_scratch(&chosen.target).await?;
+        clear_scratch(&chosen.target, schema).await?;
         let flags: BTreeMap<&str, &str> = rungs.iter().map(|rung| (rung.name.as_str(), rung.flags)).collect();
         let begun = Begun {
             verb: "fill",
@@ -75,10 +76,10 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
         };
         let mut recording = Recording::begin(home, begun)?;
         let ladder =
-            Ladder { rungs: &rungs, home, chosen, connection: &connection, survey: &survey, printer };
+            Ladder { rungs: &rungs, schema, home, chosen, connection: &connection, survey: &survey, printer };
         let climbed = ladder.climb(trials, &mut recording).await;
         // Nothing of a ladder is kept, however it ended.
-        let cleared = clear_scratch(&chosen.target).await;
+        let cleared = clear_scratch(&chosen.target, schema).await;
         let finished = recording.finish(climbed);
         if finished.result.is_err() {
             return finished.end(printer);
@@ -92,32 +93,35 @@ pub(crate) fn run(size: u64, arguments: &FillArgs, printer: &Printer) -> Result<
 /// A ladder fills its own tables in its own ways.
 fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
     let plain = FillArgs::of_flags("").map_err(|error| Usage(error.to_string()))?;
-    let own = arguments.request()?;
+    let own = Request { schema: None, ..arguments.request()? };
     let other = plain.request()?;
     if own == other && arguments.limits() == plain.limits() {
         return Ok(());
     }
-    Err(Usage(format!(
-        "--ladder goes through the levels' own flags, in its own schema {SCRATCH_SCHEMA}: only --trials, --json and \
-         the server's options go with it. For one level with other flags: pgrig fill SIZE --level N …"
-    )))
+    let text = "--ladder uses the levels' own options: only --schema, --trials, --json and the server's options go with it. \
+                For one level with other options: pgrig fill SIZE --level N …";
+    Err(Usage(text.to_owned()))
 }
 
-fn rungs(size: u64) -> Result<Vec<Rung>, Failure> {
+fn rungs(size: u64, schema: &str) -> Result<Vec<Rung>, Failure> {
     let levels = LEVELS.iter().map(|(level, flags)| (level.name(), level.phrase(), *flags));
     let best = BEST.iter().map(|(name, phrase, flags)| ((*name).to_owned(), (*phrase).to_owned(), *flags));
     levels
         .chain(best)
         .map(|(name, phrase, flags)| {
-            let arguments = FillArgs::of_flags(&format!("{size}B --schema {SCRATCH_SCHEMA} {flags}"))
-                .map_err(|error| Usage(error.to_string()))?;
-            Ok(Rung { name, phrase, flags, request: arguments.request()? })
+            let arguments =
+                FillArgs::of_flags(&format!("{size}B {flags}")).map_err(|error| Usage(error.to_string()))?;
+            let request =
+                Request { schema: Some(schema.to_owned()), is_scratch: true, ..arguments.request()? };
+            Ok(Rung { name, phrase, flags, request })
         })
         .collect()
 }
 
 struct Ladder<'a> {
     rungs: &'a [Rung],
+    /// Of all tables.
+    schema: &'a str,
     home: &'a Home,
     chosen: &'a Chosen,
     connection: &'a Connection,
@@ -157,7 +161,7 @@ impl Ladder<'_> {
         recording: &mut Recording,
         mut stopped: watch::Receiver<bool>,
     ) -> Result<(), Failure> {
-        clear_scratch(&self.chosen.target).await?;
+        clear_scratch(&self.chosen.target, self.schema).await?;
         settle(self.connection, self.survey.environment.server_is_local == Some(true)).await?;
         let plan: Plan = fill::plan(self.survey, self.connection, &rung.request, false).await?;
         let conduct = Conduct {
