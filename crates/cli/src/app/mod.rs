@@ -21,3 +21,4 @@ pub(crate) mod table;
 pub(crate) mod target;
 pub(crate) mod terminal;
 pub(crate) mod version;
+pub(crate) mod wrap;

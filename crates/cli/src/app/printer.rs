@@ -4,7 +4,9 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use console::style;
+use console::{Term, style};
+
+use crate::app::wrap::wrapped;
 
 /// Where text goes.
 pub(crate) struct Printer {
@@ -49,7 +51,7 @@ impl Printer {
 
     /// A result, for programs.
     pub(crate) fn json(text: &str) -> io::Result<()> {
-        to_stdout(text)
+        whole_to_stdout(text)
     }
 
     /// What is going on. Not said when quiet.
@@ -96,11 +98,23 @@ pub(crate) enum ProgressStyle {
 }
 
 fn to_stdout(text: impl Display) -> io::Result<()> {
+    whole_to_stdout(&for_terminal(&Term::stdout(), &text.to_string()))
+}
+
+fn whole_to_stdout(text: &str) -> io::Result<()> {
     writeln!(io::stdout(), "{text}")
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
+/// The text, broken to the width of a terminal.
+fn for_terminal(terminal: &Term, text: &str) -> String {
+    match terminal.size_checked() {
+        Some((_, columns)) if terminal.is_term() => wrapped(text, columns.into()),
+        _ => text.to_owned(),
+    }
+}
+
 /// If standard error is gone there is nobody left to tell.
 fn to_stderr(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", for_terminal(&Term::stderr(), text));
 }

@@ -1,0 +1,89 @@
+//! Long lines on a terminal: broken between words, and continued under the text of their column.
+
+use console::measure_text_width;
+
+/// Lines that are narrower than this are not worth breaking, columns.
+const NARROWEST: usize = 40;
+
+/// The text with lines of at most `width` columns, as far as its words let it. Rows of tables, and commands to be pasted,
+/// stay whole.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| wrapped_line(line, width)).collect();
+    lines.join("\n")
+}
+
+fn wrapped_line(line: &str, width: usize) -> String {
+    let Some(indent) = hanging(line).filter(|_| width >= NARROWEST && measure_text_width(line) > width)
+    else {
+        return line.to_owned();
+    };
+    let indent = if indent > width / 2 { 2 } else { indent };
+    let (mut whole, mut column) = (String::new(), 0);
+    for (number, word) in line.split(' ').enumerate() {
+        let length = measure_text_width(word);
+        // Spaces that indent or separate columns are empty words.
+        if number > 0 && column + 1 + length > width && !word.is_empty() {
+            whole.truncate(whole.trim_end().len());
+            whole.push('\n');
+            whole.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if number > 0 {
+            whole.push(' ');
+            column += 1;
+        }
+        whole.push_str(word);
+        column += length;
+    }
+    whole
+}
+
+/// Where the lines that continue this one begin; none if it must stay whole.
+fn hanging(line: &str) -> Option<usize> {
+    if line.contains(": pgrig ") || line.trim_start().starts_with("pgrig ") {
+        return None;
+    }
+    let leading = line.len() - line.trim_start().len();
+    let columns: Vec<usize> = line[leading..].match_indices("  ").map(|(at, _)| leading + at).collect();
+    let Some(first) = columns.first() else { return Some(leading) };
+    let after = line[*first..].trim_start();
+    let begin = line.len() - after.len();
+    // A further run of blanks: a row of a table.
+    (!after.contains("  ")).then(|| measure_text_width(&line[..begin]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_continues_under_its_text() {
+        let plan = "plan\n  method       direct: finished pages into the table's files, in the transaction that creates it\n               past the server's COPY, at the speed of the disk: it is pgrig's own server";
+        let expected = "plan\n  method       direct: finished pages into the table's\n               files, in the transaction that creates it\n               past the server's COPY, at the speed of the\n               disk: it is pgrig's own server";
+        assert_eq!(wrapped(plan, 60), expected);
+    }
+
+    #[test]
+    fn tables_commands_and_long_words_stay_whole() {
+        let row = format!("customers      500,000     1.20   500 k   112 MB  {}", "38.2 MB ".repeat(9));
+        let command = format!("the same again: pgrig fill {}", "--drop ".repeat(20));
+        let path = format!("/{}", "directory/".repeat(12));
+        for line in [&row, &command, &path] {
+            assert_eq!(wrapped(line, 60), *line);
+        }
+        let said = format!("run document: {path}");
+        assert_eq!(wrapped(&said, 60), format!("run document:\n{path}"));
+    }
+
+    #[test]
+    fn no_word_is_lost_at_any_width() {
+        let text = "  limits       until /mnt/small is full: 83.1 MB stay free (for 4 WAL segments, without which the server \
+                    would crash)\nwarning: no vacuum, and so no statistics: public.t belongs to another role than clerk";
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for width in 0..200 {
+            let wrapped = wrapped(text, width);
+            assert_eq!(words(&wrapped), words(text), "{width}");
+            let is_narrow = |line: &str| line.len() <= width.max(60) || !line.trim().contains(' ');
+            assert!(width < 60 || wrapped.lines().all(is_narrow), "{width}: {wrapped}");
+        }
+    }
+}
