@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use console::{Term, style};
 
+use crate::app::terminal::can_draw;
 use crate::app::wrap::wrapped;
 
 /// Where text goes.
@@ -34,7 +35,7 @@ impl Printer {
 
     /// What comes from another thread, above a progress bar that may be drawn: the next drawing puts that back.
     pub(crate) fn interject(text: &str) {
-        let clear = if io::stderr().is_terminal() { "\r\x1b[K" } else { "" };
+        let clear = if io::stderr().is_terminal() && can_draw() { "\r\x1b[K" } else { "" };
         to_stderr(&format!("{clear}{text}"));
     }
 
@@ -82,7 +83,7 @@ impl Printer {
     pub(crate) fn progress(&self) -> ProgressStyle {
         if self.quiet {
             ProgressStyle::None
-        } else if io::stderr().is_terminal() {
+        } else if io::stderr().is_terminal() && can_draw() {
             ProgressStyle::Bar
         } else {
             ProgressStyle::Lines

@@ -15,6 +15,11 @@ struct Borrowed {
     modes: Option<Termios>,
 }
 
+/// Whether a terminal can be drawn on: one that only takes plain lines says so by TERM.
+pub(crate) fn can_draw() -> bool {
+    std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
+}
+
 /// What is typed is not shown meanwhile. Ctrl-C remains a signal.
 #[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture borrows it"))]
 pub(crate) fn borrow() {

@@ -33,7 +33,10 @@ struct OnTerminal {
 impl OnTerminal {
     fn start(mut command: Command, person: OwnedFd, program: &OwnedFd) -> Self {
         let same = || program.try_clone().unwrap();
-        command.env("TERM", "xterm").stdin(same()).stdout(same()).stderr(same());
+        if command.get_envs().all(|(name, _)| name != "TERM") {
+            command.env("TERM", "xterm");
+        }
+        command.stdin(same()).stdout(same()).stderr(same());
         Self { child: command.spawn().unwrap(), person: person.into(), seen: Vec::new() }
     }
 
@@ -125,6 +128,16 @@ fn lines_are_printed_instead_or_nothing() {
     assert!(seen.contains("1.0 s: ") && !seen.contains(HINT), "{seen}");
     let (seen, _) = on_a_terminal(rig.command("tps -S -T 1 -q"), None);
     assert!(seen.contains(" tps: ") && !seen.contains(HINT), "{seen}");
+    // A terminal that takes plain lines only.
+    for (arguments, shown) in
+        [("tps -S -T 2", " transactions in "), ("fill 5MB --drop", "accounts in database")]
+    {
+        let mut command = rig.command(arguments);
+        command.env("TERM", "dumb");
+        let (seen, status) = on_a_terminal(command, None);
+        assert_eq!(status, Some(0), "{arguments}: {seen}");
+        assert!(seen.contains(shown) && !seen.contains('\x1b'), "{arguments}: {seen:?}");
+    }
 }
 
 #[test]

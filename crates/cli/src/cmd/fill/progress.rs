@@ -178,8 +178,11 @@ impl Observer for FillProgress<'_> {
         let now = Instant::now();
         let lock_holder = String::new();
         let current = Current { name: title(step), bar, started: now, last_line: now, lock_holder };
-        if let Ok(mut slot) = self.current.lock() {
-            *slot = Some(current);
+        if let Ok(mut slot) = self.current.lock()
+            && let Some(before) = slot.replace(current)
+        {
+            // The rehearsal of a step has begun it, too.
+            before.bar.finish_and_clear();
         }
     }
 
