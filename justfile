@@ -107,3 +107,12 @@ torture-schemas *arguments:
 # The API documentation
 doc:
     cargo doc --workspace --no-deps --open
+
+# The book, with mdBook (cargo install mdbook); `just book --open` shows it
+book *arguments:
+    mdbook build docs {{arguments}}
+
+# Draw the picture of the README anew, from real runs
+picture:
+    cargo build --release --locked
+    python3 docs/picture.py
