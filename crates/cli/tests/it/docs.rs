@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::support::{Ran, Rig};
 
 /// Verbs with a page of reference.
-const REFERENCES: [&str; 16] = [
+const REFERENCES: [&str; 21] = [
     "fill",
     "size",
     "blockio",
@@ -25,6 +25,11 @@ const REFERENCES: [&str; 16] = [
     "compare",
     "ab",
     "server",
+    "server start",
+    "server status",
+    "server psql",
+    "server url",
+    "server restart",
     "doctor",
 ];
 

@@ -71,7 +71,7 @@ impl Column {
         self.autocorrelation() > 1.645 / (self.ranks.len() as f64).sqrt()
     }
 
-    /// How many rounds in a row are drawn together, so that resamples hang together as the rounds do: 1 if
+    /// How many rounds in a row are drawn together, so that resamples are correlated as the rounds are: 1 if
     /// these are independent. Carlstein's rule ("The use of subseries values for estimating the variance of a
     /// general statistic from a stationary sequence", 1986). Not only where the correlation is beyond doubt:
     /// what few rounds do not show would make their intervals too narrow.

@@ -52,7 +52,7 @@ pub struct Judgement {
     /// What A′ may be away from A, seconds per row. No smaller difference is told as one, and none is denied
     /// where this is more than `margin`.
     pub noise_floor: f64,
-    /// Whether differences of successive rounds hang together: then so many rounds tell less.
+    /// Whether differences of successive rounds are correlated: then the same number of rounds tells less.
     pub autocorrelated: bool,
     /// How many more rounds a verdict would take, going by those so far; none if there is one, or it is out
     /// of reach, because the difference is almost the margin or too little of the noise floor is chance.

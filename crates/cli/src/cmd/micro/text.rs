@@ -144,7 +144,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
         ));
     }
     if judged.pairs.iter().any(|pair| pair.autocorrelated) {
-        lines.push("successive rounds hang together: they were resampled in blocks".to_owned());
+        lines.push("successive rounds are correlated: they were resampled in blocks".to_owned());
     }
     lines.join("\n")
 }
