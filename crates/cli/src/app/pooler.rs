@@ -1,4 +1,4 @@
-//! What is said of a pooler that changes sessions.
+//! The refusal of poolers that change sessions.
 
 use connect::{Connection, Target};
 use server::changes_sessions;

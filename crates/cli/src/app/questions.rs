@@ -1,4 +1,4 @@
-//! What `pgrig` alone prints.
+//! The text that `pgrig` alone prints.
 
 /// Questions and the commands that answer them, and what to try first.
 pub(crate) const QUESTIONS: &str = "\

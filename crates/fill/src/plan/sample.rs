@@ -1,4 +1,4 @@
-//! What rows and index entries take: measured on rows in a temporary table.
+//! Sizes of rows and index entries, measured on rows in a temporary table.
 
 use std::ops::Range;
 

@@ -4,10 +4,10 @@ use clap::Args;
 
 use crate::app::args::ServerChoice;
 
-/// What pgrig can do on this machine and with this server; changes nothing
+/// Show which verbs work on this machine and with this server
 ///
 /// Shows where pgrig keeps its files, the free disk space, the downloaded versions of PostgreSQL, the server that other
-/// commands would use with the same options, and which verbs work there. It starts no server.
+/// commands would use with the same options, and the verbs that work there. It changes nothing and starts no server.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig doctor\n  \

@@ -1,4 +1,4 @@
-//! `pgrig doctor`: what pgrig can do on this machine and with this server.
+//! `pgrig doctor`: the verbs that work on this machine and with this server.
 
 pub(crate) mod args;
 mod rights;
