@@ -1,20 +1,20 @@
-//! README and the book: links lead somewhere, options exist, references are clap's, examples run.
+//! README and the book: links lead somewhere, options exist, references are clap's.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::support::{Ran, Rig};
+use crate::support::Rig;
 
 /// Verbs with a page of reference.
-const REFERENCES: [&str; 21] = [
+const REFERENCES: [&str; 26] = [
     "fill",
     "size",
     "blockio",
     "tps",
     "micro",
+    "testdb",
     "testdb new",
     "testdb bench",
     "testdb serve",
@@ -30,10 +30,14 @@ const REFERENCES: [&str; 21] = [
     "server psql",
     "server url",
     "server restart",
+    "server stop",
+    "server logs",
+    "server destroy",
+    "server prune",
     "doctor",
 ];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -63,23 +67,48 @@ fn pages() -> Vec<PathBuf> {
 }
 
 /// README and the book.
-fn guides() -> Vec<PathBuf> {
+pub(crate) fn guides() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     markdown(&root().join("docs/src"), &mut pages);
     pages.sort();
     pages
 }
 
-/// Lines outside of fenced blocks, and the blocks with what stands after the fence.
-fn blocks(text: &str) -> (String, Vec<(String, String)>) {
-    let (mut prose, mut blocks, mut open) = (String::new(), Vec::new(), None::<(String, String)>);
-    for line in text.lines() {
+/// A fenced block.
+pub(crate) struct Block {
+    /// What stands after the fence: the language, and `not-run`.
+    info: String,
+    pub(crate) text: String,
+    /// The comment before it that says why it does not run.
+    pub(crate) reason: Option<String>,
+}
+
+impl Block {
+    /// Whether it is of this language.
+    pub(crate) fn is(&self, language: &str) -> bool {
+        self.info.split(' ').next() == Some(language)
+    }
+
+    /// Whether a test runs it.
+    pub(crate) fn is_run(&self) -> bool {
+        self.info == "sh" || self.info == "console"
+    }
+}
+
+/// Lines outside of fenced blocks, and the blocks.
+pub(crate) fn blocks(text: &str) -> (String, Vec<Block>) {
+    let (mut prose, mut blocks, mut open, mut last) = (String::new(), Vec::new(), None::<Block>, "");
+    for line in text.lines().map(|line| line.strip_prefix("   ").unwrap_or(line)) {
         match (&mut open, line.trim_start().strip_prefix("```")) {
-            (None, Some(info)) => open = Some((info.to_owned(), String::new())),
+            (None, Some(info)) => {
+                let reason = last.trim().strip_prefix("<!-- not run: ").map(str::to_owned);
+                open = Some(Block { info: info.to_owned(), text: String::new(), reason });
+            }
             (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some((_, block)), None) => block.extend([line, "\n"]),
+            (Some(block), None) => block.text.extend([line, "\n"]),
             (None, None) => prose.extend([line, "\n"]),
         }
+        last = if line.trim().is_empty() { last } else { line };
     }
     (prose, blocks)
 }
@@ -219,95 +248,4 @@ fn options_that_the_guides_name_exist() {
         }
     }
     assert!(unknown.is_empty(), "{unknown:#?}");
-}
-
-/// A shell in a directory of its own, where pgrig is on the path and has the rig's home.
-fn shell(rig: &Rig, directory: &Path, script: &str) -> Ran {
-    let pgrig = Path::new(env!("CARGO_BIN_EXE_pgrig")).parent().unwrap();
-    let path = format!("{}:{}", pgrig.display(), std::env::var("PATH").unwrap());
-    let mut shell = Command::new("sh");
-    for (name, value) in rig.command("").get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    let output = shell.args(["-e", "-c", script]).env("PATH", path).current_dir(directory).output().unwrap();
-    Ran::from(output)
-}
-
-#[test]
-fn examples_run() {
-    if !testkit::require(testkit::Need::Clients) {
-        return;
-    }
-    let mut ran = 0;
-    for page in guides() {
-        let text = fs::read_to_string(&page).unwrap();
-        let (_, blocks) = blocks(&text);
-        let scripts: Vec<&String> =
-            blocks.iter().filter(|(info, _)| info == "sh").map(|(_, script)| script).collect();
-        if scripts.is_empty() {
-            continue;
-        }
-        // A page's examples follow on one another, as for its reader.
-        let (rig, directory) = (Rig::new(), tempfile::tempdir().unwrap());
-        for script in scripts {
-            let result = shell(&rig, directory.path(), script);
-            assert_eq!(result.code, Some(0), "{}: {script}\n{result:#?}", page.display());
-            ran += 1;
-        }
-        if rig.home.path().join("testdb").exists() {
-            // Its keeper would wait for more requests.
-            rig.done("testdb drop --all");
-        }
-    }
-    assert!(ran >= 8, "{ran} examples");
-}
-
-/// The commands of a line of shell: what stands between unquoted separators.
-fn commands(line: &str) -> Vec<String> {
-    let mut quote = None;
-    let mut commands = vec![String::new()];
-    for char in line.chars() {
-        match (quote, char) {
-            (None, '|' | ';' | '&' | '(' | ')' | '#') => {
-                commands.push(String::new());
-                continue;
-            }
-            (None, '\'' | '"') => quote = Some(char),
-            (Some(open), char) if char == open => quote = None,
-            _ => {}
-        }
-        commands.last_mut().unwrap().push(char);
-    }
-    commands.into_iter().map(|command| command.trim().to_owned()).collect()
-}
-
-/// Commands whose run would take too long, or needs another server, are read by pgrig at least: an unknown option or
-/// verb is an error even before --help.
-#[test]
-fn commands_in_transcripts_are_pgrig_s() {
-    let rig = Rig::new();
-    let directory = tempfile::tempdir().unwrap();
-    let mut read = BTreeSet::new();
-    for page in guides() {
-        let text = fs::read_to_string(&page).unwrap();
-        for (info, block) in
-            blocks(&text).1.iter().filter(|(info, _)| info.is_empty() || info == "sh not-run")
-        {
-            let lines = block
-                .lines()
-                .filter_map(|line| if info.is_empty() { line.strip_prefix("$ ") } else { Some(line) });
-            for line in lines {
-                let own = commands(line).into_iter().filter(|command| command.starts_with("pgrig "));
-                read.extend(own.map(|command| command.split(" -- ").next().unwrap().to_owned()));
-            }
-        }
-    }
-    assert!(read.len() > 20, "{read:#?}");
-    for command in read {
-        let result = shell(&rig, directory.path(), &format!("{command} --help"));
-        assert_eq!(result.code, Some(0), "{command}: {result:#?}");
-    }
 }

@@ -5,6 +5,7 @@ mod blockio;
 mod compare;
 mod dependencies;
 mod docs;
+mod docs_examples;
 mod doctor;
 mod fill;
 mod fill_accidents;
