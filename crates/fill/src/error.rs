@@ -304,6 +304,17 @@ pub enum FillError {
         /// Why keys leave room for no more rows.
         why: String,
     },
+    /// Rows are to come by COPY without triggers, and need them.
+    #[error(
+        "--triggers off is not possible for {table}, whose rows come by COPY: {why}. Without the option the triggers run \
+         for each row"
+    )]
+    Triggers {
+        /// The table.
+        table: String,
+        /// Why not.
+        why: String,
+    },
     /// A probe cannot be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),
@@ -371,6 +382,7 @@ impl Classified for FillError {
             | Self::Column(_)
             | Self::Ddl { .. }
             | Self::KeysTooFew { .. }
+            | Self::Triggers { .. }
             | Self::Unmade { .. }
             | Self::Probe(_)
             | Self::Pages(_) => Class::Request,

@@ -45,7 +45,7 @@ pub use probe::{
 pub use remains::{Anew, Remains, Replaced};
 pub use request::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, Request, Subject,
+    Partitions, Persistence, Request, Subject, Triggers,
 };
 pub use run::compression::{Compressed, Compression};
 pub use run::direct::{Abandoned, Failure, NotDirect, remove_abandoned};

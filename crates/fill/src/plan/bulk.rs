@@ -35,6 +35,8 @@ pub(super) struct Bulk {
     pub(super) warnings: Vec<String>,
     /// How COPY has foreign keys checked.
     pub(super) foreign_keys: ForeignKeys,
+    /// Triggers that do not run for the rows, because the request says so.
+    pub(super) silenced: Vec<String>,
 }
 
 /// How COPY has the table's foreign keys checked.

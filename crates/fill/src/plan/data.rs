@@ -15,7 +15,9 @@ use crate::plan::method::{IndexBuild, Method, SORT_TAPE_BYTES};
 use crate::plan::sizes::Prediction;
 use crate::plan::tables::Tables;
 use crate::probe::{ProbeError, ProbeKind, ProbeTable, Prober};
-use crate::request::{CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject};
+use crate::request::{
+    CopyFormat, IndexKind, InitStep, InitSteps, Partitions, Persistence, Request, Subject, Triggers,
+};
 use crate::run::direct::DataDirectory;
 use catalog::SequenceTaken;
 use server::quote::qualified;
@@ -137,6 +139,9 @@ pub struct Plan {
     /// How COPY has the foreign keys of a table of the user's checked.
     #[serde(skip)]
     pub(crate) foreign_keys: ForeignKeys,
+    /// Triggers of a table of the user's that do not run for the rows, because the request says so.
+    #[serde(skip)]
+    pub(crate) silenced: Vec<String>,
     /// COPY's format.
     pub format: CopyFormat,
     /// How indexes are built; none without that step.
@@ -186,6 +191,16 @@ impl Plan {
             Method::Direct => self.streams.min(NonZeroU16::new(leaves).unwrap_or(NonZeroU16::MIN)),
             _ => self.streams,
         }
+    }
+
+    /// Whether triggers of a table of the user's run for the rows.
+    pub(crate) fn triggers(&self) -> Triggers {
+        self.request.triggers()
+    }
+
+    /// Whether COPY loads chunks with triggers off.
+    pub(crate) fn turns_triggers_off(&self) -> bool {
+        self.method.copies() && (self.foreign_keys == ForeignKeys::BySet || !self.silenced.is_empty())
     }
 
     /// Whether the bulk table's key is written with its rows.

@@ -5,6 +5,7 @@ mod check;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::str::FromStr;
 
+use catalog::TableInfo;
 use rowgen::Payload;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,14 @@ impl Request {
         self.amount == Amount::Unbounded && self.persistence == Persistence::Logged
     }
 
+    /// Whether triggers of a table of the user's run for the rows.
+    pub(crate) fn triggers(&self) -> Triggers {
+        match &self.subject {
+            Subject::Table(own) => own.triggers,
+            Subject::Pgbench | Subject::Series => Triggers::On,
+        }
+    }
+
     /// Refuses what cannot work whatever the server.
     ///
     /// # Errors
@@ -139,10 +148,33 @@ pub struct OwnTable {
     /// Whether names of columns say nothing of their values.
     #[serde(default)]
     pub plain: bool,
+    /// Whether the table's triggers run for the rows.
+    #[serde(default)]
+    pub triggers: Triggers,
     /// Tables that the same fill of a schema fills later, as SQL names them. They are empty, and may be truncated
     /// together with this one because they reference it.
     #[serde(default)]
     pub together: Vec<String>,
+}
+
+/// Whether the triggers of a table of the user's run for the rows that are loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Triggers {
+    /// They do.
+    #[default]
+    On,
+    /// They do not. Foreign keys are proved all the same.
+    Off,
+}
+
+impl Triggers {
+    /// Removes triggers from the description of a table if they do not run.
+    pub(crate) fn left_of(self, info: &mut TableInfo) {
+        if self == Self::Off {
+            info.triggers.clear();
+        }
+    }
 }
 
 /// How much data.

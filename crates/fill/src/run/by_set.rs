@@ -7,7 +7,7 @@
 use super::filler::Filler;
 use super::foreign_keys::{Broken, ForeignKey, Rows, broken};
 use crate::error::Cause;
-use crate::run::direct::Relation;
+use crate::run::direct::{self, Relation};
 use server::Session;
 
 /// A chunk whose rows come without triggers.
@@ -19,7 +19,7 @@ pub(super) struct BySet {
 
 impl BySet {
     /// Turns triggers off in the session's transaction, and locks what the table references. None if the table has
-    /// changed so that its triggers are needed.
+    /// changed so that its triggers are needed, and the request allows them.
     pub(super) async fn begin(
         filler: &Filler<'_>,
         session: &Session,
@@ -28,7 +28,9 @@ impl BySet {
         // Whoever adds a foreign key or a trigger waits for this.
         filler.watched(session, &format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE")).await?;
         let found = Relation::of(&session.row(Relation::QUERY, &[&table, &Relation::NOTHING]).await?);
-        if found.loads_without_triggers().is_err() {
+        if let Err(why) = found.loads_without_triggers(filler.plan.triggers()) {
+            let is_asked = !filler.plan.silenced.is_empty();
+            direct::refuse(table, is_asked.then_some(&why))?;
             return Ok(None);
         }
         let keys = found.foreign_keys;

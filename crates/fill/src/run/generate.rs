@@ -136,6 +136,7 @@ impl Filler<'_> {
             data_directory,
             table: &self.plan.tables.bulk,
             persistence: plan.persistence,
+            triggers: plan.triggers(),
             fillfactor: plan.fillfactor,
             vacuum: plan.includes(InitStep::Vacuum),
             writers: plan.streams.get().div_ceil(plan.sessions().get()),

@@ -6,7 +6,6 @@ use super::by_set::BySet;
 use super::chunk_loop::ChunkLoop;
 use crate::error::Cause;
 use crate::ledger::relations::{Destination, Part, PartRows};
-use crate::plan::ForeignKeys;
 use crate::plan::chunks::Chunk;
 use crate::run::direct::{self, Recorded};
 use crate::sql::ddl;
@@ -36,7 +35,7 @@ impl ChunkLoop<'_, '_> {
         }
         session.run_all(&self.sink.prologue(chunk, &parts)).await?;
         let table = plan.bulk_qualified();
-        let by_set = if plan.foreign_keys == ForeignKeys::BySet && has_rows {
+        let by_set = if plan.turns_triggers_off() && has_rows {
             BySet::begin(self.filler, session, &table).await?
         } else {
             None

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence};
+use crate::request::{CopyFormat, InitSteps, MethodChoice, Persistence, Triggers};
 
 /// A fill of all tables of a schema, as asked for.
 ///
@@ -43,6 +43,9 @@ pub struct SchemaRequest {
     /// Whether names of columns say nothing of their values.
     #[serde(default)]
     pub plain: bool,
+    /// Whether the tables' triggers run for the rows.
+    #[serde(default)]
+    pub triggers: Triggers,
     /// What is done with each table.
     pub steps: InitSteps,
 }

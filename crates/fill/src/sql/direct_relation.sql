@@ -18,6 +18,15 @@ WITH RECURSIVE closure (oid) AS (
      WHERE NOT t.relispartition AND closure.oid <> to_regclass($1)
 ), truncated AS (
     SELECT to_regclass($1)::oid AS oid UNION SELECT oid FROM referring WHERE is_together
+), triggers AS (
+    -- Those of users that fire on INSERT (4, catalog/pg_trigger.h). Before 15 a partition's copies of its parent's triggers
+    -- are marked as internal.
+    SELECT t.tgname::text AS name, t.tgenabled AS enabled
+      FROM pg_trigger t
+     WHERE t.tgrelid = to_regclass($1) AND t.tgtype & 4 <> 0
+       AND (NOT t.tgisinternal
+            OR t.tgparentid <> 0
+               AND NOT EXISTS (SELECT FROM pg_constraint k WHERE k.oid = t.tgconstraint AND k.contype <> 't'))
 )
 SELECT pg_relation_filepath(c.oid) AS path,
        (SELECT amname::text FROM pg_am WHERE oid = c.relam) AS access_method,
@@ -134,17 +143,9 @@ SELECT pg_relation_filepath(c.oid) AS path,
               AND NOT EXISTS (SELECT FROM pg_constraint parent
                                WHERE parent.oid = k.conparentid AND parent.conrelid = k.conrelid)
        ), '[]') AS foreign_keys,
-       ARRAY(
-           SELECT t.tgname::text FROM pg_trigger t
-            -- 4: fires on INSERT (catalog/pg_trigger.h).
-            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 <> 0 AND t.tgenabled IN ('O', 'A')
-            ORDER BY t.tgname
-       ) AS triggers,
-       ARRAY(
-           SELECT t.tgname::text FROM pg_trigger t
-            WHERE t.tgrelid = c.oid AND NOT t.tgisinternal AND t.tgtype & 4 <> 0 AND t.tgenabled = 'R'
-            ORDER BY t.tgname
-       ) AS replica_triggers,
+       ARRAY(SELECT name FROM triggers WHERE enabled IN ('O', 'A') ORDER BY name) AS triggers,
+       ARRAY(SELECT name FROM triggers WHERE enabled = 'A' ORDER BY name) AS always_triggers,
+       ARRAY(SELECT name FROM triggers WHERE enabled = 'R' ORDER BY name) AS replica_triggers,
        ARRAY(
            SELECT k.conname::text FROM pg_constraint k
             WHERE k.conrelid = c.oid AND k.contype IN ('p', 'u', 'x') AND k.condeferrable

@@ -6,3 +6,4 @@ mod limits;
 mod looks;
 mod probe;
 mod support;
+mod triggers;

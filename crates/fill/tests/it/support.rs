@@ -3,7 +3,7 @@
 use connect::Connection;
 use fill::{
     Amount, Conduct, FillError, InitStep, InitSteps, Method, MethodChoice, OwnTable, Plan, Request, Subject,
-    Unwatched,
+    Triggers, Unwatched,
 };
 use server::{DataDirectory, Survey};
 use testkit::{Database, shared};
@@ -21,12 +21,13 @@ pub(crate) struct Filling {
     pub(crate) rows: u64,
     pub(crate) columns: &'static [&'static str],
     pub(crate) together: &'static [&'static str],
+    pub(crate) triggers: Triggers,
 }
 
 impl Filling {
     /// So many rows of the table.
     pub(crate) fn of(table: &'static str, rows: u64) -> Self {
-        Self { table, rows, columns: &[], together: &[] }
+        Self { table, rows, columns: &[], together: &[], triggers: Triggers::On }
     }
 
     fn request(&self) -> Request {
@@ -39,6 +40,7 @@ impl Filling {
             columns: owned(self.columns),
             seed: 7,
             plain: false,
+            triggers: self.triggers,
             together: owned(self.together),
         });
         Request { subject, method: MethodChoice::Auto, ..Request::new(Amount::Rows(self.rows), steps) }

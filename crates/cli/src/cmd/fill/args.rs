@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use fill::limits::{Limits, SpaceLimit};
 use fill::{
     Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject,
+    Partitions, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, Triggers,
     sql_of_script,
 };
 use rowgen::Payload;
@@ -189,6 +189,11 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables")]
     pub(crate) plain: bool,
 
+    /// With off, triggers on INSERT do not run for the rows, so that finished pages can be written. Foreign keys are
+    /// checked in any case
+    #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
+    pub(crate) triggers: Triggering,
+
     /// Fill one table of one integer column by CREATE TABLE AS (level 0)
     #[arg(long, help_heading = "Tables")]
     pub(crate) series: bool,
@@ -325,6 +330,22 @@ impl From<Index> for IndexKind {
     }
 }
 
+/// Whether triggers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Triggering {
+    On,
+    Off,
+}
+
+impl From<Triggering> for Triggers {
+    fn from(triggering: Triggering) -> Self {
+        match triggering {
+            Triggering::On => Self::On,
+            Triggering::Off => Self::Off,
+        }
+    }
+}
+
 /// What a filler holds.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Filler {
@@ -384,6 +405,12 @@ impl FillArgs {
         if self.plain && !matches!(subject, Subject::Table(_)) {
             return Err(Usage(
                 "--plain is for tables of your own: give --table, --ddl or --all-tables with it".to_owned(),
+            ));
+        }
+        if self.triggers == Triggering::Off && !matches!(subject, Subject::Table(_)) {
+            return Err(Usage(
+                "--triggers is for tables of your own: give --table, --ddl or --all-tables with it"
+                    .to_owned(),
             ));
         }
         let steps = self.steps();
@@ -460,6 +487,7 @@ impl FillArgs {
             columns: self.column.clone(),
             seed: self.seed,
             plain: self.plain,
+            triggers: self.triggers.into(),
             together: Vec::new(),
         }))
     }
@@ -547,6 +575,7 @@ impl FillArgs {
             format: self.format(),
             seed: self.seed,
             plain: self.plain,
+            triggers: self.triggers.into(),
             steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
         }))
     }

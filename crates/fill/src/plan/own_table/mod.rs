@@ -193,7 +193,8 @@ impl Look<'_> {
                 return Err(FillError::Ddl { problem });
             }
         };
-        let info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
+        let mut info = TableInfo::read(&connection.client, name, Scope::Transaction).await?;
+        self.own.triggers.left_of(&mut info);
         let (request, _) = adjusted(connection, self.request, &info.schema, &info.name).await?;
         let table = info.name.clone();
         let mut facts = self.described(request, info, Scope::Transaction).await?;
@@ -204,8 +205,9 @@ impl Look<'_> {
     }
 
     /// Facts about a table that exists: a fill begun before, or one that finds or leaves it empty.
-    async fn existing(&self, info: TableInfo, resume: bool) -> Result<Facts, FillError> {
+    async fn existing(&self, mut info: TableInfo, resume: bool) -> Result<Facts, FillError> {
         let connection = self.connection;
+        self.own.triggers.left_of(&mut info);
         let (request, _) = adjusted(connection, self.request, &info.schema, &info.name).await?;
         let ledger = self.ledger(&info.schema, &info.name).await?;
         if let Some(comment) = ledger.as_ref().filter(|_| resume) {
@@ -324,7 +326,9 @@ impl Look<'_> {
 
     /// The table's files and indexes.
     async fn stored(&self, info: &TableInfo) -> Result<StoredTable, FillError> {
-        StoredTable::of(self.connection, info, &self.own.together, self.survey.server.major()).await
+        let Self { own, survey, .. } = self;
+        let wish = (own.together.as_slice(), own.triggers);
+        StoredTable::of(self.connection, info, wish, survey.server.major()).await
     }
 
     /// Asks for what the constraints do not tell.

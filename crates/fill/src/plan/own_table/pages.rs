@@ -7,7 +7,7 @@ use super::rows::{DescribedRows, INDEX_ENTRY};
 use crate::error::FillError;
 use crate::plan::bulk::ForeignKeys;
 use crate::plan::sizes::{MAX_BLOCKS, Sizes, nearest};
-use crate::request::{Amount, InitStep, Persistence, Request};
+use crate::request::{Amount, InitStep, Persistence, Request, Triggers};
 use crate::run::direct::{IndexFound, NotDirect, Relation};
 use catalog::TableInfo;
 use connect::Connection;
@@ -28,6 +28,7 @@ pub(super) struct StoredTable {
     indexes: Vec<IndexFound>,
     /// Why its rows cannot be loaded with triggers off.
     needs_triggers: Option<String>,
+    triggers: Triggers,
 }
 
 /// What is to be written.
@@ -43,19 +44,24 @@ impl StoredTable {
     pub(super) async fn of(
         connection: &Connection,
         info: &TableInfo,
-        together: &[String],
+        (together, triggers): (&[String], Triggers),
         major: u32,
     ) -> Result<Self, FillError> {
         let name = qualified(&info.schema, &info.name);
         let relation = Relation::of(&ask(connection, Relation::QUERY, &[&name, &together]).await?);
-        let needs_triggers = match relation.loads_without_triggers() {
-            Ok(()) if relation.foreign_keys.is_empty() => None,
+        let is_asked = triggers == Triggers::Off && !relation.triggers.is_empty();
+        let needs_triggers = match relation.loads_without_triggers(triggers) {
+            Ok(()) if relation.foreign_keys.is_empty() && !is_asked => None,
+            Ok(()) if major < READS_BY_PLACE && !is_asked => Some(format!(
+                "PostgreSQL before {READS_BY_PLACE} does not find the rows of a chunk by their place"
+            )),
             Ok(()) => refuses_triggers_off(connection, major).await?,
             Err(why) => Some(why),
         };
         match connection.client.query(IndexFound::QUERY, &[&name]).await {
             Ok(rows) => {
-                Ok(Self { relation, indexes: rows.iter().map(IndexFound::of).collect(), needs_triggers })
+                let indexes = rows.iter().map(IndexFound::of).collect();
+                Ok(Self { relation, indexes, needs_triggers, triggers })
             }
             Err(error) => Err(connection.explain(error).await.into()),
         }
@@ -75,6 +81,19 @@ impl StoredTable {
         }
     }
 
+    /// Triggers that do not run for the rows, because the request says so.
+    pub(super) fn silenced(&self) -> Vec<String> {
+        match self.triggers {
+            Triggers::On => Vec::new(),
+            Triggers::Off => self.relation.triggers.clone(),
+        }
+    }
+
+    /// Why COPY cannot load rows without triggers, if it is to.
+    pub(super) fn refuses_triggers_off(&self) -> Option<&str> {
+        self.needs_triggers.as_deref().filter(|_| !self.silenced().is_empty())
+    }
+
     /// The pages of these rows; `begun` says how many, where that has been decided before.
     ///
     /// # Errors
@@ -89,7 +108,7 @@ impl StoredTable {
         if let Some(why) = &described.refused {
             return Err(why.clone());
         }
-        self.relation.takes(&described.table)?;
+        self.relation.takes(&described.table, self.triggers)?;
         self.refuse_files(request)?;
         let encoder = TupleEncoder::with_formulas(&described.table, &self.relation.formulas())
             .map_err(|why| refusal(&why))?;
@@ -147,11 +166,6 @@ impl StoredTable {
 
 /// Why this role cannot turn triggers off on a server of this release.
 async fn refuses_triggers_off(connection: &Connection, major: u32) -> Result<Option<String>, FillError> {
-    if major < READS_BY_PLACE {
-        return Ok(Some(format!(
-            "PostgreSQL before {READS_BY_PLACE} does not find the rows of a chunk by their place"
-        )));
-    }
     let query = if major < GRANTS_PARAMETERS {
         "SELECT rolsuper AS may_set FROM pg_roles WHERE rolname = current_user"
     } else {

@@ -105,9 +105,16 @@ impl OwnTableFacts {
     }
 
     /// The rows to load: as finished pages if those are given, else up to `most` by COPY.
-    pub(in crate::plan) fn bulk(self, most: Option<u64>, pages: Option<Pages>) -> Bulk {
+    ///
+    /// # Errors
+    /// If COPY is to load them without triggers, and that is not possible.
+    pub(in crate::plan) fn bulk(self, most: Option<u64>, pages: Option<Pages>) -> Result<Bulk, FillError> {
+        if let Some(why) = self.stored.refuses_triggers_off().filter(|_| pages.is_none()) {
+            return Err(FillError::Triggers { table: self.name, why: why.to_owned() });
+        }
         let total = self.row_with_indexes();
         let foreign_keys = if pages.is_some() { ForeignKeys::None } else { self.stored.foreign_keys() };
+        let silenced = self.stored.silenced();
         let DescribedRows {
             mut table,
             first_row,
@@ -123,7 +130,7 @@ impl OwnTableFacts {
             table.rows = first_row.saturating_add(pages.rows);
         }
         let rows = pages.as_ref().map_or(most, |pages| Some(pages.rows));
-        Bulk {
+        Ok(Bulk {
             range: RowRange { first_row, rows, scale: 1, scale_before: 0 },
             until_size: self.until_size.filter(|_| pages.is_none()),
             tables: Tables::own(table),
@@ -140,7 +147,8 @@ impl OwnTableFacts {
             most_rows,
             warnings,
             foreign_keys,
-        }
+            silenced,
+        })
     }
 
     /// What a row takes with entries in all indexes, bytes.

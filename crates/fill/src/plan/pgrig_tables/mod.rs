@@ -76,6 +76,7 @@ impl PgrigTablesFacts {
             most_rows: None,
             warnings: Vec::new(),
             foreign_keys: ForeignKeys::None,
+            silenced: Vec::new(),
             tables,
         })
     }

@@ -62,7 +62,7 @@ pub(super) fn resolve(
             let direct = choose(pages.as_ref().map(|_| ()).map_err(Clone::clone))?;
             (tablespace, index_tablespace) = (None, None);
             let pages = pages.ok().filter(|_| direct.is_chosen());
-            (direct, table.bulk(most, pages))
+            (direct, table.bulk(most, pages)?)
         }
     };
     let rules = Rules { request: &request, server, site, direct, begun, bulk };
@@ -82,8 +82,7 @@ pub(super) fn resolve(
     });
     let predicted = rules.predicted(method, chunking, index_build);
     let vacuum = steps.include(InitStep::Vacuum).then(|| rules.vacuum(method));
-    let freezes = request.freezes() && vacuum_refused.is_none();
-    let warnings = vacuum_refused.map_or(Vec::new(), |refused| without_vacuum(&request, &refused));
+    let warnings = vacuum_refused.as_ref().map_or(Vec::new(), |refused| without_vacuum(&request, refused));
     let Rules { direct, bulk, .. } = rules;
     Ok(Plan {
         geometry: server.geometry,
@@ -126,10 +125,11 @@ pub(super) fn resolve(
         write_behind,
         flush_early: request.persistence == Persistence::Logged || is_own,
         vacuum,
-        freezes,
+        freezes: request.freezes() && vacuum_refused.is_none(),
         format,
         index_build,
         foreign_keys: bulk.foreign_keys,
+        silenced: bulk.silenced,
         predicted,
         reasons,
         unfinished,
@@ -208,6 +208,11 @@ impl Rules<'_> {
                 reasons.push("foreign keys are proved chunk by chunk, with triggers off".to_owned());
             }
             ForeignKeys::RowByRow(why) => reasons.push(format!("foreign keys are checked row by row: {why}")),
+        }
+        if !self.bulk.silenced.is_empty() {
+            let way = if method.copies() { " (session_replication_role = replica)" } else { "" };
+            let names = self.bulk.silenced.join(", ");
+            reasons.push(format!("--triggers off: these do not run for the rows{way}: {names}"));
         }
         if method.copies() {
             let (format, why) = format;

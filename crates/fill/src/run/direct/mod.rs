@@ -58,7 +58,7 @@ use self::index::{Index, Keys};
 use self::pieces::{InTurn, Pieces};
 use self::record::Record;
 use self::threads::{Task, Threads};
-use crate::request::Persistence;
+use crate::request::{Persistence, Triggers};
 use crate::run::copy::{Batch, RowSource};
 use crate::run::foreign_keys::{self, Broken};
 use connect::ConnectError;
@@ -137,6 +137,8 @@ pub(super) struct Direct<'a> {
     pub(super) data_directory: &'a DataDirectory,
     pub(super) table: &'a Table,
     pub(super) persistence: Persistence,
+    /// Whether the table may have triggers only if they are to be left out.
+    pub(super) triggers: Triggers,
     /// Percent.
     pub(super) fillfactor: u8,
     /// Whether it gets the free space map that a vacuum makes.
@@ -221,8 +223,14 @@ impl Direct<'_> {
     /// opens its files and its indexes'. `rows` is how many it gets.
     pub(super) async fn open(&self, session: &Session, relation: &str, rows: u64) -> Result<Opened, Failure> {
         session.run(&format!("LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")).await?;
-        let (found, fork) =
-            relation::heap(session, self.data_directory, relation, self.table, self.persistence).await?;
+        let (found, fork) = relation::heap(
+            session,
+            self.data_directory,
+            relation,
+            self.table,
+            (self.persistence, self.triggers),
+        )
+        .await?;
         let (mut direct, mut built) = (Vec::new(), Vec::new());
         let mut memory = sorted::memory();
         for index in relation::indexes(session, relation).await? {

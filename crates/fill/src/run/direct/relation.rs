@@ -15,7 +15,7 @@ use super::fork::Fork;
 use super::index::{Key, KeyPart};
 use super::sorted::SortedKey;
 use super::{Failure, NotDirect, form};
-use crate::request::Persistence;
+use crate::request::{Persistence, Triggers};
 use crate::run::foreign_keys::ForeignKey;
 use server::Session;
 
@@ -43,7 +43,9 @@ pub(crate) struct Relation {
     /// Enforced ones.
     pub(crate) foreign_keys: Vec<ForeignKey>,
     /// Those that fire on INSERT, and so for each row of a COPY.
-    triggers: Vec<String>,
+    pub(crate) triggers: Vec<String>,
+    /// Those of them that fire in any case.
+    always_triggers: Vec<String>,
     /// Those that fire on INSERT where ordinary ones do not.
     replica_triggers: Vec<String>,
     /// Deferrable unique and exclusion constraints: triggers check them.
@@ -162,6 +164,7 @@ impl Relation {
             checks,
             foreign_keys,
             triggers: row.get("triggers"),
+            always_triggers: row.get("always_triggers"),
             replica_triggers: row.get("replica_triggers"),
             deferrable_keys: row.get("deferrable_keys"),
             truncate_triggers: row.get("truncate_triggers"),
@@ -210,16 +213,16 @@ impl Relation {
     ///
     /// # Errors
     /// Why it cannot.
-    pub(crate) fn takes(&self, table: &Table) -> Result<(), NotDirect> {
+    pub(crate) fn takes(&self, table: &Table, triggers: Triggers) -> Result<(), NotDirect> {
         if self.kind == "p" {
             return Err(NotDirect::Duties("it is partitioned".to_owned()));
         }
         if self.access_method.as_deref() != Some("heap") {
             return Err(NotDirect::AccessMethod { found: self.access_method.clone().unwrap_or_default() });
         }
-        if !self.triggers.is_empty() {
+        if triggers == Triggers::On && !self.triggers.is_empty() {
             return Err(NotDirect::Duties(format!(
-                "triggers run for its rows: {}",
+                "triggers run for its rows: {} (--triggers off loads rows without them)",
                 self.triggers.join(", ")
             )));
         }
@@ -233,13 +236,16 @@ impl Relation {
     ///
     /// # Errors
     /// Why not.
-    pub(crate) fn loads_without_triggers(&self) -> Result<(), String> {
+    pub(crate) fn loads_without_triggers(&self, triggers: Triggers) -> Result<(), String> {
         let named = |what: &str, names: &[String]| Err(format!("{what} {}", names.join(", ")));
         if self.kind != "r" {
             return Err("the table is partitioned".to_owned());
         }
-        if !self.triggers.is_empty() {
+        if triggers == Triggers::On && !self.triggers.is_empty() {
             return named("there are triggers:", &self.triggers);
+        }
+        if !self.always_triggers.is_empty() {
+            return named("triggers run in any case (ENABLE ALWAYS):", &self.always_triggers);
         }
         if !self.replica_triggers.is_empty() {
             return named("there are triggers for replicas:", &self.replica_triggers);
@@ -372,10 +378,10 @@ pub(super) async fn heap(
     data_directory: &DataDirectory,
     name: &str,
     table: &Table,
-    persistence: Persistence,
+    (persistence, triggers): (Persistence, Triggers),
 ) -> Result<(Relation, Fork), Failure> {
     let relation = Relation::of(&session.row(Relation::QUERY, &[&name, &Relation::NOTHING]).await?);
-    relation.takes(table)?;
+    relation.takes(table, triggers)?;
     let expected = match persistence {
         Persistence::Logged => "p",
         Persistence::Unlogged => "u",

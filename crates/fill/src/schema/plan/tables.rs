@@ -43,7 +43,7 @@ impl Planner<'_> {
         let mut tables = Vec::with_capacity(names.len());
         let mut warnings = Vec::new();
         for name in names {
-            let info = match TableInfo::read(client, name, Scope::Transaction).await {
+            let mut info = match TableInfo::read(client, name, Scope::Transaction).await {
                 Err(CatalogError::NoColumns { table }) => {
                     warnings.push(format!("{table} is left out: it has no columns"));
                     continue;
@@ -54,6 +54,7 @@ impl Planner<'_> {
                 }
                 info => info?,
             };
+            self.request.triggers.left_of(&mut info);
             if self.request.exclude.iter().any(|excluded| is_named(&info, excluded)) {
                 continue;
             }
@@ -118,6 +119,7 @@ pub(super) fn request_for(all: &SchemaRequest, table: &RecordedTable, together: 
         columns: Vec::new(),
         seed: all.seed,
         plain: all.plain,
+        triggers: all.triggers,
         together,
     };
     Request {

@@ -1,0 +1,80 @@
+//! `pgrig fill --triggers off`: part of the request, and refused where it means nothing or the role may not do it.
+
+use crate::support::Rig;
+
+const NEWEST: &str = "--pg-version 18";
+const OLDEST: &str = "--pg-version 13";
+
+/// Rows that only COPY loads, with a trigger and a foreign key.
+const WATCHED: &str = "
+    CREATE TABLE parents (id int PRIMARY KEY); INSERT INTO parents SELECT generate_series(1, 6000);
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''seen''; END';
+    CREATE TABLE t (id int PRIMARY KEY, parent int NOT NULL CONSTRAINT has_parent REFERENCES parents, note text);
+    ALTER TABLE t ALTER note SET STORAGE PLAIN;
+    CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse();";
+
+#[test]
+fn an_interrupted_fill_is_completed_by_the_same_request_only() {
+    for version in [OLDEST, NEWEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(WATCHED);
+        // Row 6501, which is none of those that are tried beforehand, references nothing.
+        let parents = format!("cycle({}6001{})", "3,".repeat(6500), ",3".repeat(3499));
+        let fill = &format!("fill --table t --rows 10000 --streams 1 --chunk 36kB --column parent={parents}");
+        let off = format!("{fill} --triggers off");
+        let ran = rig.run(&off);
+        assert_eq!(ran.code, Some(1), "{version}: {ran:#?}");
+        assert!(ran.stderr.contains("breaks has_parent"), "{version}: {ran:#?}");
+        let committed = server.number("SELECT count(*) FROM t");
+        assert!((1000..=6500).contains(&committed), "{version}: {committed}");
+        let other = rig.run(fill);
+        assert_eq!(other.code, Some(2), "{version}: {other:#?}");
+        assert!(other.stderr.contains("--no-resume"), "{version}: {other:#?}");
+        server.execute("INSERT INTO parents SELECT generate_series(6001, 6001)");
+        let document = rig.document(&off);
+        let reasons = document["plan"]["reasons"].to_string();
+        assert!(reasons.contains("--triggers off: these do not run"), "{version}: {reasons}");
+        let whole = "SELECT count(*) FROM (SELECT DISTINCT id FROM t WHERE id BETWEEN 1 AND 10000) t";
+        assert_eq!(server.number(whole), 10_000, "{version}");
+        assert_eq!(server.number("SELECT count(*) FROM t"), 10_000, "{version}");
+    }
+}
+
+#[test]
+fn it_is_refused_where_the_role_may_not_or_nothing_has_triggers() {
+    for (version, remedy) in [(OLDEST, ""), (NEWEST, " (GRANT SET ON PARAMETER session_replication_role)")] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(WATCHED);
+        server.execute(
+            "CREATE ROLE clerk LOGIN; GRANT CREATE ON SCHEMA public TO clerk; ALTER TABLE t OWNER TO clerk; \
+             GRANT SELECT, TRUNCATE ON parents TO clerk",
+        );
+        let clerk = server.url.replace("postgres@", "clerk@");
+        let ran = rig.run(&format!("fill --table t --rows 100 --triggers off -d {clerk}"));
+        assert_eq!(ran.code, Some(2), "{version}: {ran:#?}");
+        let why =
+            format!("for public.t, whose rows come by COPY: this role may not turn triggers off{remedy}");
+        assert!(ran.stderr.contains(&why), "{version}: {ran:#?}");
+        assert_eq!(server.number("SELECT count(*) FROM t"), 0);
+        let ran = rig.run("fill --rows 100 --triggers off");
+        assert_eq!(ran.code, Some(2), "{version}: {ran:#?}");
+        assert!(ran.stderr.contains("--triggers is for tables of your own"), "{version}: {ran:#?}");
+    }
+}
+
+#[test]
+fn a_schema_is_filled_by_pages() {
+    for version in [OLDEST, NEWEST] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        server.execute(&WATCHED.replace("ALTER TABLE t ALTER note SET STORAGE PLAIN;", ""));
+        server.execute("TRUNCATE parents CASCADE");
+        let document = rig.document("fill --all-tables --rows 2000 --triggers off");
+        let tables = document["plan"]["tables"].to_string();
+        assert!(tables.contains("these do not run for the rows: refuse"), "{version}: {tables}");
+        assert!(!tables.contains("chunked-copy"), "{version}: {tables}");
+        assert_eq!(server.number("SELECT count(*) FROM t"), 2000);
+    }
+}
