@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgen::{Column, Keys, Kind, Pick, Reference, Turn, Units, Values};
+use rowgen::{Column, Keyed, Keys, Kind, Pick, Reference, Turn, Units, Values};
 
 use super::allowed::{Allowed, Set};
 use super::condition::{Condition, Operator};
@@ -153,9 +153,12 @@ impl Choice<'_> {
     fn reference(&self, slot: &Slot<'_>, group: &Group, allowed: &Allowed) -> Values {
         let pick = match self.turn(slot.name()) {
             Some(turn) => Pick::InTurn(turn),
-            None => Pick::Random { name: group.name.clone() },
+            None => match self.keyed(group) {
+                Some(keyed) => Pick::Spread { name: group.name.clone(), spread: keyed.spread.clone() },
+                None => Pick::Random { name: group.name.clone() },
+            },
         };
-        let is_random = matches!(pick, Pick::Random { .. });
+        let is_random = !matches!(pick, Pick::InTurn(_));
         let column = group.columns.iter().position(|name| name == slot.name()).unwrap_or(0);
         if let Keys::Listed(keys) = &*group.keys
             && keys.iter().all(|key| key[column].is_none())
@@ -172,7 +175,17 @@ impl Choice<'_> {
             slot.is_some_and(|slot| !slot.info.not_null) && self.way.allowed(name).null
         };
         let may_be_null = is_random && allowed.null && group.columns.iter().all(nullable);
-        if may_be_null { with_nulls(values) } else { values }
+        match self.keyed(group).map(|keyed| keyed.nulls) {
+            _ if !may_be_null => values,
+            None => with_nulls(values),
+            Some(Some(fraction)) if fraction > 0.0 => Values::Nulls { fraction, values: Box::new(values) },
+            Some(_) => values,
+        }
+    }
+
+    /// How often rows refer to the group's keys, if the user says so of one of its columns.
+    fn keyed(&self, group: &Group) -> Option<&Keyed> {
+        self.slots.iter().find(|slot| slot.keyed.is_some() && group.has(slot.name()))?.keyed.as_ref()
     }
 
     /// Values that differ where the turn does, after those that are there.

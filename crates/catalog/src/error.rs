@@ -51,6 +51,15 @@ pub enum CatalogError {
         /// Schema and name.
         table: String,
     },
+    /// No table that a model could have.
+    #[error(
+        "there is no table{}: name the database with -d, or another --schema",
+        schema.as_ref().map_or_else(String::new, |schema| format!(" in schema {schema}"))
+    )]
+    NothingToModel {
+        /// The schema, if one was named.
+        schema: Option<String>,
+    },
     /// COPY does not work under row-level security.
     #[error(
         "row-level security applies to role {role} on {table}, and COPY refuses to load under it: connect as the \
@@ -438,6 +447,7 @@ impl Classified for CatalogError {
             | Self::NoTable { .. }
             | Self::NotATable { .. }
             | Self::NoColumns { .. }
+            | Self::NothingToModel { .. }
             | Self::RowSecurity { .. }
             | Self::InsertPrivilege { .. }
             | Self::ColumnPrivilege { .. }

@@ -23,6 +23,7 @@
 //!   order gets line 1, then line 2. Numbers, dates and times continue after the greatest value in the table.
 
 mod allowed;
+mod capture;
 mod compose;
 mod condition;
 mod constants;
@@ -46,6 +47,7 @@ pub mod temporary;
 mod transaction;
 mod verify;
 
+pub use capture::capture;
 pub use describe::{Described, SequenceTaken, Wish, describe};
 pub use error::CatalogError;
 pub use formula::formula;

@@ -30,10 +30,21 @@ impl TableInfo {
     }
 }
 
-async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
+/// The table as the catalogs have it, whether rows can be put into it or not. The session is in a transaction.
+pub(super) async fn looked_at(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
     let oid = resolve(client, name).await?;
+    Ok(document(client, oid).await?.into_info())
+}
+
+async fn document(client: &Client, oid: u32) -> Result<Document, CatalogError> {
     let row = client.query_one(include_str!("sql/table.sql"), &[&oid]).await?;
     let Json(document): Json<Document> = row.get("document");
+    Ok(document)
+}
+
+async fn read(client: &Client, name: &str) -> Result<TableInfo, CatalogError> {
+    let oid = resolve(client, name).await?;
+    let document = document(client, oid).await?;
     document.refuse()?;
     let mut info = document.into_info();
     for sequence in info.columns.iter_mut().filter_map(|column| column.sequence.as_mut()) {

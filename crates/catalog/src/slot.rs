@@ -1,6 +1,6 @@
 //! A column while its values are being decided.
 
-use rowgen::{Kind, Values};
+use rowgen::{Keyed, Kind, Values};
 
 use super::defaults::{self, FromSequence};
 use super::describe::Wish;
@@ -18,6 +18,8 @@ pub(super) struct Slot<'a> {
     /// Whether rowgen knows the type.
     pub(super) known: bool,
     pub(super) role: Role,
+    /// How often rows refer to each key, if the user says so.
+    pub(super) keyed: Option<Keyed>,
 }
 
 /// Who decides what stands in a column.
@@ -92,8 +94,16 @@ pub(super) fn slots<'a>(
     let mut slots = Vec::new();
     for column in &info.columns {
         let kind = column.data_type.kind();
+        let keyed = given.keyed(info, column)?;
+        let given = if keyed.is_some() { None } else { Some(given) };
         let role = role(info, column, kind.as_ref(), given, wish)?;
-        slots.push(Slot { info: column, known: kind.is_some(), kind: kind.unwrap_or(Kind::Text), role });
+        slots.push(Slot {
+            info: column,
+            known: kind.is_some(),
+            kind: kind.unwrap_or(Kind::Text),
+            role,
+            keyed,
+        });
     }
     send_something(&mut slots);
     for slot in slots.iter_mut().filter(|slot| slot.is_free() && !slot.known && !is_in_key(info, slot.info)) {
@@ -111,7 +121,7 @@ fn role(
     info: &TableInfo,
     column: &ColumnInfo,
     kind: Option<&Kind>,
-    given: &Given<'_>,
+    given: Option<&Given<'_>>,
     wish: &Wish,
 ) -> Result<Role, CatalogError> {
     let forbidden = || CatalogError::ColumnPrivilege {
@@ -119,7 +129,8 @@ fn role(
         column: column.name.clone(),
         role: info.role.clone(),
     };
-    if let Some(values) = given.values(info, column, kind)? {
+    let values = given.map(|given| given.values(info, column, kind)).transpose()?.flatten();
+    if let Some(values) = values {
         if column.is_generated() {
             return Err(CatalogError::GeneratedColumn {
                 table: info.display_name(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgen::{ColumnSpec, Keys, Kind, Pick, Reference, Values};
+use rowgen::{ColumnSpec, Keyed, Keys, Kind, Pick, Reference, Values};
 use tokio_postgres::Client;
 
 use super::error::CatalogError;
@@ -43,6 +43,20 @@ impl<'a> Given<'a> {
             }
         }
         Ok(Self { specs, references })
+    }
+
+    /// How often the keys are referenced that a column of a foreign key has, if that was given.
+    ///
+    /// # Errors
+    /// If the column is in no foreign key to another table.
+    pub(super) fn keyed(&self, info: &TableInfo, column: &ColumnInfo) -> Result<Option<Keyed>, CatalogError> {
+        let given = self.specs.iter().find(|spec| spec.column == column.name);
+        let Some(keyed) = given.and_then(|given| given.spec.keyed()) else { return Ok(None) };
+        if info.foreign_keys.iter().any(|key| !key.to_itself && key.columns.contains(&column.name)) {
+            return Ok(Some(keyed));
+        }
+        let why = "keys(…) is for columns of a foreign key to another table".to_owned();
+        Err(CatalogError::Spec { column: column.name.clone(), why })
     }
 
     /// The values for a column, if they were given; of a type that rowgen does not know, only those

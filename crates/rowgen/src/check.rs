@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::generate::{Form, TOPIC_NUMBERS, steps};
+use crate::spread::{Buckets, Described, Letters, Spread, Statistics};
 use crate::{Column, Distribution, Keys, Kind, Pick, Turn, Units, Values};
 
 /// Values that a column of this type cannot have.
@@ -40,6 +41,7 @@ pub enum Unsuited {
 const COUNTED: &str = "numbers, dates and times, text, boolean and enums";
 const INTEGERS: &str = "smallint, int and bigint";
 const FILLABLE: &str = "text, varchar, char, name and bytea";
+const MEASURED: &str = "numbers, dates and times, boolean and enums";
 const TOPICAL: &str =
     "text that is long enough; latitude, longitude, price, percent, age and year are for numbers";
 const UNIQUE: &str = "types that can have a unique index";
@@ -62,6 +64,12 @@ impl Column {
             Values::Unique(Turn { every: 1, of }) => Some(self.kind.distinct()?.min(*of)),
             Values::Topic { turn: Some(Turn { every: 1, of }), .. } => Some(TOPIC_NUMBERS.min(*of)),
             Values::Shuffle { low, high } => Some(Units { low: *low, high: *high }.count()),
+            Values::Letters(letters) => Some(letters.distinct(&self.kind)),
+            Values::Repeated { spread, values } => {
+                let is_each = spread.distinct <= -1.0 && spread.common.is_empty();
+                let column = Self { values: (**values).clone(), ..self.clone() };
+                is_each.then(|| column.unique_rows())?
+            }
             Values::Reference(reference) => match reference.pick {
                 Pick::InTurn(Turn { every: 1, of }) => Some(reference.keys.count().min(of)),
                 _ => None,
@@ -118,11 +126,21 @@ impl Values {
                 Form::new(*topic, kind, turn.is_some()).map(|_| ()).ok_or_else(|| check.unsuited(TOPICAL))
             }
             Self::Reference(reference) => {
-                if let Pick::InTurn(turn) = reference.pick {
-                    check.turn(turn)?;
+                match &reference.pick {
+                    Pick::InTurn(turn) => check.turn(*turn)?,
+                    Pick::Spread { spread, .. } => check.spread(spread)?,
+                    Pick::Random { .. } => {}
                 }
                 check.keys(&reference.keys, reference.column)
             }
+            Self::Repeated { spread, values } => {
+                check.spread(spread)?;
+                let plain = !matches!(**values, Self::Nulls { .. } | Self::Server | Self::Repeated { .. });
+                check.that(plain, "its values must be neither nulls, nor default, nor repeated")?;
+                values.check(kind)
+            }
+            Self::Statistics(statistics) => check.statistics(statistics),
+            Self::Letters(letters) => check.letters(letters),
             Self::Nulls { fraction, values } => {
                 check.that((0.0..=1.0).contains(fraction), "the fraction must be from 0 to 1")?;
                 let plain = !matches!(**values, Self::Nulls { .. } | Self::Server);
@@ -153,6 +171,9 @@ impl Values {
             Self::Topic { topic, .. } => topic.name(),
             Self::Reference(_) => "reference",
             Self::Nulls { .. } => "nulls",
+            Self::Repeated { .. } => "repeated",
+            Self::Statistics(_) => "statistics",
+            Self::Letters(letters) => letters.alphabet.name(),
         }
     }
 }
@@ -213,6 +234,64 @@ impl Check<'_> {
                 self.that(s.is_finite() && s > 0.0, "s must be above 0")
             }
         }
+    }
+
+    fn spread(&self, spread: &Spread) -> Result<(), Unsuited> {
+        self.counts(spread.distinct, spread.correlation)?;
+        let shares = spread.common.iter().map(|common| common.share);
+        self.shares(shares, spread.common_share())?;
+        let places = spread.common.iter().all(|common| (0.0..=1.0).contains(&common.place));
+        self.that(places, "the place of a common value must be from 0 to 1")
+    }
+
+    fn counts(&self, distinct: f64, correlation: f64) -> Result<(), Unsuited> {
+        let is_number = distinct.is_finite() && distinct != 0.0 && distinct >= -1.0;
+        self.that(is_number, "the number of different values must be above 0, or from -1 to below 0")?;
+        self.that((-1.0..=1.0).contains(&correlation), "the correlation must be from -1 to 1")
+    }
+
+    fn shares(&self, mut shares: impl Iterator<Item = f64>, all: f64) -> Result<(), Unsuited> {
+        self.that(shares.all(|share| share > 0.0), "a share must be above 0")?;
+        // Rounded shares may add up to a little more.
+        self.that(all <= 1.001, "shares must not add up to more than 1")
+    }
+
+    fn statistics(&self, statistics: &Statistics) -> Result<(), Unsuited> {
+        if self.kind.is_text() {
+            return Err(self.unsuited(MEASURED));
+        }
+        self.counts(statistics.distinct, statistics.correlation)?;
+        match &statistics.values {
+            Described::Units(buckets) => {
+                self.buckets(buckets)?;
+                let values =
+                    buckets.common.iter().map(|(value, _)| *value).chain(buckets.bounds.iter().copied());
+                self.counted(&values.collect::<Vec<_>>())
+            }
+            Described::Reals(buckets) => {
+                self.buckets(buckets)?;
+                let is_real = matches!(self.kind, Kind::Float4 | Kind::Float8);
+                is_real.then_some(()).ok_or_else(|| self.unsuited("floating point"))
+            }
+        }
+    }
+
+    fn buckets<T: PartialOrd>(&self, buckets: &Buckets<T>) -> Result<(), Unsuited> {
+        self.shares(buckets.common.iter().map(|(_, share)| *share), buckets.common_share())?;
+        let has_values = !buckets.common.is_empty() || buckets.bounds.len() > 1;
+        self.that(has_values && buckets.bounds.len() != 1, "it has neither common values nor two bounds")?;
+        let ascend = buckets.bounds.is_sorted() && buckets.common.is_sorted_by(|one, other| one.0 < other.0);
+        self.that(ascend, "values must ascend")
+    }
+
+    fn letters(&self, letters: &Letters) -> Result<(), Unsuited> {
+        if !self.kind.is_text() {
+            return Err(self.unsuited("text, varchar, char and name"));
+        }
+        let lengths = &letters.lengths;
+        let within = !lengths.is_empty() && lengths.iter().all(|length| (1..=1_000_000).contains(length));
+        self.that(within, "a length must be from 1 to 1000000")?;
+        self.that(lengths.is_sorted(), "lengths must ascend")
     }
 
     fn payload(&self, low: u32, high: u32) -> Result<(), Unsuited> {

@@ -35,16 +35,30 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         Values::Topic { topic, turn: None } => topic.name().to_owned(),
         Values::Topic { topic, turn: Some(_) } => format!("{}, unique", topic.name()),
         Values::Reference(Reference { keys, pick, .. }) => match (&**keys, pick) {
-            (keys, Pick::Random { .. }) => format!("one of {} referenced keys", keys.count()),
+            (keys, Pick::Random { .. } | Pick::Spread { .. }) => {
+                format!("one of {} referenced keys", keys.count())
+            }
             (Keys::Interval { low, high }, Pick::InTurn(_)) => {
                 format!("{} to {}, in turn", units(*low), units(*high))
             }
             (keys, Pick::InTurn(_)) => format!("{} keys in turn", keys.count()),
         },
+        Values::Repeated { spread, values } => {
+            format!("{} different: {}", number_of(spread.distinct), phrase(values, kind))
+        }
+        Values::Statistics(statistics) => {
+            format!("by statistics, {} different", number_of(statistics.distinct))
+        }
+        Values::Letters(letters) => format!("{} in order", letters.alphabet.name()),
         Values::Nulls { fraction, values } => {
             format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)
         }
     }
+}
+
+/// How many are different, of all rows or in all.
+fn number_of(distinct: f64) -> String {
+    if distinct < 0.0 { format!("{:.0} %", -distinct * 100.0) } else { format!("{distinct:.0}") }
 }
 
 fn units_as_text(kind: &Kind, units: i64) -> String {

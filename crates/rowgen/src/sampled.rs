@@ -33,9 +33,17 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
             let all = high.abs_diff(low).saturating_add(1);
             Values::Between { low, high: low.saturating_add_unsigned(part(all, fraction) - 1) }
         }
-        Values::Reference(mut reference) if matches!(reference.pick, Pick::Random { .. }) => {
+        Values::Reference(mut reference) if !matches!(reference.pick, Pick::InTurn(_)) => {
             reference.keys = Arc::new(keys(&reference.keys, fraction));
             Values::Reference(reference)
+        }
+        Values::Repeated { mut spread, values } => {
+            spread.distinct = distinct(spread.distinct, fraction);
+            Values::Repeated { spread, values }
+        }
+        Values::Statistics(mut statistics) => {
+            statistics.distinct = distinct(statistics.distinct, fraction);
+            Values::Statistics(statistics)
         }
         Values::Nulls { fraction: nulls, values } => {
             Values::Nulls { fraction: nulls, values: Box::new(sampled(*values, fraction, range)) }
@@ -61,6 +69,12 @@ fn keys(keys: &Keys, fraction: f64) -> Keys {
             Keys::Made { table: Table { rows, ..table.clone() }, first: *first }
         }
     }
+}
+
+/// Of so many different values, as [`crate::Spread`] has them, those among a fraction of the rows.
+fn distinct(distinct: f64, fraction: f64) -> f64 {
+    let small = SMALL as f64;
+    if distinct < 0.0 { distinct * fraction } else { (distinct * fraction).max(distinct.min(small)) }
 }
 
 /// That fraction of a number, but no less than [`SMALL`].

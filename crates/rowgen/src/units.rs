@@ -79,6 +79,24 @@ impl Kind {
         Some(Units { low, high })
     }
 
+    /// The units of a value in the type's input syntax, as the server prints it with `DateStyle = ISO` in UTC; decimals
+    /// below the unit are rounded. None if it has none, as `infinity`.
+    pub fn read_units(&self, text: &str) -> Option<i64> {
+        let rounded = || {
+            let (whole, fraction) = text.split_once('.')?;
+            let kept = fraction.get(..usize::try_from(self.decimals()).ok()?)?;
+            crate::spec::units(self, &format!("{whole}.{kept}"))
+        };
+        crate::spec::units(self, text).or_else(rounded)
+    }
+
+    /// A number of units as the type's input syntax has it.
+    pub fn write_units(&self, units: i64) -> String {
+        let mut text = Vec::new();
+        crate::render::value(self, crate::value::Value::Units(units), &mut text);
+        String::from_utf8(text).expect("units are written in ASCII")
+    }
+
     /// Decimals of a numeric's or an amount's unit; 0 of other types.
     pub fn decimals(&self) -> i16 {
         match self {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::spread::{Letters, Spread, Statistics};
 use crate::{Table, Topic};
 
 /// How a column's value follows from its row number (counted from 0).
@@ -78,6 +79,17 @@ pub enum Values {
         /// If they have to differ: where their turn does.
         turn: Option<Turn>,
     },
+    /// Values that come again: those of other row numbers.
+    Repeated {
+        /// How often, and in which order.
+        spread: Spread,
+        /// Values of the numbers.
+        values: Box<Values>,
+    },
+    /// Numbers, dates and times as a column's statistics describe them.
+    Statistics(Statistics),
+    /// Text that ascends with the row number.
+    Letters(Letters),
     /// A key of a referenced row.
     Reference(Reference),
     /// NULL in a fraction of the rows, these values in the others.
@@ -186,12 +198,19 @@ pub enum Keys {
 }
 
 /// How a foreign key's row is chosen.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pick {
     /// At random: columns that give the same name in the same row get the same key.
     Random {
         /// The constraint's name.
         name: String,
+    },
+    /// Some more often than others, and in an order.
+    Spread {
+        /// The constraint's name.
+        name: String,
+        /// How often. Its number of different keys is relative to the keys, not to the rows: -0.5 is half of them.
+        spread: Spread,
     },
     /// By turns: for foreign keys that are unique, or part of a unique key.
     InTurn(Turn),
@@ -237,6 +256,7 @@ impl Values {
     pub(crate) fn is_literal(&self) -> bool {
         match self {
             Self::Text(_) | Self::List(_) | Self::Cycle(_) => true,
+            Self::Repeated { values, .. } => values.is_literal(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
                 Keys::Listed(_) => true,
@@ -252,6 +272,7 @@ impl Values {
             Self::Text(text) => Box::new(std::iter::once(text.as_str())),
             Self::List(list) => Box::new(list.iter().map(|weighted| weighted.value.as_str())),
             Self::Cycle(values) => Box::new(values.iter().map(String::as_str)),
+            Self::Repeated { values, .. } => values.literals(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Listed(keys) => Box::new(keys.iter().filter_map(|key| key[*column].as_deref())),
                 Keys::Interval { .. } => Box::new(std::iter::empty()),
@@ -265,6 +286,7 @@ impl Values {
     pub fn may_be_null(&self) -> bool {
         match self {
             Self::Null | Self::Nulls { .. } => true,
+            Self::Repeated { values, .. } => values.may_be_null(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
                 Keys::Listed(keys) => keys.iter().any(|key| key[*column].is_none()),

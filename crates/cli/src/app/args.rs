@@ -16,6 +16,7 @@ pub(crate) use crate::cmd::compare::args::{CompareArgs, JudgeArgs};
 pub(crate) use crate::cmd::doctor::args::DoctorArgs;
 pub(crate) use crate::cmd::fill::args::FillArgs;
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
+pub(crate) use crate::cmd::model::args::ModelArgs;
 pub(crate) use crate::cmd::size::args::SizeArgs;
 pub(crate) use crate::cmd::testdb::args::{BenchArgs, Compress, TestdbAction, TestdbArgs, UnlogArgs};
 pub(crate) use crate::cmd::tps::args::TpsArgs;
@@ -93,6 +94,7 @@ pub(crate) fn is_for_eval(arguments: &[OsString]) -> bool {
 pub(crate) enum Verb {
     /// Fill a server with test data of an exact size
     Fill(Box<FillArgs>),
+    Model(ModelArgs),
     /// Convert between rows, scale and bytes, without a server
     Size(SizeArgs),
     /// Measure block I/O of a server with SQL alone
@@ -126,7 +128,7 @@ impl Verb {
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
-            Self::Doctor(_) => false,
+            Self::Doctor(_) | Self::Model(_) => false,
         }
     }
 
@@ -138,7 +140,12 @@ impl Verb {
             Self::Micro(micro) => Some(&micro.save),
             Self::Tps(tps) => Some(&tps.save),
             Self::Testdb(testdb) => testdb.save(),
-            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
+            Self::Ab(_)
+            | Self::Compare(_)
+            | Self::Model(_)
+            | Self::Size(_)
+            | Self::Server(_)
+            | Self::Doctor(_) => None,
         }
     }
 
@@ -166,6 +173,7 @@ impl Verb {
             Self::Micro(micro) => Some(micro.server.clone()),
             Self::Tps(tps) => Some(tps.server()),
             Self::Testdb(testdb) => testdb.server(),
+            Self::Model(model) => model.server(),
             Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
         }
     }

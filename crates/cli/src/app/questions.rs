@@ -6,6 +6,7 @@ pgrig: a test rig for PostgreSQL
 
 Question                                           Command
 What does my application do with 500 GB?           pgrig fill 500GB --ddl app.sql
+How do I get test data like my own?                pgrig model capture -d mydb -o m.toml
 How many rows are 73 GB?                           pgrig size 73GB
 How fast is my storage, through the database?      pgrig blockio 10GB -d mydb
 How many transactions per second?                  pgrig tps -c 8 -T 60 -d mydb

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod fill;
 pub(crate) mod micro;
+pub(crate) mod model;
 pub(crate) mod server;
 pub(crate) mod size;
 pub(crate) mod testdb;

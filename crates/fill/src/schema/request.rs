@@ -28,6 +28,9 @@ pub struct SchemaRequest {
     pub scale: f64,
     /// What single columns shall hold: `table.column=specification`.
     pub columns: Vec<String>,
+    /// The same from a model: for tables that are filled, and columns that `columns` says nothing of.
+    #[serde(default)]
+    pub modelled: Vec<String>,
     /// Whether rows are added to those that are there.
     pub append: bool,
     /// Whether the tables that `ddl` creates are made unlogged.
@@ -77,6 +80,8 @@ pub struct RowsRule {
 pub enum TableRows {
     /// So many.
     Exactly(u64),
+    /// So many, times the scale or what a size leaves room for.
+    InProportion(u64),
     /// So many for each row of another table.
     PerRow {
         /// How many.

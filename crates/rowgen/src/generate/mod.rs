@@ -2,8 +2,12 @@
 
 mod any;
 mod distribution;
+mod letters;
+mod order;
 mod payload;
 mod shuffle;
+mod spread;
+mod statistics;
 mod topic;
 mod unique;
 
@@ -12,6 +16,10 @@ use std::sync::Arc;
 
 pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
 use self::distribution::Sampler;
+use self::letters::Lettering;
+pub(crate) use self::letters::digits;
+use self::spread::{Spreading, count_of};
+use self::statistics::{Describing, Made};
 pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
@@ -46,11 +54,15 @@ enum Source {
     Reference { keys: Arc<Keys>, column: usize, pick: Picking },
     Made { key: Box<Generator>, first: u64, count: u64, pick: Picking },
     Nulls { nulls: Stream, below: u64, others: Box<Generator> },
+    Repeated { spreading: Spreading, values: Box<Generator> },
+    Statistics(Describing),
+    Letters(Lettering),
 }
 
 #[derive(Clone, Debug)]
 enum Picking {
     Random(Stream),
+    Spread(Spreading),
     InTurn(Turn),
 }
 
@@ -103,6 +115,18 @@ impl Generator {
                 turn: turn.unwrap_or(Turn::EACH),
             },
             Values::Reference(reference) => Self::reference(table, reference),
+            Values::Repeated { spread, values } => {
+                let count = count_of(spread.distinct, table.rows);
+                let spreading = Spreading::new(spread, stream.further(), table.rows, count);
+                let numbers = Table { rows: spreading.count(), ..bare(table) };
+                Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
+            }
+            Values::Statistics(statistics) => {
+                Source::Statistics(Describing::new(statistics, stream, table.rows, units()))
+            }
+            Values::Letters(letters) => {
+                Source::Letters(Lettering::new(letters, table.rows, kind.characters()))
+            }
             Values::Nulls { fraction, values } => Source::Nulls {
                 nulls: nulls(table, stream, values),
                 below: share(*fraction),
@@ -115,6 +139,10 @@ impl Generator {
     fn reference(table: &Table, Reference { keys, column, pick }: &Reference) -> Source {
         let pick = match pick {
             Pick::Random { name } => Picking::Random(constraint(table, name)),
+            Pick::Spread { name, spread } => {
+                let count = count_of(spread.distinct, keys.count());
+                Picking::Spread(Spreading::new(spread, constraint(table, name), table.rows, count))
+            }
             Pick::InTurn(turn) => Picking::InTurn(*turn),
         };
         match &**keys {
@@ -136,7 +164,9 @@ impl Generator {
         match &self.source {
             Source::Text(_) | Source::List { .. } | Source::Cycle(_) => true,
             Source::Reference { keys, .. } => matches!(**keys, Keys::Listed(_)),
-            Source::Nulls { others: values, .. } | Source::Made { key: values, .. } => values.is_literal(),
+            Source::Nulls { others: values, .. }
+            | Source::Made { key: values, .. }
+            | Source::Repeated { values, .. } => values.is_literal(),
             _ => false,
         }
     }
@@ -153,6 +183,7 @@ impl Generator {
                 _ => false,
             },
             Source::Made { key, first, count, pick } => key.is_null(first + pick.number(row, *count)),
+            Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
             _ => false,
         }
     }
@@ -205,6 +236,16 @@ impl Generator {
                 (Keys::Made { .. }, _) => unreachable!("a source of its own"),
             },
             Source::Made { key, first, count, pick } => key.value(first + pick.number(row, *count), scratch),
+            Source::Repeated { spreading, values } => values.value(spreading.number(row), scratch),
+            Source::Statistics(describing) => match describing.value(row) {
+                Made::Units(units) => Value::Units(units),
+                Made::Real(real) => Value::Real(real),
+            },
+            Source::Letters(lettering) => {
+                scratch.clear();
+                lettering.write(row, self.stream, scratch);
+                Value::Plain(scratch)
+            }
             Source::Nulls { nulls, below, others } => {
                 if is_drawn(*nulls, *below, row) {
                     Value::Null
@@ -221,6 +262,11 @@ impl Picking {
     fn number(&self, row: u64, count: u64) -> u64 {
         match self {
             Self::Random(stream) => stream.draw(row).below(count),
+            // From all over the keys, in their order.
+            Self::Spread(spreading) => {
+                let number = u128::from(spreading.number(row)) * u128::from(count);
+                u64::try_from(number / u128::from(spreading.count())).unwrap_or(u64::MAX).min(count - 1)
+            }
             Self::InTurn(turn) => turn.of_row(row) % count,
         }
     }
@@ -288,6 +334,11 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The table without its columns: for what follows from its name, seed and number of rows.
+fn bare(table: &Table) -> Table {
+    Table { name: table.name.clone(), columns: Vec::new(), rows: table.rows, seed: table.seed }
+}
+
 /// The random numbers that all columns of a constraint share.
 fn constraint(table: &Table, name: &str) -> Stream {
     // No column has an empty name.
@@ -297,7 +348,9 @@ fn constraint(table: &Table, name: &str) -> Stream {
 /// Decides which rows are NULL: for all columns of a foreign key the same.
 fn nulls(table: &Table, column: Stream, values: &Values) -> Stream {
     match values {
-        Values::Reference(Reference { pick: Pick::Random { name }, .. }) => constraint(table, name).further(),
+        Values::Reference(Reference { pick: Pick::Random { name } | Pick::Spread { name, .. }, .. }) => {
+            constraint(table, name).further()
+        }
         _ => column.further(),
     }
 }

@@ -15,8 +15,8 @@ pub(super) fn value(kind: &Kind, text: &str) -> Result<i64, SpecError> {
     let expected = || wrong(text, expected(kind));
     match kind {
         Kind::Bool => match text {
-            "false" => Ok(0),
-            "true" => Ok(1),
+            "false" | "f" => Ok(0),
+            "true" | "t" => Ok(1),
             _ => Err(expected()),
         },
         Kind::Enum { labels, .. } => {

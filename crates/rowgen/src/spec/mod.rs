@@ -23,6 +23,10 @@
 //! | `first-name`, `last-name`, `full-name`, `company`, `title`, `sentence`, `city`, `country`, `country-code`, `street`, `postcode`, `phone`, `ip`, `currency` | values that look so | text |
 //! | `latitude`, `longitude`, `price`, `percent`, `age`, `year` | numbers in the usual range: -90 to 90, -180 to 180, 1.00 to 999.99, 0 to 100, 18 to 90, 1990 to 2025 | numbers |
 //! | `reference(table.column)` | values of that column, at random | all types |
+//! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | as `pg_stats` has them: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
+//! | `repeated(distinct,correlation,common(place*share,…),specification)` | so many different values; common ones by their place in the order, 0 to 1: `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
+//! | `letters(alphabet,length,…)` | ascending text; quantiles of its length; digits, hex, upper, lower, mixed or words | text |
+//! | `keys(distinct,correlation,common(place*share,…))` | keys that the foreign key refers to, some more often; distinct: so many, or below 0 a fraction of all keys | columns of foreign keys |
 //! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!
 //! Values are written as in SQL, without quotes; in single quotes they may hold commas, parentheses,
@@ -31,6 +35,7 @@
 
 mod amount;
 mod name;
+mod statistics;
 mod suit;
 mod syntax;
 
@@ -39,7 +44,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use self::name::Name;
-use crate::{Kind, Reference, Unsuited, Values, Weighted};
+use crate::{Kind, Reference, Spread, Unsuited, Values, Weighted};
 
 /// A column and what shall stand in it: `name=specification`. A name that has `=` in it, or blanks at
 /// its ends, is put in double quotes.
@@ -60,6 +65,18 @@ enum Form {
     Nulls { fraction: f64, spec: Box<Spec> },
     List(Vec<Weighted>),
     Call { name: Name, arguments: Vec<String> },
+    Statistics { distinct: f64, correlation: f64, common: Vec<Weighted>, bounds: Vec<String> },
+    Repeated { spread: Spread, spec: Box<Spec> },
+    Keys(Spread),
+}
+
+/// How often the rows refer to the keys of a foreign key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Keyed {
+    /// Fraction of the rows that refer to none, if it is given.
+    pub nulls: Option<f64>,
+    /// How often each key comes; the number of different ones is relative to the keys.
+    pub spread: Spread,
 }
 
 /// So deep may `nulls` be nested.
@@ -146,10 +163,24 @@ impl Spec {
             Name::List => {
                 Form::List(arguments.iter().map(|argument| weighted(argument)).collect::<Result<_, _>>()?)
             }
+            Name::Statistics => statistics::statistics(&arguments)?,
+            Name::Repeated if depth == MOST_LEVELS => {
+                return Err(syntax("repeated(…) is nested too deeply: one is enough"));
+            }
+            Name::Repeated => Form::Repeated {
+                spread: statistics::spread(&arguments)?,
+                spec: Box::new(Self::read(arguments[3], depth + 1)?),
+            },
+            Name::Keys => Form::Keys(statistics::spread(&arguments)?),
             name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
         };
         Ok(Self(form))
     }
+}
+
+/// The units of a value, if it has some.
+pub(crate) fn units(kind: &Kind, text: &str) -> Option<i64> {
+    amount::value(kind, text).ok()
 }
 
 fn weighted(argument: &str) -> Result<Weighted, SpecError> {
@@ -165,7 +196,18 @@ impl Spec {
     pub fn reference(&self) -> Option<&str> {
         match &self.0 {
             Form::Call { name: Name::Reference, arguments } => Some(&arguments[0]),
-            Form::Nulls { spec, .. } => spec.reference(),
+            Form::Nulls { spec, .. } | Form::Repeated { spec, .. } => spec.reference(),
+            _ => None,
+        }
+    }
+
+    /// How often keys are referenced, if this is a `keys`.
+    pub fn keyed(&self) -> Option<Keyed> {
+        match &self.0 {
+            Form::Keys(spread) => Some(Keyed { nulls: None, spread: spread.clone() }),
+            Form::Nulls { fraction, spec } => {
+                spec.keyed().map(|keyed| Keyed { nulls: Some(*fraction), ..keyed })
+            }
             _ => None,
         }
     }
@@ -180,6 +222,16 @@ impl Spec {
                 Values::Nulls { fraction: *fraction, values: Box::new(spec.values(kind, reference)?) }
             }
             Form::List(values) => Values::List(values.clone()),
+            Form::Repeated { spread, spec } => {
+                Values::Repeated { spread: spread.clone(), values: Box::new(spec.values(kind, reference)?) }
+            }
+            Form::Statistics { distinct, correlation, common, bounds } => {
+                statistics::values(kind, *distinct, *correlation, common, bounds)?
+            }
+            Form::Keys(_) => {
+                let suited = "columns of a foreign key";
+                return Err(Unsuited::Kind { values: "keys", kind: kind.sql(), suited }.into());
+            }
             Form::Call { name, arguments } => suit::values(*name, arguments, kind, reference)?,
         };
         values.check(kind)?;

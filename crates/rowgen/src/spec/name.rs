@@ -26,6 +26,10 @@ pub(super) enum Name {
     Topic(Topic),
     Reference,
     Default,
+    Statistics,
+    Repeated,
+    Keys,
+    Letters,
 }
 
 /// How a name is written, how many arguments it takes at least and at most, and which.
@@ -42,7 +46,7 @@ const fn usage(name: Name, word: &'static str, counts: (usize, usize), arguments
 
 const ANY_NUMBER: usize = usize::MAX;
 
-const ALL: [Usage; 19] = [
+const ALL: [Usage; 23] = [
     usage(Name::Any, "any", (0, 0), "no arguments"),
     usage(Name::Unique, "unique", (0, 0), "no arguments"),
     usage(Name::Serial, "serial", (0, 2), "(start,step), or (start), or none"),
@@ -62,6 +66,20 @@ const ALL: [Usage; 19] = [
     usage(Name::Blank, "blank", (1, 2), "(characters) or (fewest,most)"),
     usage(Name::Reference, "reference", (1, 1), "(table.column)"),
     usage(Name::Default, "default", (0, 0), "no arguments"),
+    usage(
+        Name::Statistics,
+        "statistics",
+        (4, 4),
+        "(distinct,correlation,common(value*share,…),histogram(bound,…))",
+    ),
+    usage(Name::Repeated, "repeated", (4, 4), "(distinct,correlation,common(place*share,…),specification)"),
+    usage(Name::Keys, "keys", (3, 3), "(distinct,correlation,common(place*share,…))"),
+    usage(
+        Name::Letters,
+        "letters",
+        (2, ANY_NUMBER),
+        "an alphabet (digits, hex, upper, lower, mixed, words) and quantiles of the length",
+    ),
 ];
 
 /// The words above, then the topics.

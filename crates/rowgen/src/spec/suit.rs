@@ -4,7 +4,7 @@ use super::amount::{count, real, step, value};
 use super::name::Name;
 use super::{SpecError, Unsuited};
 use crate::units::decimals;
-use crate::{Distribution, Kind, Payload, Reference, Turn, Values};
+use crate::{Alphabet, Distribution, Kind, Letters, Payload, Reference, Turn, Values};
 
 /// The values that a specification means for a type. How many arguments it has is checked.
 pub(super) fn values(
@@ -74,7 +74,10 @@ pub(super) fn values(
             Ok(Values::Reference(reference.clone()))
         }
         Name::Default => Ok(Values::Server),
-        Name::List | Name::Nulls => unreachable!("these have forms of their own"),
+        Name::Letters => letters(arguments),
+        Name::List | Name::Nulls | Name::Statistics | Name::Repeated | Name::Keys => {
+            unreachable!("these have forms of their own")
+        }
     }
 }
 
@@ -103,6 +106,15 @@ fn payload(payload: Payload, arguments: &[String]) -> Result<Values, SpecError> 
     let low = length(&arguments[0])?;
     let high = arguments.get(1).map_or(Ok(low), length)?;
     Ok(Values::Payload { payload, low, high })
+}
+
+fn letters(arguments: &[String]) -> Result<Values, SpecError> {
+    let alphabet = Alphabet::find(&arguments[0]).ok_or_else(|| SpecError::Argument {
+        argument: arguments[0].clone(),
+        expected: "digits, hex, upper, lower, mixed or words".to_owned(),
+    })?;
+    let lengths = arguments[1..].iter().map(|length| count(length, "a number of characters"));
+    Ok(Values::Letters(Letters { alphabet, lengths: lengths.collect::<Result<_, _>>()? }))
 }
 
 const NUMBER: &str = "a number";

@@ -2,9 +2,9 @@
 
 use super::attribute::{Attribute, Content, payload};
 use super::varying::before_attributes;
-use crate::generate::{Form, ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML};
+use crate::generate::{Form, ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML, digits};
 use crate::value::Value;
-use crate::{Keys, Kind, Reference, Values};
+use crate::{Keys, Kind, Letters, Reference, Values};
 
 /// No body of these attributes is longer, bytes.
 pub(super) fn body(attributes: &[Attribute]) -> u32 {
@@ -34,7 +34,7 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
     }
     match values {
         Values::Null => (0, 0),
-        Values::Nulls { values, .. } => payloads(kind, values),
+        Values::Nulls { values, .. } | Values::Repeated { values, .. } => payloads(kind, values),
         values if values.literals().next().is_some() => literals(kind, values),
         values => generated(kind, values),
     }
@@ -63,6 +63,7 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
             let most = |most: u32| kind.characters().map_or(most, |characters| characters.min(most));
             match values {
                 Values::Any => (0, most(LONG)),
+                Values::Letters(letters) => letters_of(letters, kind),
                 Values::Unique(_) => (most(UNIQUE_TEXT), most(UNIQUE_TEXT)),
                 // Decimal digits of an `i64`, and a sign.
                 _ => (1, most(20)),
@@ -91,6 +92,13 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
         (Kind::TsVector, _) => (0, 4 + WORDS * (4 + WORD + 1 + 4)),
         (kind, _) => unreachable!("{} is not supported", kind.sql()),
     }
+}
+
+/// Text is no shorter than the characters that keep it in order.
+fn letters_of(letters: &Letters, kind: &Kind) -> (u32, u32) {
+    let most = kind.characters().unwrap_or(u32::MAX);
+    let longest = letters.lengths.last().copied().unwrap_or(1);
+    (1, longest.max(digits(letters.alphabet, u64::MAX)).min(most))
 }
 
 /// Of a range, with alignment, bytes.

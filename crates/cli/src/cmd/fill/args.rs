@@ -1,22 +1,15 @@
 //! `pgrig fill`'s arguments, and the request that they make.
 
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
-use fill::limits::{Limits, SpaceLimit};
-use fill::{
-    Amount, CopyFormat, IndexKind, InitStep, InitSteps, Letters, MethodChoice, OwnTable, PartitionMethod,
-    Partitions, Persistence, ProbeKind, Request, RowsRule, SchemaAmount, SchemaRequest, Subject, Triggers,
-    sql_of_script,
-};
-use rowgen::Payload;
+use fill::{IndexKind, Letters, PartitionMethod, Partitions, ProbeKind, RowsRule, Triggers};
 
 use crate::app::args::{MOST_PARTITIONS, MOST_STREAMS, MOST_TRIALS, SaveArgs, ServerChoice, up_to};
 use crate::app::duration::Length;
 use crate::app::failure::Usage;
-use crate::app::input;
 use crate::app::size::Size;
 use crate::cmd::fill::level::Level;
 use crate::cmd::fill::mark::Marks;
@@ -44,9 +37,9 @@ pub(crate) struct FillArgs {
     #[arg(conflicts_with = "scale")]
     pub(crate) size: Option<Size>,
 
-    /// In place of SIZE: pgbench's scale (100,000 accounts each); for a schema, a factor for all rows
-    #[arg(short, long, help_heading = "How much", value_parser = up_to::<u64>(MOST_SCALE))]
-    pub(crate) scale: Option<u64>,
+    /// In place of SIZE: pgbench's scale (100,000 accounts each); for a schema or a model, a factor for all rows
+    #[arg(short, long, help_heading = "How much")]
+    pub(crate) scale: Option<Factor>,
 
     /// In place of SIZE: rows of the table, of each table of a schema, or of named tables:
     /// orders=5*customers,products=10000
@@ -157,6 +150,11 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with = "series")]
     pub(crate) ddl: Option<PathBuf>,
 
+    /// Fill the tables of a model with near-real data (`pgrig model capture`): SIZE, --scale, or as many rows as the
+    /// original; with --all-tables, fill the tables that are there
+    #[arg(long, value_name = "FILE", help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
+    pub(crate) model: Option<PathBuf>,
+
     /// Create the missing roles that --ddl names; without it, OWNER TO, GRANT and POLICY for them are skipped
     #[arg(long, help_heading = "Your own tables", requires = "ddl")]
     pub(crate) create_roles: bool,
@@ -262,6 +260,36 @@ pub(crate) const MOST_SCALE: u64 = MOST_ROWS / 100_000;
 pub(crate) fn partitions(count: Option<u32>, method: PartitionMethod) -> Option<Partitions> {
     let count = count.and_then(NonZeroU32::new)?;
     Some(Partitions { count, method })
+}
+
+/// A factor above 0.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Factor(pub(crate) f64);
+
+impl FromStr for Factor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let factor = text.parse().ok().filter(|factor: &f64| *factor > 0.0 && *factor <= MOST_SCALE as f64);
+        factor.map(Self).ok_or_else(|| format!("give a number above 0, at most {MOST_SCALE}"))
+    }
+}
+
+impl Factor {
+    /// As pgbench has it: a whole number.
+    pub(crate) fn whole(self) -> Result<u64, Usage> {
+        if self.0.fract() > 0.0 {
+            let text =
+                format!("--scale {}: pgbench's scale is a whole number; give a SIZE, or --rows", self.0);
+            return Err(Usage(text));
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked where it is read"
+        )]
+        Ok(self.0 as u64)
+    }
 }
 
 /// Rows, of each table or of single ones.
@@ -381,286 +409,5 @@ impl FillArgs {
     pub(crate) fn of_flags(flags: &str) -> Result<Self, clap::Error> {
         let mut matches = Flags::command().try_get_matches_from(flags.split_whitespace())?;
         Ok(Flags::from_arg_matches_mut(&mut matches)?.fill)
-    }
-
-    /// The request, checked for what only the command line can get wrong.
-    pub(crate) fn request(&self) -> Result<Request, Usage> {
-        if self.trials.is_some() && self.ladder.is_none() {
-            return Err(Usage("--trials says how often --ladder does each level: give both".to_owned()));
-        }
-        let of_new_tables = self.unlogged
-            || self.fillfactor != 100
-            || !matches!(self.index, Index::Btree)
-            || self.tablespace.is_some()
-            || self.index_tablespace.is_some()
-            || self.no_autovacuum;
-        if self.append && of_new_tables {
-            return Err(Usage(
-                "--append takes the tables as they are: --unlogged, --fillfactor, --index, tablespaces and \
-                 --no-autovacuum (and levels, which stand for some of these) are for new ones"
-                    .to_owned(),
-            ));
-        }
-        let subject = self.subject()?;
-        if self.plain && !matches!(subject, Subject::Table(_)) {
-            return Err(Usage(
-                "--plain is for tables of your own: give --table, --ddl or --all-tables with it".to_owned(),
-            ));
-        }
-        if self.triggers == Triggering::Off && !matches!(subject, Subject::Table(_)) {
-            return Err(Usage(
-                "--triggers is for tables of your own: give --table, --ddl or --all-tables with it"
-                    .to_owned(),
-            ));
-        }
-        let steps = self.steps();
-        let limits = self.limits();
-        let open_ended = limits.is_open_ended();
-        let amount = match (self.size, self.scale, &self.rows) {
-            (_, _, Some(Rows::Rules(_))) => {
-                let text =
-                    "--rows TABLE=ROWS is for several tables: give --ddl or --all-tables, without --table";
-                return Err(Usage(text.to_owned()));
-            }
-            (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
-                return Err(Usage("SIZE, --scale and --rows each say how much: give one of them".to_owned()));
-            }
-            (Some(size), _, _) => Amount::Size(size.0),
-            (_, Some(scale), _) => Amount::Scale(scale),
-            (_, _, Some(Rows::Each(rows))) => Amount::Rows(*rows),
-            _ if open_ended => Amount::Unbounded,
-            _ => Amount::Nothing,
-        };
-        let partition_method = match self.partition_method {
-            Some(method) => method.into(),
-            None if open_ended => PartitionMethod::Hash,
-            None => PartitionMethod::Range,
-        };
-        Ok(Request {
-            subject,
-            amount,
-            append: self.append,
-            schema: self.schema.clone(),
-            persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
-            fillfactor: self.fillfactor,
-            partitions: partitions(self.partitions, partition_method),
-            index: self.index.into(),
-            tablespace: self.tablespace.clone(),
-            index_tablespace: self.index_tablespace.clone(),
-            autovacuum: !self.no_autovacuum,
-            payload: match self.payload {
-                Filler::Blank => Payload::Blank,
-                Filler::Text => Payload::Text,
-                Filler::Random => Payload::Random,
-            },
-            method: self.method(),
-            streams: self.streams.and_then(NonZeroU16::new),
-            format: self.format(),
-            chunk: self.chunk.map(|chunk| chunk.0),
-            in_chunks: open_ended || limits != Limits::default() || self.probe.is_some(),
-            is_scratch: false,
-            steps,
-        })
-    }
-
-    /// The SQL of --ddl.
-    pub(crate) fn ddl(&self) -> Result<Option<String>, Usage> {
-        let read = |path: &PathBuf| {
-            let text = input::file(path)
-                .map_err(|error| Usage(format!("cannot read --ddl {}: {error}", path.display())))?;
-            sql_of_script(&text).map_err(|error| Usage(error.to_string()))
-        };
-        self.ddl.as_ref().map(read).transpose()
-    }
-
-    fn subject(&self) -> Result<Subject, Usage> {
-        if self.series {
-            return Ok(Subject::Series);
-        }
-        if self.table.is_none() && self.ddl.is_none() && self.column.is_empty() {
-            return Ok(Subject::Pgbench);
-        }
-        Ok(Subject::Table(OwnTable {
-            name: self.table.clone(),
-            ddl: self.ddl()?,
-            create_roles: self.create_roles,
-            columns: self.column.clone(),
-            seed: self.seed,
-            plain: self.plain,
-            triggers: self.triggers.into(),
-            together: Vec::new(),
-        }))
-    }
-
-    /// What ends the fill besides its amount.
-    pub(crate) fn limits(&self) -> Limits {
-        let space = match (self.brim, self.until_free) {
-            (true, _) => SpaceLimit::Brim { reserve: self.reserve.map_or(0, |size| size.0) },
-            (false, Some(size)) => SpaceLimit::UntilFree(size.0),
-            (false, None) => SpaceLimit::MustFit,
-        };
-        Limits {
-            space,
-            duration: self.duration.map(|length| length.0),
-            marks: self.mark.clone().map_or(Vec::new(), |marks| marks.0),
-            wait_for_space: self.wait_for_space.map(|length| length.0),
-        }
-    }
-
-    fn method(&self) -> MethodChoice {
-        let in_server = self.server_side || self.init_steps.as_ref().is_some_and(|steps| steps.server_side);
-        match self.method {
-            Method::Auto if in_server => MethodChoice::Server,
-            Method::Auto => MethodChoice::Auto,
-            Method::Copy => MethodChoice::Copy,
-            Method::Server => MethodChoice::Server,
-            Method::Reinsert => MethodChoice::Reinsert,
-            Method::Explode => MethodChoice::Explode,
-            Method::Direct => MethodChoice::Direct,
-        }
-    }
-
-    /// The request for all tables of a schema; none if the arguments are for one table. With --ddl that is known only
-    /// once its SQL has been run.
-    pub(crate) fn schema_request(&self) -> Result<Option<SchemaRequest>, Usage> {
-        let is_of_one = self.table.is_some() || self.series || self.ladder.is_some();
-        if is_of_one || self.ddl.is_none() && !self.all_tables {
-            if self.exclude_table.is_empty() {
-                return Ok(None);
-            }
-            return Err(Usage("--exclude-table goes with --all-tables or --ddl".to_owned()));
-        }
-        let is_limited = self.limits() != Limits::default() || self.probe.is_some() || self.chunk.is_some();
-        self.refuse_for_schemas()?;
-        if is_limited && self.all_tables {
-            let text =
-                "limits, --probe and --chunk are for one table: give --table NAME instead of --all-tables";
-            return Err(Usage(text.to_owned()));
-        }
-        let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);
-        let amount = match (self.size, &self.rows) {
-            (Some(_), Some(Rows::Each(_))) => {
-                return Err(Usage("SIZE and --rows N each say how much: give one of them".to_owned()));
-            }
-            (Some(size), _) => SchemaAmount::Size(size.0),
-            (None, Some(Rows::Each(rows))) => SchemaAmount::Rows(*rows),
-            (None, Some(Rows::Rules(_))) => SchemaAmount::Rules,
-            (None, None) if self.scale.is_some() => SchemaAmount::Rules,
-            // A limit ends the fill of one table.
-            (None, None) if is_limited => return Ok(None),
-            (None, None) => {
-                return Err(Usage("how much? Give a SIZE, --rows or --scale".to_owned()));
-            }
-        };
-        if is_limited {
-            return Ok(None);
-        }
-        let rules = match &self.rows {
-            Some(Rows::Rules(rules)) => rules.clone(),
-            _ => Vec::new(),
-        };
-        Ok(Some(SchemaRequest {
-            ddl: self.ddl()?,
-            create_roles: self.create_roles,
-            schema: self.schema.clone(),
-            exclude: self.exclude_table.clone(),
-            amount,
-            rules,
-            scale: self.scale.unwrap_or(1) as f64,
-            columns: self.column.clone(),
-            append: self.append,
-            persistence: if self.unlogged { Persistence::Unlogged } else { Persistence::Logged },
-            method: self.method(),
-            streams: self.streams.and_then(NonZeroU16::new),
-            format: self.format(),
-            seed: self.seed,
-            plain: self.plain,
-            triggers: self.triggers.into(),
-            steps: if self.data_only { steps.without(InitStep::Vacuum) } else { steps },
-        }))
-    }
-
-    /// Refuses options that mean nothing, or something dangerous, for all tables of a schema.
-    fn refuse_for_schemas(&self) -> Result<(), Usage> {
-        let is_of_pgbench = self.partitions.is_some()
-            || self.fillfactor != 100
-            || !matches!(self.index, Index::Btree)
-            || !matches!(self.payload, Filler::Blank)
-            || self.tablespace.is_some()
-            || self.index_tablespace.is_some()
-            || self.no_autovacuum
-            || self.foreign_keys
-            || self.drop
-            || self.init_steps.is_some()
-            || self.level.is_some();
-        let by_server =
-            matches!(self.method(), MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode);
-        let refusal = if is_of_pgbench {
-            "tables of your own are filled as they are: --partitions, --fillfactor, --index, --payload, tablespaces, \
-             --no-autovacuum, --foreign-keys, --drop, --init-steps and --level are for pgbench's tables. Put such things into --ddl"
-        } else if by_server {
-            "rows of tables of your own come by COPY, or as finished pages: give --method copy or direct, or leave out \
-             --method and --server-side"
-        } else if self.unlogged && self.ddl.is_none() {
-            "--unlogged makes tables unlogged that --ddl creates, and pgrig leaves those that exist as they are: ALTER \
-             TABLE … SET UNLOGGED them yourself"
-        } else if self.append && self.ddl.is_some() {
-            "--append adds to tables that are there, and --ddl creates them: leave out one of them (--all-tables --append)"
-        } else {
-            return Ok(());
-        };
-        Err(Usage(refusal.to_owned()))
-    }
-
-    fn format(&self) -> Option<CopyFormat> {
-        self.format.map(|format| match format {
-            Format::Text => CopyFormat::Text,
-            Format::Binary => CopyFormat::Binary,
-        })
-    }
-
-    /// The steps as letters say, or else as the switches do.
-    fn steps(&self) -> InitSteps {
-        let own = self.table.is_some() || self.ddl.is_some();
-        let steps = match &self.init_steps {
-            Some(letters) => letters.steps.clone(),
-            None if own => {
-                let steps = if self.data_only { InitSteps::data_only() } else { InitSteps::whole() };
-                let steps = steps.without(InitStep::PrimaryKeys);
-                if self.ddl.is_some() { steps } else { steps.without(InitStep::Create) }
-            }
-            None if self.data_only => InitSteps::data_only(),
-            None => InitSteps::whole(),
-        };
-        let adds = self.append && self.init_steps.is_none();
-        let steps = if adds { steps.without(InitStep::Create).without(InitStep::PrimaryKeys) } else { steps };
-        let steps = if self.foreign_keys { steps.then(InitStep::ForeignKeys) } else { steps };
-        let looks_up = self.probe.as_ref().is_some_and(ProbeKind::needs_index);
-        let steps = if looks_up && self.init_steps.is_none() { steps.keys_first() } else { steps };
-        if self.drop { steps.first(InitStep::Drop) } else { steps }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_follow_from_switches() {
-        for (flags, letters) in [
-            ("1GB", "tgvp"),
-            ("1GB --drop", "dtgvp"),
-            ("1GB --data-only --drop", "dtg"),
-            ("1GB --foreign-keys", "tgvpf"),
-            ("1GB --append", "gv"),
-            ("1GB --append --data-only", "g"),
-            ("1GB -I dtGvp", "dtgvp"),
-            ("1GB --probe lookup", "tpgv"),
-            ("1GB --probe scan", "tgvp"),
-            ("--brim", "tgvp"),
-        ] {
-            let request = FillArgs::of_flags(flags).unwrap().request().unwrap();
-            assert_eq!(request.steps.letters(), letters, "{flags}");
-        }
     }
 }

@@ -5,6 +5,7 @@ mod ladder;
 pub(crate) mod level;
 mod mark;
 pub(crate) mod progress;
+mod request;
 mod schema;
 pub(crate) mod text;
 
@@ -50,6 +51,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     let schema = arguments.schema_request()?;
     // SQL that creates a single table is filled as that.
     let single = match &schema {
+        Some(_) if arguments.model.is_some() => None,
         Some(all) if all.ddl.is_none() || !all.rules.is_empty() || arguments.unlogged => None,
         _ => Some(arguments.request()?),
     };

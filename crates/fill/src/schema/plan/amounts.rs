@@ -42,7 +42,10 @@ pub(super) fn shares(
 ) -> Result<Vec<Wanted>, FillError> {
     let place = |name: &str| find(tables, order, name);
     for rule in &request.rules {
-        place(&rule.table)?;
+        // A model may have more tables.
+        if !matches!(rule.rows, TableRows::InProportion(_)) {
+            place(&rule.table)?;
+        }
     }
     let mut wanted: Vec<Wanted> = Vec::with_capacity(order.len());
     for (at, placed) in order.iter().enumerate() {
@@ -51,6 +54,9 @@ pub(super) fn shares(
         wanted.push(match (rule, request.amount) {
             (Some(RowsRule { rows: TableRows::Exactly(rows), .. }), _) => {
                 Wanted { share: Share::Fixed(*rows), why: "--rows".to_owned() }
+            }
+            (Some(RowsRule { rows: TableRows::InProportion(rows), .. }), _) => {
+                Wanted { share: Share::Times(*rows as f64 / BASE), why: "model".to_owned() }
             }
             (Some(RowsRule { rows: TableRows::PerRow { number, of }, .. }), _) => {
                 let of_place = place(of)?;

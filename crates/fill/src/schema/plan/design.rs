@@ -218,6 +218,20 @@ impl<'a> Design<'a> {
             }
         }
         let is_given = |column: &str, specs: &[ColumnSpec]| specs.iter().any(|spec| spec.column == column);
+        for text in &self.planner.request.modelled {
+            let Some((name, column)) = table_and_column(text).filter(|(name, _)| is_named(info, name)) else {
+                continue;
+            };
+            let spec: ColumnSpec = column.parse()?;
+            if !cut.contains(&spec.column) && !is_given(&spec.column, &specs) {
+                if info.column(&spec.column).is_none() {
+                    let text =
+                        format!("the model has column {} of {name}, and the table has not", spec.column);
+                    return Err(FillError::Combination(text));
+                }
+                specs.push(spec);
+            }
+        }
         for column in cut {
             if !is_given(column, &specs) {
                 specs.push(format!("{column}=null").parse()?);
@@ -229,8 +243,7 @@ impl<'a> Design<'a> {
     /// `--column` cut into the table and the rest.
     fn given(&self) -> Result<Vec<(&'a str, &'a str)>, FillError> {
         let cut = |text: &'a String| {
-            let (name, _) = text.split_once('=').unwrap_or((text, ""));
-            let (table, _) = name.rsplit_once('.').ok_or_else(|| {
+            let (table, column) = table_and_column(text).ok_or_else(|| {
                 FillError::Combination(format!(
                     "--column {text}: several tables are filled, so give TABLE.COLUMN=SPEC"
                 ))
@@ -240,7 +253,7 @@ impl<'a> Design<'a> {
                     "--column {text}: {table} is none of the tables that are filled"
                 )));
             }
-            Ok((table, &text[table.len() + 1..]))
+            Ok((table, column))
         };
         self.planner.request.columns.iter().map(cut).collect()
     }
@@ -254,6 +267,13 @@ impl<'a> Design<'a> {
         }
         Ok(())
     }
+}
+
+/// `table.column=specification` cut at the dot before the column.
+fn table_and_column(text: &str) -> Option<(&str, &str)> {
+    let (name, _) = text.split_once('=').unwrap_or((text, ""));
+    let (table, _) = name.rsplit_once('.')?;
+    Some((table, &text[table.len() + 1..]))
 }
 
 impl Planner<'_> {

@@ -1,0 +1,146 @@
+-- $1: a schema, or NULL for all but the system's. Statements that make the tables with their types, constraints and
+-- indexes, in an order in which they can be run. To be run with an empty search_path, so that all names are qualified.
+WITH tables AS (
+    SELECT c.*, n.nspname, format('%I.%I', n.nspname, c.relname) AS name
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE c.relkind IN ('r', 'p') AND c.relpersistence <> 't'
+       AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+       AND ($1::text IS NULL OR n.nspname = $1)
+       AND n.nspname !~ '^pgrig($|_)'
+       AND c.relname !~ '^pgrig_(chunks|unlogged_chunks|ballast)_' AND c.relname <> 'pgrig_schema_fill'
+       AND NOT EXISTS (
+           SELECT FROM pg_depend d
+            WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+), parts AS (
+    -- What belongs to the tables and may refer to types, functions and sequences.
+    SELECT 'pg_class'::regclass AS classid, oid AS objid FROM tables
+    UNION ALL SELECT 'pg_attrdef'::regclass, d.oid FROM pg_attrdef d JOIN tables t ON t.oid = d.adrelid
+    UNION ALL SELECT 'pg_constraint'::regclass, k.oid FROM pg_constraint k JOIN tables t ON t.oid = k.conrelid
+    UNION ALL SELECT 'pg_class'::regclass, i.indexrelid FROM pg_index i JOIN tables t ON t.oid = i.indrelid
+), direct AS (
+    SELECT d.refclassid, d.refobjid FROM pg_depend d JOIN parts p ON p.classid = d.classid AND p.objid = d.objid
+), types AS (
+    -- A column may have an array of a type; a domain stands on a type.
+    WITH RECURSIVE used (oid) AS (
+        SELECT refobjid FROM direct WHERE refclassid = 'pg_type'::regclass
+        UNION
+        SELECT x.oid FROM used u JOIN pg_type t ON t.oid = u.oid
+          LEFT JOIN pg_range r ON r.rngtypid = t.oid
+          LEFT JOIN pg_attribute a ON a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+          CROSS JOIN LATERAL (VALUES (t.typbasetype), (t.typelem), (r.rngsubtype), (a.atttypid)) x (oid)
+         WHERE x.oid <> 0
+    )
+    SELECT t.*, format('%I.%I', n.nspname, t.typname) AS name, n.nspname
+      FROM used u JOIN pg_type t ON t.oid = u.oid JOIN pg_namespace n ON n.oid = t.typnamespace
+     WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+), functions AS (
+    SELECT DISTINCT f.oid, n.nspname FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+     WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND f.prokind = 'f'
+       AND (f.oid IN (SELECT refobjid FROM direct WHERE refclassid = 'pg_proc'::regclass)
+            OR f.oid IN (SELECT d.refobjid FROM pg_depend d JOIN pg_constraint k
+                            ON d.classid = 'pg_constraint'::regclass AND d.objid = k.oid
+                         WHERE d.refclassid = 'pg_proc'::regclass AND k.contypid IN (SELECT oid FROM types)))
+), owned AS (
+    SELECT d.classid, d.objid, e.extname, n.nspname FROM pg_depend d
+      JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid
+      JOIN pg_namespace n ON n.oid = e.extnamespace
+     WHERE d.deptype = 'e'
+), sequences AS (
+    SELECT c.oid, n.nspname, format('%I.%I', n.nspname, c.relname) AS name, s.*,
+           (SELECT format('%s.%I', t.name, a.attname) FROM pg_depend d JOIN tables t ON t.oid = d.refobjid
+              JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid
+             WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'a') AS owner
+      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_sequence s ON s.seqrelid = c.oid
+     WHERE c.relkind = 'S' AND c.oid IN (SELECT refobjid FROM direct WHERE refclassid = 'pg_class'::regclass)
+), columns AS (
+    SELECT a.attrelid, a.attnum,
+           format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod))
+           || CASE WHEN a.attcollation <> t.typcollation AND a.attcollation <> 0
+                   THEN (SELECT format(' COLLATE %I.%I', n.nspname, k.collname) FROM pg_collation k
+                           JOIN pg_namespace n ON n.oid = k.collnamespace WHERE k.oid = a.attcollation)
+                   ELSE '' END
+           || CASE WHEN a.attidentity <> ''
+                   THEN format(' GENERATED %s AS IDENTITY', CASE a.attidentity WHEN 'a' THEN 'ALWAYS' ELSE 'BY DEFAULT' END)
+                   WHEN a.attgenerated <> ''
+                   THEN format(' GENERATED ALWAYS AS (%s) %s', pg_get_expr(d.adbin, d.adrelid),
+                               CASE a.attgenerated WHEN 's' THEN 'STORED' ELSE 'VIRTUAL' END)
+                   WHEN d.adbin IS NOT NULL THEN ' DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)
+                   ELSE '' END
+           || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END AS definition
+      FROM pg_attribute a JOIN tables c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid
+      LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+     WHERE a.attnum > 0 AND NOT a.attisdropped
+), statements (step, place, sql) AS (
+    SELECT 1, 0, format('CREATE SCHEMA IF NOT EXISTS %I', x.nspname)
+      FROM (SELECT nspname FROM tables UNION SELECT nspname FROM types UNION SELECT nspname FROM functions
+            UNION SELECT nspname FROM sequences UNION SELECT nspname FROM owned o WHERE o.objid IN (
+                SELECT oid FROM types UNION SELECT oid FROM functions)) x
+     WHERE x.nspname <> 'public' AND x.nspname NOT LIKE 'pg\_%'
+    UNION ALL
+    SELECT DISTINCT 2, 0, format('CREATE EXTENSION IF NOT EXISTS %I WITH SCHEMA %I', o.extname, o.nspname)
+      FROM owned o
+     WHERE o.classid = 'pg_type'::regclass AND o.objid IN (SELECT oid FROM types)
+        OR o.classid = 'pg_proc'::regclass AND o.objid IN (SELECT oid FROM functions)
+        OR o.classid = 'pg_opclass'::regclass
+           AND o.objid IN (SELECT refobjid FROM direct WHERE refclassid = 'pg_opclass'::regclass)
+    UNION ALL
+    SELECT 3, t.oid::int8, format('CREATE TYPE %s AS ENUM (%s)', t.name,
+           (SELECT string_agg(quote_literal(e.enumlabel), ', ' ORDER BY e.enumsortorder) FROM pg_enum e WHERE e.enumtypid = t.oid))
+      FROM types t WHERE t.typtype = 'e'
+    UNION ALL
+    SELECT 4, t.oid::int8, CASE t.typtype
+        WHEN 'd' THEN format('CREATE DOMAIN %s AS %s', t.name, format_type(t.typbasetype, t.typtypmod))
+             || coalesce(' DEFAULT ' || t.typdefault, '') || CASE WHEN t.typnotnull THEN ' NOT NULL' ELSE '' END
+        WHEN 'r' THEN format('CREATE TYPE %s AS RANGE (subtype = %s)', t.name,
+             (SELECT format_type(r.rngsubtype, NULL) FROM pg_range r WHERE r.rngtypid = t.oid))
+        ELSE format('CREATE TYPE %s AS (%s)', t.name,
+             (SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
+                FROM pg_attribute a WHERE a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped)) END
+      FROM types t
+     WHERE (t.typtype IN ('d', 'r') OR t.typtype = 'c' AND EXISTS (SELECT FROM pg_class c WHERE c.oid = t.typrelid AND c.relkind = 'c'))
+       AND t.oid NOT IN (SELECT objid FROM owned WHERE classid = 'pg_type'::regclass)
+    UNION ALL
+    SELECT 5, f.oid::int8, rtrim(pg_get_functiondef(f.oid), E'\n') FROM functions f
+     WHERE f.oid NOT IN (SELECT objid FROM owned WHERE classid = 'pg_proc'::regclass)
+    UNION ALL
+    SELECT 6, k.oid::int8, format('ALTER DOMAIN %s ADD CONSTRAINT %I %s', t.name, k.conname, pg_get_constraintdef(k.oid))
+      FROM pg_constraint k JOIN types t ON t.oid = k.contypid
+     WHERE k.contype = 'c' AND t.oid NOT IN (SELECT objid FROM owned WHERE classid = 'pg_type'::regclass)
+    UNION ALL
+    SELECT 7, s.oid::int8, format('CREATE SEQUENCE %s AS %s INCREMENT BY %s MINVALUE %s MAXVALUE %s START WITH %s CACHE %s%s',
+           s.name, format_type(s.seqtypid, NULL), s.seqincrement, s.seqmin, s.seqmax, s.seqstart, s.seqcache,
+           CASE WHEN s.seqcycle THEN ' CYCLE' ELSE '' END)
+      FROM sequences s
+    UNION ALL
+    SELECT 8, t.oid::int8,
+           CASE t.relpersistence WHEN 'u' THEN 'CREATE UNLOGGED TABLE ' ELSE 'CREATE TABLE ' END || t.name
+           || CASE WHEN t.relispartition
+                   THEN (SELECT format(' PARTITION OF %s %s', i.inhparent::regclass, pg_get_expr(t.relpartbound, t.oid))
+                           FROM pg_inherits i WHERE i.inhrelid = t.oid)
+                   ELSE format(E' (\n    %s\n)', (SELECT string_agg(c.definition, E',\n    ' ORDER BY c.attnum)
+                                                   FROM columns c WHERE c.attrelid = t.oid)) END
+           || CASE WHEN t.relkind = 'p' THEN ' PARTITION BY ' || pg_get_partkeydef(t.oid) ELSE '' END
+           || CASE WHEN t.reloptions IS NOT NULL THEN format(' WITH (%s)', array_to_string(t.reloptions, ', ')) ELSE '' END
+      FROM tables t
+    UNION ALL
+    SELECT 9, s.oid::int8, format('ALTER SEQUENCE %s OWNED BY %s', s.name, s.owner) FROM sequences s WHERE s.owner IS NOT NULL
+    UNION ALL
+    SELECT CASE k.contype WHEN 'f' THEN 13 WHEN 'c' THEN 10 ELSE 11 END, k.oid::int8,
+           format('ALTER TABLE %s ADD CONSTRAINT %I %s', t.name, k.conname, pg_get_constraintdef(k.oid))
+      FROM pg_constraint k JOIN tables t ON t.oid = k.conrelid
+     WHERE k.contype IN ('p', 'u', 'x', 'c', 'f') AND k.conparentid = 0 AND k.conislocal AND k.coninhcount = 0
+       AND (k.contype <> 'f' OR k.confrelid IN (SELECT oid FROM tables))
+    UNION ALL
+    SELECT 12, i.indexrelid::int8, replace(pg_get_indexdef(i.indexrelid), ' ON ONLY ', ' ON ')
+      FROM pg_index i JOIN tables t ON t.oid = i.indrelid
+     WHERE NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.indexrelid AND k.contype IN ('p', 'u', 'x'))
+       AND NOT EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = i.indexrelid)
+    UNION ALL
+    SELECT 14, s.oid::int8, pg_get_statisticsobjdef(s.oid)
+      FROM pg_statistic_ext s JOIN tables t ON t.oid = s.stxrelid
+    UNION ALL
+    SELECT 15, a.attrelid::int8 * 2000 + a.attnum, format('ALTER TABLE %s ALTER %I SET STATISTICS %s', t.name, a.attname, a.attstattarget)
+      FROM pg_attribute a JOIN tables t ON t.oid = a.attrelid
+     WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attstattarget >= 0
+)
+SELECT sql FROM statements ORDER BY step, place

@@ -1,0 +1,160 @@
+//! Facts for a model: catalogs and statistics of all tables, read in one transaction that changes nothing.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::LocalBoxFuture;
+use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use rowgen::Kind;
+use tokio_postgres::{Client, Row};
+
+use crate::condition::columns_in;
+use crate::error::CatalogError;
+use crate::info::{ColumnInfo, TableInfo};
+use crate::read;
+use crate::slot::has_sequence;
+
+/// One snapshot for all tables, names that are qualified, times in UTC, and an end in bounded time.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = ''; \
+                     SET LOCAL TimeZone = 'UTC'; SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '5s'";
+
+/// Reads the facts of all tables of a schema, or of all schemas but the system's. Nothing is changed.
+///
+/// # Errors
+/// If there is no table, or the server fails.
+pub fn capture<'a>(
+    client: &'a Client,
+    schema: Option<&'a str>,
+) -> LocalBoxFuture<'a, Result<Facts, CatalogError>> {
+    Box::pin(async move {
+        client.batch_execute(BEGIN).await?;
+        client.batch_execute(include_str!("../sql/settings.sql")).await?;
+        let facts = read_all(client, schema).await;
+        let ended = client.batch_execute("ROLLBACK").await;
+        let facts = facts?;
+        ended?;
+        Ok(facts)
+    })
+}
+
+async fn read_all(client: &Client, schema: Option<&str>) -> Result<Facts, CatalogError> {
+    let rows = client.query(include_str!("tables.sql"), &[&schema]).await?;
+    if rows.is_empty() {
+        return Err(CatalogError::NothingToModel { schema: schema.map(str::to_owned) });
+    }
+    let head = "SELECT 'PostgreSQL ' || current_setting('server_version') AS server, \
+                to_char(now(), 'YYYY-MM-DD HH24:MI:SS\"Z\"') AS captured";
+    let head = client.query_one(head, &[]).await?;
+    let ddl = client.query(include_str!("ddl.sql"), &[&schema]).await?;
+    let ddl: Vec<String> = ddl.iter().map(|row| row.get::<_, String>("sql") + ";\n").collect();
+    let sizes: BTreeMap<String, u64> =
+        rows.iter().map(|row| (row.get("name"), unsigned(row, "rows"))).collect();
+    let mut tables = Vec::with_capacity(rows.len());
+    for row in &rows {
+        tables.push(table(client, row, &sizes).await?);
+    }
+    Ok(Facts { server: head.get("server"), captured: head.get("captured"), ddl: ddl.concat(), tables })
+}
+
+async fn table(
+    client: &Client,
+    row: &Row,
+    sizes: &BTreeMap<String, u64>,
+) -> Result<TableFacts, CatalogError> {
+    let info = read::looked_at(client, row.get("sql_name")).await?;
+    let oid: u32 = row.get("oid");
+    let statistics = client.query(include_str!("statistics.sql"), &[&oid]).await?;
+    let mut statistics: BTreeMap<String, Statistics> =
+        statistics.iter().map(|row| (row.get("name"), statistics_of(row))).collect();
+    let columns = info.columns.iter().map(|column| ColumnFacts {
+        name: column.name.clone(),
+        data_type: column.data_type.sql.clone(),
+        kind: column.data_type.kind(),
+        role: role(&info, column, sizes),
+        statistics: statistics.remove(&column.name),
+    });
+    Ok(TableFacts {
+        name: row.get("name"),
+        rows: unsigned(row, "rows"),
+        bytes: Bytes {
+            heap: unsigned(row, "heap"),
+            toast: unsigned(row, "toast"),
+            indexes: unsigned(row, "indexes"),
+        },
+        analyzed: row.get("analyzed"),
+        changed: unsigned(row, "changed"),
+        columns: columns.collect(),
+    })
+}
+
+fn unsigned(row: &Row, name: &str) -> u64 {
+    u64::try_from(row.get::<_, i64>(name)).unwrap_or_default()
+}
+
+fn statistics_of(row: &Row) -> Statistics {
+    let values: Vec<Option<String>> = row.get::<_, Option<_>>("common").unwrap_or_default();
+    let shares: Vec<f32> = row.get::<_, Option<_>>("shares").unwrap_or_default();
+    let bounds: Vec<Option<String>> = row.get::<_, Option<_>>("bounds").unwrap_or_default();
+    let real = |name: &str| f64::from(row.get::<_, f32>(name));
+    let common = values.into_iter().zip(shares);
+    Statistics {
+        null_frac: real("null_frac"),
+        n_distinct: real("n_distinct"),
+        avg_width: row.get::<_, i32>("avg_width").try_into().unwrap_or_default(),
+        correlation: row.get::<_, Option<f32>>("correlation").map(f64::from),
+        common: common.filter_map(|(value, share)| Some((value?, f64::from(share)))).collect(),
+        bounds: bounds.into_iter().flatten().collect(),
+    }
+}
+
+/// What decides on the column's values besides statistics.
+fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) -> ColumnRole {
+    if column.is_generated() {
+        return ColumnRole::Generated;
+    }
+    let all = info.column_names();
+    let is_in = |expression: &str| columns_in(expression, &all).contains(&column.name.as_str());
+    let keys = || {
+        info.keys.iter().filter(|key| {
+            key.elements.iter().any(|element| element.columns_in(&all).contains(&column.name.as_str()))
+        })
+    };
+    if let Some(key) = keys().next() {
+        let is_alone = keys().count() == 1
+            && !key.exclusion
+            && key.elements.len() == 1
+            && key.elements[0].column.is_some()
+            && !has_sequence(&column.source)
+            && !info.foreign_keys.iter().any(|key| key.columns.contains(&column.name));
+        return if is_alone { ColumnRole::Unique } else { ColumnRole::Key };
+    }
+    if has_sequence(&column.source) {
+        return ColumnRole::Key;
+    }
+    let mut foreign = info.foreign_keys.iter().filter(|key| key.columns.contains(&column.name));
+    if let Some(key) = foreign.next() {
+        let rows = sizes.get(&key.referenced.display_name()).filter(|_| !key.to_itself);
+        let is_first = key.columns.first() == Some(&column.name);
+        return match rows {
+            Some(rows) if is_first && foreign.next().is_none() => ColumnRole::Reference { rows: *rows },
+            Some(_) => ColumnRole::Constrained("follows another column of its foreign key".to_owned()),
+            None if key.to_itself => ColumnRole::Constrained("refers to its own table".to_owned()),
+            None => ColumnRole::Constrained("refers to a table that the model does not have".to_owned()),
+        };
+    }
+    let is_text = column.data_type.kind().is_none_or(|kind| {
+        matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name) || kind.units().is_none()
+    });
+    let checks = info.checks.iter().map(|check| (&check.name, &check.expression));
+    for (name, expression) in checks.filter(|(_, expression)| is_in(expression)) {
+        if is_text || columns_in(expression, &all).len() > 1 {
+            return ColumnRole::Constrained(format!("constraint {name}"));
+        }
+    }
+    if is_text && !column.data_type.domain_checks().is_empty() {
+        return ColumnRole::Constrained(format!("domain {}", column.data_type.sql));
+    }
+    if info.partition_condition().is_some_and(|condition| is_in(&condition)) {
+        return ColumnRole::Constrained("the bounds of partitions".to_owned());
+    }
+    ColumnRole::Free
+}

@@ -1,0 +1,7 @@
+-- $1: oid of a table. Statistics of its columns; of a partitioned table those over all its partitions.
+SELECT s.attname::text AS name, s.null_frac, s.n_distinct, s.avg_width, s.correlation,
+       s.most_common_vals::text::text[] AS common, s.most_common_freqs AS shares,
+       s.histogram_bounds::text::text[] AS bounds
+  FROM pg_stats s JOIN pg_class c ON c.relname = s.tablename
+  JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = s.schemaname
+ WHERE c.oid = $1 AND s.inherited = (c.relkind = 'p')

@@ -1,0 +1,24 @@
+-- $1: a schema, or NULL for all but the system's. Tables that a model has: no partitions, whose rows are their parent's;
+-- none of extensions, of sessions, or of pgrig.
+SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.' || c.relname AS name,
+       greatest(c.reltuples, 0)::int8 AS rows,
+       (SELECT coalesce(sum(pg_relation_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS heap,
+       (SELECT coalesce(sum(pg_total_relation_size(r.reltoastrelid)), 0)::int8
+          FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t AND r.reltoastrelid <> 0) AS toast,
+       (SELECT coalesce(sum(pg_indexes_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS indexes,
+       to_char(greatest(s.last_analyze, s.last_autoanalyze), 'YYYY-MM-DD HH24:MI:SS"Z"') AS analyzed,
+       coalesce(s.n_mod_since_analyze, 0)::int8 AS changed
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_stat_all_tables s ON s.relid = c.oid
+  CROSS JOIN LATERAL (
+      SELECT array_agg(p.relid::oid) AS oids FROM pg_partition_tree(c.oid) p WHERE p.isleaf) l
+  CROSS JOIN LATERAL (SELECT coalesce(l.oids, ARRAY[c.oid]) AS oids) leaves
+ WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence <> 't'
+   AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+   AND ($1::text IS NULL OR n.nspname = $1)
+   AND n.nspname !~ '^pgrig($|_)'
+   AND c.relname !~ '^pgrig_(chunks|unlogged_chunks|ballast)_' AND c.relname <> 'pgrig_schema_fill'
+   AND NOT EXISTS (
+       SELECT FROM pg_depend d
+        WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+ ORDER BY n.nspname, c.relname

@@ -1,0 +1,86 @@
+//! `pgrig model`'s arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::app::args::ServerChoice;
+
+/// Capture a model of a database's data, for near-real test data
+///
+/// A model is a TOML file: the statements that make the schema, and for each column its statistics. `pgrig fill --model`
+/// makes rows from it, of any amount. Text of the original is replaced by text of the same length and order.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig model capture -d mydb -o shop.model.toml\n  \
+    pgrig model show shop.model.toml\n  \
+    pgrig fill --model shop.model.toml --scale 0.1\n  \
+    pgrig model capture -d mydb -o shop.model.toml --keep-values customers.country")]
+pub(crate) struct ModelArgs {
+    #[command(subcommand)]
+    pub(crate) action: ModelAction,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ModelAction {
+    /// Read a database's catalogs and statistics into a model
+    ///
+    /// One read-only transaction reads catalogs, sizes and pg_stats; no table is read. Any role can do that; it sees the
+    /// statistics of columns that it may select from. Run ANALYZE first if the statistics are old.
+    Capture(Box<CaptureArgs>),
+    /// Print a model's tables and columns
+    Show(ShowArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig model capture -d mydb -o shop.model.toml\n  \
+    pgrig model capture -d mydb --schema app -o app.model.toml --k 100")]
+pub(crate) struct CaptureArgs {
+    /// File that the model is written to; with -, standard output
+    #[arg(short, long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) output: PathBuf,
+
+    /// Only the tables of this schema [default: all schemas]
+    #[arg(long, value_name = "NAME", help_heading = "Model")]
+    pub(crate) schema: Option<String>,
+
+    /// Replace values that fewer rows hold; of tables with fewer rows, record only their number
+    #[arg(long, value_name = "ROWS", default_value_t = 20, help_heading = "Privacy")]
+    pub(crate) k: u32,
+
+    /// Keep the original text of this column: table.column; may be repeated
+    #[arg(long, value_name = "COLUMN", help_heading = "Privacy")]
+    pub(crate) keep_values: Vec<String>,
+
+    /// Overwrite FILE if it exists
+    #[arg(long, help_heading = "Model")]
+    pub(crate) force: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig model show shop.model.toml\n  \
+    pgrig model show shop.model.toml --values")]
+pub(crate) struct ShowArgs {
+    /// The model
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+
+    /// Print every value of the original that the model holds
+    #[arg(long)]
+    pub(crate) values: bool,
+}
+
+impl ModelArgs {
+    /// The server that it works on, if it does.
+    pub(crate) fn server(&self) -> Option<ServerChoice> {
+        match &self.action {
+            ModelAction::Capture(capture) => Some(capture.server.clone()),
+            ModelAction::Show(_) => None,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `pgrig model`: statistics of a database → model.
+
+pub(crate) mod args;
+mod text;
+
+use std::collections::hash_map::RandomState;
+use std::fs::OpenOptions;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Write};
+use std::path::Path;
+
+use model::{Model, Privacy};
+use tokio::runtime::Builder;
+
+use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
+use crate::app::conduct::on_server;
+use crate::app::failure::{Broken, Failure, Usage};
+use crate::app::input;
+use crate::app::printer::Printer;
+
+/// Captures or shows.
+pub(crate) fn run(arguments: &ModelArgs, printer: &Printer) -> Result<(), Failure> {
+    match &arguments.action {
+        ModelAction::Capture(arguments) => capture(arguments, printer),
+        ModelAction::Show(arguments) => show(arguments, printer),
+    }
+}
+
+fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
+    let file = &arguments.output;
+    let is_to_stdout = file.as_os_str() == "-";
+    if !is_to_stdout && !arguments.force && file.exists() {
+        let text = format!("{} exists: give another FILE, or --force to overwrite it", file.display());
+        return Err(Usage(text).into());
+    }
+    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+        let connection = chosen.connect(printer).await?;
+        let facts = match catalog::capture(&connection.client, arguments.schema.as_deref()).await {
+            Ok(facts) => facts,
+            Err(catalog::CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
+            Err(error) => return Err(error.into()),
+        };
+        let keep = arguments.keep_values.clone();
+        let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
+        for unknown in text::not_kept(&model, &arguments.keep_values) {
+            let text = format!(
+                "--keep-values {unknown}: the model has no text with statistics in that column; give table.column"
+            );
+            return Err(Usage(text).into());
+        }
+        let written = model.write();
+        if is_to_stdout {
+            io::stdout().write_all(written.as_bytes())?;
+        } else {
+            write(file, &written, arguments.force)?;
+        }
+        for warning in text::warnings(&model) {
+            printer.warn(warning);
+        }
+        let summary = text::captured(&model, file, written.len());
+        if is_to_stdout {
+            printer.say(summary)
+        } else {
+            printer.result(summary)?
+        }
+        Ok(())
+    })
+}
+
+/// Writes beside the file and renames, so that no half of a model is left.
+fn write(file: &Path, text: &str, may_exist: bool) -> Result<(), Failure> {
+    let failed = |error: io::Error| Broken(format!("cannot write {}: {error}", file.display()));
+    let mut beside = file.as_os_str().to_owned();
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside = Path::new(&beside);
+    let mut options = OpenOptions::new();
+    let mut output = options.write(true).create_new(true).open(beside).map_err(failed)?;
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.sync_all());
+    drop(output);
+    let placed = written.and_then(|()| {
+        if may_exist { std::fs::rename(beside, file) } else { std::fs::hard_link(beside, file) }
+    });
+    if beside.exists() {
+        let _ = std::fs::remove_file(beside);
+    }
+    Ok(placed.map_err(failed)?)
+}
+
+/// Nobody shall undo what random numbers replaced, so that no seed can be given.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn show(arguments: &ShowArgs, printer: &Printer) -> Result<(), Failure> {
+    let failed = |error: String| Usage(format!("{}: {error}", arguments.file.display()));
+    let text = input::file(&arguments.file).map_err(failed)?;
+    let model = Model::read(&text).map_err(|error| failed(error.to_string()))?;
+    if arguments.values {
+        return Ok(printer.result(text::values(&model))?);
+    }
+    Ok(printer.result(text::shown(&model))?)
+}

@@ -1,0 +1,87 @@
+//! What a server says of its tables: catalogs and statistics, with original values.
+
+use rowgen::Kind;
+
+use crate::file::Bytes;
+
+/// All tables of a model, before anything is replaced.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// As `version()` begins: `PostgreSQL 18.0`.
+    pub server: String,
+    /// When the facts were read, by the server's clock.
+    pub captured: String,
+    /// Statements that make the schema.
+    pub ddl: String,
+    /// The tables, in the order of their names.
+    pub tables: Vec<TableFacts>,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct TableFacts {
+    /// `schema.name`.
+    pub name: String,
+    /// `pg_class.reltuples`.
+    pub rows: u64,
+    /// Bytes on disk.
+    pub bytes: Bytes,
+    /// When it was last analysed, if ever.
+    pub analyzed: Option<String>,
+    /// Rows changed since.
+    pub changed: u64,
+    /// Columns in the table's order.
+    pub columns: Vec<ColumnFacts>,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub struct ColumnFacts {
+    /// Unquoted name.
+    pub name: String,
+    /// Its type, as SQL has it.
+    pub data_type: String,
+    /// The kind of values, if pgrig knows the type.
+    pub kind: Option<Kind>,
+    /// What decides its values.
+    pub role: ColumnRole,
+    /// What `pg_stats` has of it, if anything.
+    pub statistics: Option<Statistics>,
+}
+
+/// What decides a column's values besides its statistics.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnRole {
+    /// Nothing.
+    Free,
+    /// It alone is unique.
+    Unique,
+    /// It is part of a key, or takes its values from a sequence.
+    Key,
+    /// It refers to another table, which has so many rows.
+    Reference {
+        /// Rows of the table that it refers to.
+        rows: u64,
+    },
+    /// The server computes it.
+    Generated,
+    /// Constraints: why its statistics are not used.
+    Constrained(String),
+}
+
+/// A row of `pg_stats`.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Fraction of NULLs.
+    pub null_frac: f64,
+    /// As PostgreSQL has it: below 0 relative to the number of rows.
+    pub n_distinct: f64,
+    /// Bytes.
+    pub avg_width: u32,
+    /// None for types without an order.
+    pub correlation: Option<f64>,
+    /// Most common values as text, with their frequencies.
+    pub common: Vec<(String, f64)>,
+    /// Histogram bounds as text.
+    pub bounds: Vec<String>,
+}

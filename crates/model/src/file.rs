@@ -1,0 +1,302 @@
+//! The model as a file.
+
+use failure::{Class, Classified};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Number of the format that this version writes, and the newest that it reads.
+pub(crate) const FORMAT: u32 = 1;
+
+/// A model of a database's data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Number of the format.
+    pub format: u32,
+    /// When the statistics were read.
+    pub captured: String,
+    /// The server that they are from: `PostgreSQL 18.0`.
+    pub server: String,
+    /// Values that fewer rows hold are replaced.
+    pub k: u32,
+    /// Statements that make the schema.
+    pub ddl: String,
+    /// The tables.
+    #[serde(default)]
+    pub tables: Vec<Table>,
+}
+
+/// A table of a model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// `schema.name`.
+    pub name: String,
+    /// Its rows.
+    pub rows: u64,
+    /// When it was last analysed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub analyzed: Option<String>,
+    /// Rows changed since then.
+    #[serde(default)]
+    pub changed: u64,
+    /// Its size.
+    pub bytes: Bytes,
+    /// Its columns.
+    #[serde(default)]
+    pub columns: Vec<Column>,
+}
+
+/// Bytes of a table on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bytes {
+    /// The heap's main fork.
+    pub heap: u64,
+    /// The TOAST table with its index.
+    pub toast: u64,
+    /// All indexes.
+    pub indexes: u64,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Unquoted name.
+    pub name: String,
+    /// Its type, as SQL has it.
+    #[serde(rename = "type")]
+    pub data_type: String,
+    /// Fraction of NULLs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nulls: f64,
+    /// Average width, bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub width: Option<u32>,
+    /// Its values.
+    pub values: Values,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
+/// How a column's values are made. `distinct` and `correlation` are as in `pg_stats`; `common` has frequent values, or
+/// their places in the order of all values (0 to 1), with their share of the rows that are not NULL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Values {
+    /// The fill decides: keys, generated columns, columns that constraints tie together, and columns without statistics.
+    Fill {
+        /// Why.
+        why: String,
+    },
+    /// Keys of the table that the foreign key refers to.
+    Keys {
+        /// Keys in use: below 0 a fraction of all.
+        distinct: f64,
+        /// Of row number and key.
+        correlation: f64,
+        /// Places and shares of keys that are used more often.
+        #[serde(default)]
+        common: Vec<(f64, f64)>,
+    },
+    /// Numbers, dates and times, booleans, labels of enums.
+    Statistics {
+        /// Number of different values.
+        distinct: f64,
+        /// Of row number and value.
+        correlation: f64,
+        /// Frequent values and their shares.
+        #[serde(default)]
+        common: Vec<(String, f64)>,
+        /// Bounds of equally frequent buckets.
+        #[serde(default)]
+        bounds: Vec<String>,
+    },
+    /// Text in the place of the original's, of the same lengths and in the same order.
+    Letters {
+        /// Number of different values.
+        distinct: f64,
+        /// Of row number and value.
+        correlation: f64,
+        /// Places and shares of frequent values.
+        #[serde(default)]
+        common: Vec<(f64, f64)>,
+        /// Characters: digits, hex, upper, lower, mixed or words.
+        alphabet: String,
+        /// Quantiles of the length.
+        lengths: Vec<u32>,
+    },
+    /// These values, each in the place of one of the original, or that one itself.
+    List {
+        /// Of row number and value.
+        correlation: f64,
+        /// Values with their shares, in ascending order.
+        values: Vec<(String, f64)>,
+        /// Whether they are the original's.
+        #[serde(default)]
+        kept: bool,
+    },
+    /// Random values of the type: so many different ones.
+    Any {
+        /// Number of different values.
+        distinct: f64,
+        /// Places and shares of frequent values.
+        #[serde(default)]
+        common: Vec<(f64, f64)>,
+    },
+}
+
+/// A model that cannot be used.
+#[derive(Clone, Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// It is not TOML, or not a model.
+    #[error("this is not a model: {0}")]
+    Syntax(String),
+    /// A later version of pgrig wrote it.
+    #[error(
+        "the model has format {0}, and this version of pgrig reads formats up to {FORMAT}: use a newer pgrig"
+    )]
+    Newer(u32),
+    /// It contradicts itself.
+    #[error("{table}{}{column}: {problem}", if .column.is_empty() { "" } else { "." })]
+    Contradiction {
+        /// `schema.name`.
+        table: String,
+        /// The column; empty for the table itself.
+        column: String,
+        /// The problem, and its remedy.
+        problem: String,
+    },
+}
+
+impl Classified for ModelError {
+    fn class(&self) -> Class {
+        match self {
+            Self::Syntax(_) | Self::Newer(_) | Self::Contradiction { .. } => Class::Request,
+        }
+    }
+}
+
+/// Only as much as tells a later format.
+#[derive(Deserialize)]
+struct Versioned {
+    format: u32,
+}
+
+impl Model {
+    /// Reads a model from TOML.
+    ///
+    /// # Errors
+    /// If it is not a model, is of a later format, or contradicts itself.
+    pub fn read(text: &str) -> Result<Self, ModelError> {
+        let syntax = |error: toml::de::Error| ModelError::Syntax(error.to_string().trim_end().to_owned());
+        let Versioned { format } = toml::from_str(text).map_err(syntax)?;
+        if format > FORMAT {
+            return Err(ModelError::Newer(format));
+        }
+        let model: Self = toml::from_str(text).map_err(syntax)?;
+        model.check()?;
+        Ok(model)
+    }
+
+    /// The model as TOML.
+    ///
+    /// # Panics
+    /// Never: all its fields have a form in TOML.
+    pub fn write(&self) -> String {
+        toml::to_string(self).expect("a model has a form in TOML")
+    }
+
+    fn check(&self) -> Result<(), ModelError> {
+        let mut names: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(wrong(twice[0], "", "two tables have this name"));
+        }
+        self.tables.iter().try_for_each(Table::check)
+    }
+}
+
+fn wrong(table: &str, column: &str, problem: &str) -> ModelError {
+    ModelError::Contradiction {
+        table: table.to_owned(),
+        column: column.to_owned(),
+        problem: problem.to_owned(),
+    }
+}
+
+impl Table {
+    fn check(&self) -> Result<(), ModelError> {
+        if !self.name.contains('.') {
+            return Err(wrong(&self.name, "", "name the table with its schema, as public.orders"));
+        }
+        for (at, column) in self.columns.iter().enumerate() {
+            let wrong = |problem: &str| wrong(&self.name, &column.name, problem);
+            if self.columns[..at].iter().any(|other| other.name == column.name) {
+                return Err(wrong("two columns have this name"));
+            }
+            if !(0.0..=1.0).contains(&column.nulls) {
+                return Err(wrong("nulls must be from 0 to 1"));
+            }
+            column.values.check().map_err(|problem| wrong(&problem))?;
+        }
+        Ok(())
+    }
+}
+
+impl Values {
+    /// Its word in the file.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Fill { .. } => "fill",
+            Self::Keys { .. } => "keys",
+            Self::Statistics { .. } => "statistics",
+            Self::Letters { .. } => "letters",
+            Self::List { .. } => "list",
+            Self::Any { .. } => "any",
+        }
+    }
+
+    /// Number of different values, as in `pg_stats`.
+    pub fn distinct(&self) -> Option<f64> {
+        match self {
+            Self::Fill { .. } => None,
+            Self::Keys { distinct, .. }
+            | Self::Statistics { distinct, .. }
+            | Self::Letters { distinct, .. }
+            | Self::Any { distinct, .. } => Some(*distinct),
+            Self::List { values, .. } => Some(values.len() as f64),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if let Some(distinct) = self.distinct()
+            && (distinct == 0.0 || distinct < -1.0 || !distinct.is_finite())
+        {
+            return Err("distinct must be above 0, or from -1 to below 0; a list needs a value".to_owned());
+        }
+        let shares: f64 = match self {
+            Self::Fill { .. } => 0.0,
+            Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. } => {
+                common.iter().map(|(_, share)| share).sum()
+            }
+            Self::Statistics { common, bounds, .. } => {
+                if common.is_empty() && bounds.len() < 2 {
+                    return Err("give common values, or two bounds and more".to_owned());
+                }
+                common.iter().map(|(_, share)| share).sum()
+            }
+            Self::List { values, .. } => values.iter().map(|(_, share)| share).sum(),
+        };
+        if (0.0..=1.001).contains(&shares) {
+            Ok(())
+        } else {
+            Err(format!("the shares add up to {shares:.3}, and must not exceed 1"))
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Models of data: what a database's statistics say of its columns, and how rows are made from it.
+//!
+//! A [`Model`] is one TOML file: the statements that make the schema, and for each column its statistics, in which text of
+//! the original is replaced. [`Facts`] of a server become a model in [`Model::of`], where all rules about privacy are; a
+//! model becomes column specifications in [`Table::specs`].
+//!
+//! Start reading at [`Model`]. This crate must not know a server: `catalog` reads the facts.
+
+mod facts;
+mod file;
+mod lower;
+mod make;
+mod replace;
+
+pub use facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+pub use file::{Bytes, Column, Model, ModelError, Table, Values};
+pub use make::Privacy;

@@ -1,0 +1,132 @@
+//! From a model to column specifications.
+
+use std::fmt::Write;
+
+use crate::file::{Column, Table, Values};
+
+impl Table {
+    /// Specifications of its columns, as `schema.table.column=specification`; none for columns that the fill decides on.
+    pub fn specs(&self) -> Vec<String> {
+        let spec = |column: &Column| {
+            let spec = column.values.spec()?;
+            let name = &column.name;
+            let quoted = if name.contains(['"', '=']) || name.trim() != name {
+                format!("\"{}\"", name.replace('"', "\"\""))
+            } else {
+                name.clone()
+            };
+            let table = &self.name;
+            Some(if column.nulls > 0.0 {
+                format!("{table}.{quoted}=nulls({},{spec})", column.nulls)
+            } else {
+                format!("{table}.{quoted}={spec}")
+            })
+        };
+        self.columns.iter().filter_map(spec).collect()
+    }
+}
+
+impl Values {
+    fn spec(&self) -> Option<String> {
+        Some(match self {
+            Self::Fill { .. } => return None,
+            Self::Keys { distinct, correlation, common } => {
+                format!("keys({distinct},{correlation},common({}))", places(common))
+            }
+            Self::Statistics { distinct, correlation, common, bounds } => {
+                let common: Vec<String> =
+                    common.iter().map(|(value, share)| format!("{}*{share}", quoted(value))).collect();
+                let bounds: Vec<String> = bounds.iter().map(|bound| quoted(bound)).collect();
+                format!(
+                    "statistics({distinct},{correlation},common({}),histogram({}))",
+                    common.join(","),
+                    bounds.join(",")
+                )
+            }
+            Self::Letters { distinct, correlation, common, alphabet, lengths } => {
+                let lengths = lengths.iter().fold(String::new(), |mut text, length| {
+                    let _ = write!(text, ",{length}");
+                    text
+                });
+                format!(
+                    "repeated({distinct},{correlation},common({}),letters({alphabet}{lengths}))",
+                    places(common)
+                )
+            }
+            Self::List { correlation, values, .. } => {
+                let count = values.len() as f64;
+                let shares = values.iter().enumerate();
+                let common: Vec<(f64, f64)> =
+                    shares.map(|(at, (_, share))| ((at as f64 + 0.5) / count, *share)).collect();
+                let values: Vec<String> = values.iter().map(|(value, _)| quoted(value)).collect();
+                format!(
+                    "repeated({count},{correlation},common({}),cycle({}))",
+                    places(&common),
+                    values.join(",")
+                )
+            }
+            Self::Any { distinct, common } => {
+                format!("repeated({distinct},0,common({}),any)", places(common))
+            }
+        })
+    }
+}
+
+fn places(common: &[(f64, f64)]) -> String {
+    let common: Vec<String> = common.iter().map(|(place, share)| format!("{place}*{share}")).collect();
+    common.join(",")
+}
+
+/// In single quotes, so that commas, parentheses and stars are part of the value.
+fn quoted(value: &str) -> String {
+    format!("'{}'", value.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Bytes;
+
+    #[test]
+    fn specifications_are_readable_by_what_fills() {
+        let column = |name: &str, nulls, values| Column {
+            name: name.to_owned(),
+            data_type: "text".to_owned(),
+            nulls,
+            width: None,
+            values,
+        };
+        let list = vec![("it's, (a) star * 2".to_owned(), 0.7), ("z".to_owned(), 0.3)];
+        let table = Table {
+            name: "public.t".to_owned(),
+            rows: 10,
+            analyzed: None,
+            changed: 0,
+            bytes: Bytes::default(),
+            columns: vec![
+                column("id", 0.0, Values::Fill { why: "a key".to_owned() }),
+                column("a", 0.1, Values::List { correlation: 0.5, values: list, kept: false }),
+                column(
+                    "b",
+                    0.0,
+                    Values::Letters {
+                        distinct: -0.5,
+                        correlation: 0.0,
+                        common: vec![(0.25, 0.1)],
+                        alphabet: "lower".to_owned(),
+                        lengths: vec![3, 9],
+                    },
+                ),
+                column("c", 0.0, Values::Any { distinct: 7.0, common: Vec::new() }),
+            ],
+        };
+        let specs = table.specs();
+        assert_eq!(specs.len(), 3);
+        assert!(specs[0].starts_with("public.t.a=nulls(0.1,repeated(2,0.5,common(0.25*0.7,0.75*0.3),"));
+        for spec in specs {
+            let column = spec.strip_prefix("public.t.").unwrap();
+            let parsed: rowgen::ColumnSpec = column.parse().unwrap();
+            parsed.spec.values(&rowgen::Kind::Text, None).unwrap();
+        }
+    }
+}

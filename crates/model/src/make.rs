@@ -1,0 +1,480 @@
+//! From facts to a model: everything about privacy is decided here.
+
+use fastrand::Rng;
+use rowgen::Kind;
+
+use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use crate::file::{Column, FORMAT, Model, Table, Values};
+use crate::replace::{self, alphabet_of};
+
+/// Rules for values of the original.
+#[derive(Clone, Debug)]
+pub struct Privacy {
+    /// Values that fewer rows hold are replaced.
+    pub k: u32,
+    /// Columns of text that keep their values: `table.column`, or with its schema.
+    pub keep: Vec<String>,
+    /// Of the random numbers that replace values.
+    pub seed: u64,
+}
+
+/// Quantiles of a length.
+const QUANTILES: usize = 11;
+/// How far a bound moves, as a share of the distance to the next one.
+const JITTER: f64 = 0.25;
+/// How far an extreme bound moves inwards at most, as a share of its bucket.
+const TRIM: f64 = 0.5;
+/// Rows per row of the referenced table above which a common key is worth a place of its own.
+const DIGITS: f64 = 1e6;
+
+impl Model {
+    /// The model of these facts.
+    pub fn of(facts: &Facts, privacy: &Privacy) -> Self {
+        let mut rng = Rng::with_seed(privacy.seed);
+        let tables = facts.tables.iter().map(|table| Maker { table, privacy, rng: &mut rng }.table());
+        Self {
+            format: FORMAT,
+            captured: facts.captured.clone(),
+            server: facts.server.clone(),
+            k: privacy.k,
+            ddl: facts.ddl.clone(),
+            tables: tables.collect(),
+        }
+    }
+}
+
+struct Maker<'a> {
+    table: &'a TableFacts,
+    privacy: &'a Privacy,
+    rng: &'a mut Rng,
+}
+
+impl Maker<'_> {
+    fn table(&mut self) -> Table {
+        let columns = self.table.columns.iter().map(|column| self.column(column)).collect();
+        let TableFacts { name, rows, bytes, analyzed, changed, .. } = self.table.clone();
+        Table { name, rows, analyzed, changed, bytes, columns }
+    }
+
+    fn column(&mut self, facts: &ColumnFacts) -> Column {
+        let few = self.table.rows < u64::from(self.privacy.k);
+        let (nulls, width, values) = match &facts.statistics {
+            None => (0.0, None, fill("no statistics: run ANALYZE, or ask as the owner")),
+            Some(_) if few => (0.0, None, fill("fewer rows than k")),
+            Some(statistics) => {
+                let nulls = round(statistics.null_frac);
+                (nulls, Some(statistics.avg_width), self.values(facts, &of_values(statistics)))
+            }
+        };
+        // Where the fill decides on values, it decides on NULLs.
+        let nulls = if matches!(values, Values::Fill { .. }) { 0.0 } else { nulls };
+        let Values::List { values: ref list, .. } = values else {
+            return column(facts, nulls, width, values);
+        };
+        if list.is_empty() {
+            return column(facts, 0.0, width, fill("all rows have NULL, or no statistics"));
+        }
+        column(facts, nulls, width, values)
+    }
+
+    fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
+        let distinct = statistics.n_distinct;
+        match &facts.role {
+            ColumnRole::Key => return fill("a key"),
+            ColumnRole::Generated => return fill("generated"),
+            ColumnRole::Constrained(why) => return fill(why),
+            ColumnRole::Reference { rows } => return self.keys(statistics, *rows),
+            ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => return fill("a key"),
+            ColumnRole::Unique | ColumnRole::Free => {}
+        }
+        let Some(kind) = &facts.kind else { return fill("a type without known values") };
+        if is_text(kind) {
+            return self.text(facts, kind, statistics);
+        }
+        if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
+            return self.numbers(kind, statistics);
+        }
+        let distinct = if distinct == 0.0 { -1.0 } else { distinct };
+        let count = statistics.common.len().max(1) as f64;
+        let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
+        Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect() }
+    }
+
+    /// References: how many keys are used, and how often the most frequent ones.
+    fn keys(&self, statistics: &Statistics, parents: u64) -> Values {
+        let rows = self.table.rows as f64;
+        let used =
+            if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
+        let fraction = if used > 0.0 { (used / parents.max(1) as f64).min(1.0) } else { 1.0 };
+        let place = |value: &str| place(value, &statistics.bounds, &statistics.common);
+        let common = statistics.common.iter().map(|(value, share)| (round(place(value)), round(*share)));
+        Values::Keys {
+            distinct: -round(fraction).max(1e-6),
+            correlation: correlation(statistics),
+            common: ascending(common.collect()),
+        }
+    }
+
+    fn text(&mut self, facts: &ColumnFacts, kind: &Kind, statistics: &Statistics) -> Values {
+        let Statistics { common, bounds, .. } = statistics;
+        let is_unique = facts.role == ColumnRole::Unique;
+        let kept = self.is_kept(&facts.name);
+        let are_all_common = bounds.len() < 2 && !is_unique;
+        if kept || are_all_common {
+            let each = (1.0 - common.iter().map(|(_, share)| share).sum::<f64>()).max(0.0)
+                / bounds.len().max(1) as f64;
+            let others = bounds.iter().map(|bound| (bound.clone(), each)).filter(|(_, share)| *share > 0.0);
+            let mut values: Vec<(String, f64)> = common.iter().cloned().chain(others).collect();
+            values.sort_by(|one, other| one.0.cmp(&other.0));
+            values.dedup_by(|one, other| one.0 == other.0);
+            if !kept {
+                let originals: Vec<&str> = values.iter().map(|(value, _)| value.as_str()).collect();
+                let replaced = replace::texts(&originals, kind.characters(), self.rng);
+                for (value, replaced) in values.iter_mut().zip(replaced) {
+                    value.0 = replaced;
+                }
+            }
+            let values = values.into_iter().map(|(value, share)| (value, round(share))).collect();
+            return Values::List { correlation: correlation(statistics), values, kept };
+        }
+        let originals = || bounds.iter().chain(common.iter().map(|(value, _)| value)).map(String::as_str);
+        let common = if is_unique {
+            Vec::new()
+        } else {
+            let places =
+                common.iter().map(|(value, share)| (round(place(value, bounds, &[])), round(*share)));
+            ascending(places.collect())
+        };
+        let distinct = if is_unique { -1.0 } else { statistics.n_distinct };
+        let lengths: Vec<usize> = if bounds.len() > 1 {
+            bounds.iter().map(length).collect()
+        } else {
+            originals().map(length).collect()
+        };
+        Values::Letters {
+            distinct: if distinct == 0.0 { -1.0 } else { distinct },
+            correlation: correlation(statistics),
+            common,
+            alphabet: alphabet_of(originals()).name().to_owned(),
+            lengths: quantiles(lengths, statistics.avg_width, kind.characters()),
+        }
+    }
+
+    fn is_kept(&self, column: &str) -> bool {
+        let whole = format!("{}.{column}", self.table.name);
+        let plain = whole.split_once('.').map_or("", |(_, name)| name).to_owned();
+        self.privacy.keep.iter().any(|kept| *kept == whole || *kept == plain)
+    }
+
+    fn numbers(&mut self, kind: &Kind, statistics: &Statistics) -> Values {
+        let read = |text: &String| Number::read(kind, text);
+        let mut common: Vec<(Number, f64)> =
+            statistics.common.iter().filter_map(|(value, share)| Some((read(value)?, *share))).collect();
+        common.sort_by(|(one, _), (other, _)| one.at.total_cmp(&other.at));
+        let mut bounds: Vec<Number> = statistics.bounds.iter().filter_map(read).collect();
+        bounds.sort_by(|one, other| one.at.total_cmp(&other.at));
+        if common.is_empty() && bounds.len() < 2 {
+            return Values::Any { distinct: -1.0, common: Vec::new() };
+        }
+        if !matches!(kind, Kind::Bool | Kind::Enum { .. }) {
+            let step = step(kind, common.iter().map(|(number, _)| number).chain(&bounds));
+            self.replace_rare(kind, &mut common, &bounds, step);
+            // A value that k rows hold on average may stay.
+            let count = if statistics.n_distinct < 0.0 {
+                -statistics.n_distinct * self.table.rows as f64
+            } else {
+                statistics.n_distinct
+            };
+            let is_rare = count * f64::from(self.privacy.k) > self.table.rows as f64;
+            self.move_bounds(kind, &mut bounds, step, if is_rare { JITTER } else { 0.0 });
+        }
+        common.dedup_by(|one, other| one.0.at == other.0.at);
+        let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
+        Values::Statistics {
+            distinct,
+            correlation: correlation(statistics),
+            common: common.into_iter().map(|(number, share)| (number.text, round(share))).collect(),
+            bounds: bounds.into_iter().map(|number| number.text).collect(),
+        }
+    }
+
+    /// Moves frequent values that fewer than k rows hold to another place between their neighbours.
+    fn replace_rare(&mut self, kind: &Kind, common: &mut [(Number, f64)], bounds: &[Number], step: f64) {
+        let rows = self.table.rows as f64;
+        for at in 0..common.len() {
+            if common[at].1 * rows >= f64::from(self.privacy.k) {
+                continue;
+            }
+            let own = common[at].0.at;
+            let low = at.checked_sub(1).map(|before| common[before].0.at);
+            let high = common.get(at + 1).map(|(after, _)| after.at);
+            let below = bounds.iter().rev().map(|bound| bound.at).find(|bound| *bound < own);
+            let above = bounds.iter().map(|bound| bound.at).find(|bound| *bound > own);
+            let nearest =
+                |one: Option<f64>, other: Option<f64>, which: fn(f64, f64) -> f64| match (one, other) {
+                    (Some(one), Some(other)) => Some(which(one, other)),
+                    (one, other) => one.or(other),
+                };
+            let low = nearest(low, below, f64::max).unwrap_or(own - 16.0 * step);
+            let high = nearest(high, above, f64::min).unwrap_or(own + 16.0 * step);
+            let moved = low + (high - low) * self.rng.f64().mul_add(0.9, 0.05);
+            if let Some(number) =
+                Number::near(kind, own, moved, step).filter(|number| low < number.at && number.at < high)
+            {
+                common[at].0 = number;
+            }
+        }
+    }
+
+    /// Moves bounds by a share of the distance to the next one, the first and the last inwards.
+    fn move_bounds(&mut self, kind: &Kind, bounds: &mut [Number], step: f64, jitter: f64) {
+        let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+        for (index, bound) in bounds.iter_mut().enumerate() {
+            let before = index.checked_sub(1).map(|before| at[index] - at[before]);
+            let after = at.get(index + 1).map(|after| after - at[index]);
+            let moved = match (before, after) {
+                (Some(before), Some(after)) => before.min(after) * jitter * (2.0 * self.rng.f64() - 1.0),
+                (None, Some(after)) => after * TRIM * self.rng.f64(),
+                (Some(before), None) => -before * TRIM * self.rng.f64(),
+                (None, None) => 0.0,
+            };
+            if let Some(number) = Number::near(kind, bound.at, bound.at + moved, step) {
+                *bound = number;
+            }
+        }
+    }
+}
+
+fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -> Column {
+    Column { name: facts.name.clone(), data_type: facts.data_type.clone(), nulls, width, values }
+}
+
+fn fill(why: &str) -> Values {
+    Values::Fill { why: why.to_owned() }
+}
+
+/// Shares and numbers of different values relative to the rows that are not NULL.
+fn of_values(statistics: &Statistics) -> Statistics {
+    let there = (1.0 - statistics.null_frac).max(f64::MIN_POSITIVE);
+    let mut values = statistics.clone();
+    for (_, share) in &mut values.common {
+        *share = (*share / there).min(1.0);
+    }
+    if values.n_distinct < 0.0 {
+        values.n_distinct = (values.n_distinct / there).max(-1.0);
+    }
+    values
+}
+
+/// A value on the line of its type.
+#[derive(Clone, Debug)]
+struct Number {
+    at: f64,
+    text: String,
+}
+
+impl Number {
+    fn read(kind: &Kind, text: &str) -> Option<Self> {
+        let at = if is_real(kind) {
+            text.parse().ok().filter(|number: &f64| number.is_finite())?
+        } else {
+            kind.read_units(text)? as f64
+        };
+        Some(Self { at, text: text.to_owned() })
+    }
+
+    /// The value a whole number of steps from `from` that is nearest to `to`.
+    fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
+        if is_real(kind) {
+            return Self::read(kind, &format!("{to:?}"));
+        }
+        let at = from + ((to - from) / step).round() * step;
+        let units = kind.units()?;
+        #[expect(clippy::cast_possible_truncation, reason = "clamped to the type's range")]
+        let at = (at as i64).clamp(units.low, units.high);
+        Some(Self { at: at as f64, text: kind.write_units(at) })
+    }
+}
+
+/// The largest unit of which all distances are multiples.
+fn step<'a>(kind: &Kind, numbers: impl Iterator<Item = &'a Number>) -> f64 {
+    if is_real(kind) {
+        return 0.0;
+    }
+    let mut first = None;
+    let divisor = numbers.fold(0_u64, |divisor, number| {
+        let first = *first.get_or_insert(number.at);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a distance of units")]
+        let distance = (number.at - first).abs() as u64;
+        gcd(divisor, distance)
+    });
+    divisor.max(1) as f64
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+fn is_text(kind: &Kind) -> bool {
+    matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name)
+}
+
+fn is_real(kind: &Kind) -> bool {
+    matches!(kind, Kind::Float4 | Kind::Float8)
+}
+
+fn length(text: impl AsRef<str>) -> usize {
+    text.as_ref().trim_end().chars().count().max(1)
+}
+
+fn correlation(statistics: &Statistics) -> f64 {
+    round(statistics.correlation.unwrap_or(0.0)).clamp(-1.0, 1.0)
+}
+
+/// Six digits are more than any sample tells.
+fn round(number: f64) -> f64 {
+    (number * DIGITS).round() / DIGITS
+}
+
+/// A value's place among all, 0 to 1: between the bounds, or among the common values.
+fn place(value: &str, bounds: &[String], common: &[(String, f64)]) -> f64 {
+    let number = |text: &str| text.parse::<f64>().ok();
+    let is_less = |other: &str| match (number(other), number(value)) {
+        (Some(other), Some(value)) => other < value,
+        _ => other < value,
+    };
+    if bounds.len() > 1 {
+        let below = bounds.iter().filter(|bound| is_less(bound)).count();
+        return (below as f64 / (bounds.len() - 1) as f64).min(1.0);
+    }
+    let below = common.iter().filter(|(other, _)| is_less(other)).count();
+    (below as f64 + 0.5) / common.len().max(1) as f64
+}
+
+fn ascending(mut places: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    places.sort_by(|one, other| one.0.total_cmp(&other.0));
+    places.retain(|(_, share)| *share > 0.0);
+    places
+}
+
+/// Quantiles of these lengths, stretched so that values take `width` bytes on average.
+fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) -> Vec<u32> {
+    lengths.sort_unstable();
+    let last = lengths.len().saturating_sub(1);
+    let quantile = |index: usize| lengths.get(last * index / (QUANTILES - 1)).copied().unwrap_or(1) as f64;
+    let quantiles: Vec<f64> = (0..QUANTILES).map(quantile).collect();
+    let mean = quantiles.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).sum::<f64>()
+        / (QUANTILES - 1) as f64;
+    // A short header takes one byte, a long one four.
+    let target = f64::from(width) - if width <= 127 { 1.0 } else { 4.0 };
+    let factor = if mean > 0.0 && target >= 1.0 { target / mean } else { 1.0 };
+    let stretched = quantiles.into_iter().map(|length| {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        let length = (length * factor).round().clamp(1.0, 1e6) as u32;
+        most.map_or(length, |most| length.min(most.max(1)))
+    });
+    stretched.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::Bytes;
+
+    fn made(kind: Kind, role: ColumnRole, statistics: Statistics, keep: &[&str]) -> Column {
+        let column = ColumnFacts {
+            name: "c".to_owned(),
+            data_type: kind.sql(),
+            kind: Some(kind),
+            role,
+            statistics: Some(statistics),
+        };
+        let table = TableFacts {
+            name: "public.t".to_owned(),
+            rows: 10_000,
+            bytes: Bytes::default(),
+            analyzed: None,
+            changed: 0,
+            columns: vec![column],
+        };
+        let facts =
+            Facts { server: String::new(), captured: String::new(), ddl: String::new(), tables: vec![table] };
+        let keep = keep.iter().map(|name| (*name).to_owned()).collect();
+        let model = Model::of(&facts, &Privacy { k: 20, keep, seed: 1 });
+        let read = Model::read(&model.write()).unwrap();
+        assert_eq!(read, model);
+        model.tables[0].columns[0].clone()
+    }
+
+    fn strings(values: &[&str]) -> Vec<String> {
+        values.iter().map(|value| (*value).to_owned()).collect()
+    }
+
+    #[test]
+    fn numbers_that_few_rows_hold_are_replaced_and_bounds_move() {
+        let statistics = Statistics {
+            null_frac: 0.2,
+            n_distinct: -0.4,
+            avg_width: 4,
+            correlation: Some(0.3),
+            common: vec![("500".to_owned(), 0.4), ("77".to_owned(), 0.0008)],
+            bounds: strings(&["1", "100", "1000", "5000", "9999"]),
+        };
+        let column = made(Kind::Int4, ColumnRole::Free, statistics, &[]);
+        assert!((column.nulls - 0.2).abs() < 1e-9);
+        let Values::Statistics { distinct, common, bounds, .. } = column.values else { panic!() };
+        assert!((distinct + 0.5).abs() < 1e-9, "relative to the rows that are not NULL");
+        assert_eq!(common.iter().find(|(value, _)| value == "500").unwrap().1, 0.5);
+        assert!(common.iter().all(|(value, _)| value != "77") && common.len() == 2);
+        let bounds: Vec<i64> = bounds.iter().map(|bound| bound.parse().unwrap()).collect();
+        assert!(bounds.is_sorted() && bounds[0] >= 1 && bounds[4] <= 9_999);
+        assert_ne!(bounds, [1, 100, 1000, 5000, 9999]);
+    }
+
+    #[test]
+    fn text_of_the_original_stays_only_where_that_is_asked_for() {
+        let common = vec![("London".to_owned(), 0.5), ("Bath".to_owned(), 0.3)];
+        let bounds = strings(&["Aberdeen", "Bristol", "Leeds", "York"]);
+        for bounds in [Vec::new(), bounds] {
+            let statistics = Statistics {
+                n_distinct: 40.0,
+                avg_width: 7,
+                common: common.clone(),
+                bounds: bounds.clone(),
+                ..Statistics::default()
+            };
+            let originals: Vec<&str> = bounds.iter().map(String::as_str).chain(["London", "Bath"]).collect();
+            let text = |keep: &[&str]| {
+                format!("{:?}", made(Kind::Text, ColumnRole::Free, statistics.clone(), keep).values)
+            };
+            assert!(originals.iter().all(|original| !text(&[]).contains(original)), "{}", text(&[]));
+            assert!(originals.iter().all(|original| text(&["t.c"]).contains(original)));
+        }
+    }
+
+    #[test]
+    fn labels_are_the_schema_s() {
+        let kind = Kind::Enum {
+            name: "mood".to_owned(),
+            labels: strings(&["sad", "ok", "happy"]),
+            oids: Vec::new(),
+            oid: 0,
+        };
+        let statistics = Statistics {
+            n_distinct: 2.0,
+            avg_width: 4,
+            common: vec![("happy".to_owned(), 0.9999), ("sad".to_owned(), 0.0001)],
+            ..Statistics::default()
+        };
+        let column = made(kind, ColumnRole::Free, statistics, &[]);
+        let Values::Statistics { common, .. } = column.values else { panic!() };
+        assert_eq!(common, [("sad".to_owned(), 0.0001), ("happy".to_owned(), 0.9999)]);
+    }
+
+    #[test]
+    fn lengths_follow_the_average_width() {
+        let quantiles = quantiles(vec![2, 4, 6, 8, 30], 21, None);
+        let mean = quantiles.windows(2).map(|pair| f64::from(pair[0] + pair[1]) / 2.0).sum::<f64>() / 10.0;
+        assert!((19.0..21.0).contains(&mean), "{quantiles:?}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Text in the place of the original's.
+
+use fastrand::Rng;
+use rowgen::Alphabet;
+
+/// The characters that these texts consist of.
+pub(crate) fn alphabet_of<'a>(texts: impl Iterator<Item = &'a str>) -> Alphabet {
+    let mut seen = Seen::default();
+    for char in texts.flat_map(|text| text.trim_end().chars()) {
+        match char {
+            '0'..='9' => seen.digit = true,
+            'a'..='f' => seen.hex = true,
+            'g'..='z' => seen.lower = true,
+            'A'..='Z' => seen.upper = true,
+            ' ' => seen.blank = true,
+            _ => seen.other = true,
+        }
+    }
+    match seen {
+        Seen { blank: true, .. } => Alphabet::Words,
+        Seen { other: true, .. } => Alphabet::Mixed,
+        Seen { digit: true, hex: false, lower: false, upper: false, .. } => Alphabet::Digits,
+        Seen { digit: true, hex: true, lower: false, upper: false, .. } => Alphabet::Hex,
+        Seen { digit: true, .. } => Alphabet::Mixed,
+        Seen { upper: true, hex: false, lower: false, .. } => Alphabet::Upper,
+        _ => Alphabet::Lower,
+    }
+}
+
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a class of characters")]
+struct Seen {
+    digit: bool,
+    hex: bool,
+    lower: bool,
+    upper: bool,
+    blank: bool,
+    other: bool,
+}
+
+/// A text for each of these, which ascend: of the same length as far as all can differ, in the same order, and none of
+/// the originals.
+pub(crate) fn texts(originals: &[&str], most: Option<u32>, rng: &mut Rng) -> Vec<String> {
+    let alphabet = alphabet_of(originals.iter().copied());
+    let characters: Vec<u8> = match alphabet {
+        Alphabet::Digits | Alphabet::Hex => {
+            b"0123456789abcdef"[..if alphabet == Alphabet::Digits { 10 } else { 16 }].to_vec()
+        }
+        Alphabet::Upper => (b'A'..=b'Z').collect(),
+        Alphabet::Mixed => (b'0'..=b'9').chain(b'a'..=b'z').collect(),
+        Alphabet::Lower | Alphabet::Words => (b'a'..=b'z').collect(),
+    };
+    let base = characters.len() as u64;
+    // Twice as many as there are texts, so that one that is an original can give way to its neighbour.
+    let room = 2 * originals.len() as u64;
+    let mut ordered = 1;
+    while base.saturating_pow(ordered) < room && most.is_none_or(|most| ordered < most) {
+        ordered += 1;
+    }
+    let all = base.saturating_pow(ordered);
+    let mut replaced = Vec::with_capacity(originals.len());
+    for (at, original) in originals.iter().enumerate() {
+        let least = u32::try_from(original.trim_end().chars().count()).unwrap_or(u32::MAX);
+        let length = least.clamp(ordered, ordered.max(200)) as usize;
+        let slot = all / originals.len() as u64;
+        let first = at as u64 * all / originals.len() as u64;
+        let text = (0..slot.max(1)).map(|offset| {
+            let mut rest = (first + offset) % all;
+            let mut text = vec![0; ordered as usize];
+            for place in text.iter_mut().rev() {
+                *place = characters[usize::try_from(rest % base).expect("below the base")];
+                rest /= base;
+            }
+            while text.len() < length {
+                text.push(characters[rng.usize(..characters.len())]);
+            }
+            String::from_utf8(text).expect("ASCII")
+        });
+        let mut text = text.take(64);
+        let one = text.find(|text| !originals.contains(&text.as_str()));
+        replaced.push(one.unwrap_or_else(|| "x".repeat(length)));
+    }
+    replaced
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replacements_keep_length_class_and_order() {
+        let originals = ["Aachen", "Berlin", "Köln", "a b c d e", "zz"];
+        let replaced = texts(&originals, None, &mut Rng::with_seed(1));
+        assert!(replaced.is_sorted());
+        for (original, replaced) in originals.iter().zip(&replaced) {
+            assert_eq!(original.chars().count(), replaced.chars().count());
+            assert!(!originals.contains(&replaced.as_str()));
+        }
+    }
+
+    #[test]
+    fn short_texts_differ_as_far_as_they_can() {
+        let replaced = texts(&["A", "F", "M"], Some(1), &mut Rng::with_seed(1));
+        assert!(replaced.windows(2).all(|pair| pair[0] < pair[1]), "{replaced:?}");
+        assert!(replaced.iter().all(|text| text.len() == 1 && !["A", "F", "M"].contains(&text.as_str())));
+    }
+
+    #[test]
+    fn alphabets_are_told_apart() {
+        for (texts, alphabet) in [
+            (&["017", "5"][..], Alphabet::Digits),
+            (&["de", "US"], Alphabet::Lower),
+            (&["DE", "US"], Alphabet::Upper),
+            (&["0af", "b1"], Alphabet::Hex),
+            (&["a b"], Alphabet::Words),
+            (&["a-b"], Alphabet::Mixed),
+        ] {
+            assert_eq!(alphabet_of(texts.iter().copied()), alphabet, "{texts:?}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Text that ascends with the number that it is made from.
+
+use crate::random::Stream;
+use crate::spread::{Alphabet, Letters};
+
+/// Letters for so many numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Lettering {
+    alphabet: Alphabet,
+    lengths: Vec<u32>,
+    /// Numbers are below it, `u64::MAX` if their end is open.
+    count: u64,
+    /// First characters, which the number decides.
+    ordered: u32,
+    most: u32,
+}
+
+/// Digits that numbers below `count` take with so many characters.
+pub(crate) fn digits(alphabet: Alphabet, count: u64) -> u32 {
+    let base = alphabet.characters().len() as u64;
+    let mut last = count.saturating_sub(1);
+    let mut digits = 1;
+    while last >= base {
+        last /= base;
+        digits += 1;
+    }
+    digits
+}
+
+impl Lettering {
+    /// For numbers below `count`, at most `most` characters long.
+    pub(super) fn new(letters: &Letters, count: u64, most: Option<u32>) -> Self {
+        let most = most.unwrap_or(u32::MAX);
+        let ordered = digits(letters.alphabet, count).min(most);
+        Self { alphabet: letters.alphabet, lengths: letters.lengths.clone(), count, ordered, most }
+    }
+
+    /// Appends the text of a number.
+    pub(super) fn write(&self, number: u64, stream: Stream, out: &mut Vec<u8>) {
+        let characters = self.alphabet.characters();
+        let base = characters.len() as u64;
+        let mut draw = stream.draw(number);
+        let length = self.length(draw.fraction()).max(self.ordered).min(self.most) as usize;
+        let start = out.len();
+        out.resize(start + length, b' ');
+        let text = &mut out[start..];
+        let mut rest = self.spread(number, base);
+        let ordered = self.ordered as usize;
+        for place in text[..ordered].iter_mut().rev() {
+            *place = character(characters, rest % base);
+            rest /= base;
+        }
+        let mut bits = 0;
+        let mut until_blank = 2 + draw.below(7);
+        for (at, place) in text[ordered..].iter_mut().enumerate() {
+            if at % 8 == 0 {
+                bits = draw.next();
+            }
+            let byte = bits & 0xFF;
+            bits >>= 8;
+            *place = character(characters, byte * base >> 8);
+            if self.alphabet == Alphabet::Words && ordered + at + 1 < length {
+                if until_blank == 0 {
+                    *place = b' ';
+                    until_blank = 3 + byte % 8;
+                } else {
+                    until_blank -= 1;
+                }
+            }
+        }
+    }
+
+    /// A quantile of the length.
+    fn length(&self, at: f64) -> u32 {
+        let [first, .., last] = self.lengths[..] else { return self.lengths.first().copied().unwrap_or(1) };
+        let place = at * (self.lengths.len() - 1) as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+        let index = (place as usize).min(self.lengths.len() - 2);
+        let (low, high) = (f64::from(self.lengths[index]), f64::from(self.lengths[index + 1]));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between two lengths")]
+        let length = (low + (high - low) * (place - index as f64)).round() as u32;
+        length.clamp(first.min(last), first.max(last))
+    }
+
+    /// The number among all that its characters can express, so that first letters vary.
+    fn spread(&self, number: u64, base: u64) -> u64 {
+        let Some(all) = base.checked_pow(self.ordered) else { return number };
+        let spread = u128::from(number) * u128::from(all) / u128::from(self.count.max(1));
+        u64::try_from(spread).unwrap_or(u64::MAX).min(all - 1)
+    }
+}
+
+fn character(characters: &[u8], index: u64) -> u8 {
+    characters[usize::try_from(index).expect("below the number of characters")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_ascend_and_differ() {
+        for alphabet in [Alphabet::Digits, Alphabet::Lower, Alphabet::Words, Alphabet::Mixed] {
+            let letters = Letters { alphabet, lengths: vec![2, 5, 9, 30] };
+            let lettering = Lettering::new(&letters, 3_000, None);
+            let text = |number| {
+                let mut out = Vec::new();
+                lettering.write(number, Stream::new(1, &["t", "c"]), &mut out);
+                String::from_utf8(out).unwrap()
+            };
+            let texts: Vec<String> = (0..3_000).map(text).collect();
+            assert!(texts.windows(2).all(|pair| pair[0] < pair[1]), "{alphabet:?}");
+            assert!(texts.iter().all(|text| text.len() <= 30 && !text.ends_with(' ')));
+            let mean = texts.iter().map(String::len).sum::<usize>() as f64 / 3_000.0;
+            // Quantiles 2, 5, 9, 30 have a mean of 10; no text is shorter than its ordered characters.
+            assert!((9.5..11.5).contains(&mean), "{alphabet:?}: {mean}");
+        }
+    }
+
+    #[test]
+    fn open_numbers_fit() {
+        let letters = Letters { alphabet: Alphabet::Lower, lengths: vec![4] };
+        let lettering = Lettering::new(&letters, u64::MAX, None);
+        let mut out = Vec::new();
+        lettering.write(u64::MAX - 1, Stream::new(1, &["t", "c"]), &mut out);
+        assert_eq!(out.len(), digits(Alphabet::Lower, u64::MAX) as usize);
+    }
+}

@@ -1,0 +1,100 @@
+//! Rows in the order of their values: a permutation with a given correlation, without a table.
+
+use super::shuffle;
+use crate::random::Stream;
+
+/// Ranks of rows whose number is not known: random numbers of that many.
+const OPEN: u64 = 1 << 62;
+
+/// Gives each row its rank in the order of the values.
+///
+/// Rows are shuffled within windows of the same width. If windows take the shares s of all rows, the correlation of row
+/// number and rank is 1 - Σ s³.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Order {
+    stream: Stream,
+    rows: u64,
+    /// Rows of a window; all but the last one have as many.
+    width: u64,
+    is_descending: bool,
+}
+
+impl Order {
+    /// For so many rows, `u64::MAX` if their number is open. `ties` is the sum of the squared shares of all values: rows
+    /// with the same value ascend, which adds to the correlation.
+    pub(super) fn new(stream: Stream, rows: u64, correlation: f64, ties: f64) -> Self {
+        let untied = if ties < 1.0 { (correlation - ties) / (1.0 - ties) } else { 0.0 };
+        let is_descending = untied < 0.0;
+        let share = width(untied.abs().min(1.0));
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
+        let width = ((rows as f64 * share).round() as u64).clamp(1, rows.max(1));
+        Self { stream, rows, width, is_descending }
+    }
+
+    /// Number of ranks.
+    pub(super) fn count(self) -> u64 {
+        if self.rows == u64::MAX { OPEN } else { self.rows.max(1) }
+    }
+
+    /// The rank of a row, below [`Self::count`].
+    #[inline]
+    pub(super) fn rank(self, row: u64) -> u64 {
+        if self.rows == u64::MAX {
+            return self.stream.draw(row).below(OPEN);
+        }
+        let row = row % self.rows.max(1);
+        let start = row - row % self.width;
+        let count = self.width.min(self.rows - start);
+        let rank = if count <= 1 { row } else { start + shuffle::place(row - start, count, self.stream) };
+        if self.is_descending { self.rows - 1 - rank } else { rank }
+    }
+}
+
+/// Share of the rows in a window, for a correlation from 0 to 1.
+fn width(correlation: f64) -> f64 {
+    if correlation >= 1.0 {
+        return 0.0;
+    }
+    let reached = |share: f64| {
+        let whole = (1.0 / share).floor();
+        1.0 - whole * share.powi(3) - (1.0 - whole * share).max(0.0).powi(3)
+    };
+    // The narrower, the more correlated.
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if reached(middle) > correlation { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pearson's, of row number and rank.
+    fn correlation(order: Order) -> f64 {
+        let n = order.rows as f64;
+        let mean = (n - 1.0) / 2.0;
+        let sum = |of: &dyn Fn(u64) -> f64| (0..order.rows).map(of).sum::<f64>();
+        let together = sum(&|row| (row as f64 - mean) * (order.rank(row) as f64 - mean));
+        together / sum(&|row| (row as f64 - mean).powi(2))
+    }
+
+    #[test]
+    fn ranks_are_a_permutation_with_the_correlation() {
+        for wanted in [-1.0, -0.8, -0.3, 0.0, 0.1, 0.5, 0.75, 0.9, 0.99, 1.0] {
+            let order = Order::new(Stream::new(1, &["t", "c"]), 20_000, wanted, 0.0);
+            assert!((correlation(order) - wanted).abs() < 0.03, "{wanted}: {}", correlation(order));
+            let mut ranks: Vec<u64> = (0..20_000).map(|row| order.rank(row)).collect();
+            ranks.sort_unstable();
+            assert!(ranks.into_iter().eq(0..20_000), "{wanted}");
+        }
+    }
+
+    #[test]
+    fn open_ends_have_ranks_too() {
+        let order = Order::new(Stream::new(1, &["t", "c"]), u64::MAX, 0.5, 0.0);
+        assert!((0..1_000).all(|row| order.rank(row) < order.count()));
+    }
+}

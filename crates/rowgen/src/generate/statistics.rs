@@ -1,0 +1,304 @@
+//! Rows to numbers, dates and times as [`Statistics`] describe them.
+
+use std::cmp::Ordering;
+
+use super::order::Order;
+use super::spread::count_of;
+use crate::random::Stream;
+use crate::spread::{Buckets, Described};
+use crate::{Statistics, Units};
+
+/// [`Statistics`] over a number of rows.
+#[derive(Clone, Debug)]
+pub(super) struct Describing {
+    order: Order,
+    stream: Stream,
+    scale: Scale,
+    pieces: Vec<Piece>,
+}
+
+/// What a place within a piece stands for.
+#[derive(Clone, Copy, Debug)]
+enum Scale {
+    /// Whole multiples of a step above a piece's least value.
+    Units(Units),
+    Reals,
+}
+
+/// Ranks whose values lie between two values.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    /// First rank after it.
+    until: u64,
+    ranks: u64,
+    /// Different values.
+    values: u64,
+    low: Number,
+    /// From the least value to after the greatest.
+    width: f64,
+    /// Distance of which all values are multiples; 0 for real numbers.
+    step: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Units(i64),
+    Real(f64),
+}
+
+/// A value as it is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Made {
+    Units(i64),
+    Real(f64),
+}
+
+impl Describing {
+    pub(super) fn new(statistics: &Statistics, stream: Stream, rows: u64, units: Units) -> Self {
+        let count = count_of(statistics.distinct, rows);
+        match &statistics.values {
+            Described::Units(buckets) => {
+                let step = step(buckets);
+                let scale = Scale::Units(units);
+                let bounds = Bounds {
+                    number: Number::Units,
+                    width: |low: i64, high: i64| high.abs_diff(low) as f64,
+                    after: |value: i64| value.saturating_add(step),
+                    step: step as f64,
+                };
+                Self::of(statistics.correlation, stream, rows, count, buckets, scale, &bounds)
+            }
+            Described::Reals(buckets) => {
+                let bounds = Bounds {
+                    number: Number::Real,
+                    width: |low: f64, high: f64| high - low,
+                    after: |value: f64| value,
+                    step: 0.0,
+                };
+                Self::of(statistics.correlation, stream, rows, count, buckets, Scale::Reals, &bounds)
+            }
+        }
+    }
+
+    fn of<T: Copy + PartialOrd>(
+        correlation: f64,
+        stream: Stream,
+        rows: u64,
+        count: u64,
+        buckets: &Buckets<T>,
+        scale: Scale,
+        bounds: &Bounds<T, impl Fn(T, T) -> f64, impl Fn(T) -> T>,
+    ) -> Self {
+        let stretches = stretches(buckets, count, bounds);
+        let total: f64 = stretches.iter().map(|stretch| stretch.share).sum();
+        let ties = stretches.iter().map(|stretch| {
+            let share = stretch.share / total;
+            share * share / stretch.values as f64
+        });
+        let order = Order::new(stream, rows, correlation, ties.sum());
+        let (mut share, mut begin) = (0.0, 0);
+        let mut pieces = Vec::with_capacity(stretches.len());
+        for stretch in stretches {
+            share += stretch.share / total;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of the ranks"
+            )]
+            let until = ((share * order.count() as f64).round() as u64).clamp(begin, order.count());
+            pieces.push(Piece {
+                until,
+                ranks: until - begin,
+                values: stretch.values,
+                low: (bounds.number)(stretch.low),
+                width: stretch.width,
+                step: stretch.step,
+            });
+            begin = until;
+        }
+        Self { order, stream: stream.further(), scale, pieces }
+    }
+
+    /// The value of a row.
+    #[inline]
+    pub(super) fn value(&self, row: u64) -> Made {
+        let rank = self.order.rank(row);
+        let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
+        let Piece { until, ranks, values, low, width, step } = self.pieces[at];
+        let offset = if values > 1 {
+            let within = rank - (until - ranks).min(rank);
+            let value = u128::from(within) * u128::from(values) / u128::from(ranks.max(1));
+            let value = u64::try_from(value).unwrap_or(u64::MAX).min(values - 1);
+            // Not at even distances, but the same for all rows of the value: anywhere in a cell of its own.
+            let beside = self.stream.draw((at as u64) << 40 ^ value).fraction();
+            let cell = width / values as f64;
+            if step > 0.0 {
+                let end = |value: u64| (cell * value as f64 / step).ceil();
+                let first = end(value);
+                (first + (beside * (end(value + 1) - first)).floor()) * step
+            } else {
+                cell * (value as f64 + beside)
+            }
+        } else {
+            0.0
+        };
+        match (low, self.scale) {
+            (Number::Real(low), _) => Made::Real(low + offset),
+            (Number::Units(low), Scale::Units(units)) =>
+            {
+                #[expect(clippy::cast_possible_truncation, reason = "less than a piece's width")]
+                Made::Units(low.saturating_add(offset as i64).clamp(units.low, units.high))
+            }
+            (Number::Units(low), Scale::Reals) => Made::Units(low),
+        }
+    }
+}
+
+/// Arithmetic of values of one kind.
+struct Bounds<T, W, A> {
+    number: fn(T) -> Number,
+    width: W,
+    /// The next value that there can be.
+    after: A,
+    step: f64,
+}
+
+/// Values between two, with their share of the rows.
+struct Stretch<T> {
+    low: T,
+    width: f64,
+    share: f64,
+    values: u64,
+    step: f64,
+}
+
+/// Frequent values, and buckets between them, in ascending order.
+fn stretches<T: Copy + PartialOrd>(
+    buckets: &Buckets<T>,
+    count: u64,
+    bounds: &Bounds<T, impl Fn(T, T) -> f64, impl Fn(T) -> T>,
+) -> Vec<Stretch<T>> {
+    let number = buckets.bounds.len().saturating_sub(1);
+    let each = (1.0 - buckets.common_share()).max(0.0) / number.max(1) as f64;
+    let others = count.saturating_sub(buckets.common.len() as u64) as f64 / number.max(1) as f64;
+    let mut common = buckets.common.iter().copied().peekable();
+    let mut stretches = Vec::new();
+    for (at, pair) in buckets.bounds.windows(2).enumerate() {
+        let (mut low, high) = (pair[0], pair[1]);
+        let is_last = at + 1 == number;
+        // The last bucket includes its upper bound.
+        let end = (bounds.width)(low, high) + if is_last { bounds.step } else { 0.0 };
+        let mut left = end;
+        let mut parts = Vec::new();
+        while let Some((value, share)) = common.next_if(|(value, _)| *value < high || is_last) {
+            let before = if value > low { (bounds.width)(low, value) } else { 0.0 };
+            parts.push((low, before));
+            stretches.push(Stretch { low: value, width: 0.0, share, values: 1, step: 0.0 });
+            if value >= low {
+                low = (bounds.after)(value);
+                left -= before + bounds.step;
+            }
+        }
+        parts.push((low, left.max(0.0)));
+        let whole: f64 = parts.iter().map(|(_, width)| width).sum();
+        for (low, width) in parts {
+            // Of two equal bounds the whole bucket is one value.
+            let part = if end <= 0.0 { 1.0 } else { width / whole.max(f64::MIN_POSITIVE) };
+            let wanted = (others * part).round();
+            // Where a bucket is a little too narrow for its values, all units count.
+            let is_narrow = (1.0..4.0).contains(&(wanted * bounds.step / width));
+            let step = if is_narrow { bounds.step.min(1.0) } else { bounds.step };
+            let room = if step > 0.0 { (width / step).max(1.0) } else { 1e18 };
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+            let values = wanted.clamp(1.0, room) as u64;
+            stretches.push(Stretch { low, width, share: each * part, values, step });
+        }
+    }
+    let atoms = common.map(|(low, share)| Stretch { low, width: 0.0, share, values: 1, step: 0.0 });
+    stretches.extend(atoms);
+    stretches.retain(|stretch| stretch.share > 0.0);
+    stretches.sort_by(|one, other| one.low.partial_cmp(&other.low).unwrap_or(Ordering::Equal));
+    stretches
+}
+
+/// Greatest common divisor of all differences: the unit that values are rounded to.
+fn step(buckets: &Buckets<i64>) -> i64 {
+    let values = buckets.bounds.iter().chain(buckets.common.iter().map(|(value, _)| value));
+    let Some(&first) = buckets.bounds.first().or(buckets.common.first().map(|(value, _)| value)) else {
+        return 1;
+    };
+    let divisor = values.fold(0, |divisor, value| gcd(divisor, value.abs_diff(first)));
+    i64::try_from(divisor).unwrap_or(1).max(1)
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNITS: Units = Units { low: 0, high: 1_000_000 };
+
+    fn made(statistics: &Statistics, rows: u64) -> Vec<i64> {
+        let describing = Describing::new(statistics, Stream::new(3, &["t", "c"]), rows, UNITS);
+        let units = |row| match describing.value(row) {
+            Made::Units(units) => units,
+            Made::Real(real) => panic!("{real}"),
+        };
+        (0..rows).map(units).collect()
+    }
+
+    fn units(common: &[(i64, f64)], bounds: &[i64]) -> Described {
+        Described::Units(Buckets { common: common.to_vec(), bounds: bounds.to_vec() })
+    }
+
+    fn distinct(values: &[i64]) -> usize {
+        values.iter().collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn frequent_values_have_their_shares_and_buckets_equal_ones() {
+        let values = units(&[(50, 0.25), (700, 0.25)], &[0, 101, 1_000, 10_000, 20_000]);
+        let statistics = Statistics { distinct: -0.2, correlation: 0.0, values };
+        let made = made(&statistics, 10_000);
+        let count = |value: i64| made.iter().filter(|&&made| made == value).count();
+        assert!((2_500..2_560).contains(&count(50)), "{}", count(50));
+        assert!((2_500..2_560).contains(&count(700)), "{}", count(700));
+        for (low, high, atoms) in
+            [(0, 101, 2_500), (101, 1_000, 2_500), (1_000, 10_000, 0), (10_000, 20_001, 0)]
+        {
+            let inside = made.iter().filter(|&&value| (low..high).contains(&value)).count() - atoms;
+            assert!((1_230..1_270).contains(&inside), "{low}: {inside}");
+        }
+        // 100 values at most fit the first bucket, and two draws of one bucket may agree.
+        assert!((1_300..1_700).contains(&distinct(&made)), "{}", distinct(&made));
+    }
+
+    #[test]
+    fn values_are_multiples_of_the_greatest_step() {
+        let statistics = Statistics { distinct: 11.0, correlation: 1.0, values: units(&[], &[0, 50, 100]) };
+        let made = made(&statistics, 1_000);
+        assert!(made.iter().all(|value| value % 50 == 0));
+        assert!(made.is_sorted());
+        assert_eq!((made[0], made[999]), (0, 100));
+    }
+
+    #[test]
+    fn equal_bounds_are_one_value() {
+        let statistics = Statistics { distinct: 3.0, correlation: 0.0, values: units(&[], &[5, 5, 5, 9]) };
+        let made = made(&statistics, 300);
+        assert!(made.iter().filter(|&&value| value == 5).count() >= 200);
+    }
+
+    #[test]
+    fn reals_lie_between_their_bounds() {
+        let values = Described::Reals(Buckets { common: vec![(0.5, 0.5)], bounds: vec![0.0, 1.0, 4.0] });
+        let statistics = Statistics { distinct: -1.0, correlation: -0.4, values };
+        let describing = Describing::new(&statistics, Stream::new(3, &["t", "c"]), 1_000, UNITS);
+        let values: Vec<Made> = (0..1_000).map(|row| describing.value(row)).collect();
+        assert_eq!(values.iter().filter(|&&value| value == Made::Real(0.5)).count(), 500);
+        assert!(values.iter().all(|value| matches!(value, Made::Real(real) if (0.0..=4.0).contains(real))));
+    }
+}
