@@ -7,11 +7,15 @@
 //! Start reading at [`Model`]. This crate must not know a server: `catalog` reads the facts.
 
 mod facts;
+mod fidelity;
 mod file;
 mod lower;
 mod make;
+mod plans;
 mod replace;
 
 pub use facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Model, ModelError, Table, Values};
 pub use make::Privacy;
+pub use plans::{Plans, PlansCompared, QueryPlan};

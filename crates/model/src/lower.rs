@@ -2,7 +2,76 @@
 
 use std::fmt::Write;
 
-use crate::file::{Column, Table, Values};
+use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use crate::file::{Column, Model, Table, Values};
+
+impl Model {
+    /// The statistics that the model has, as `pg_stats` would.
+    pub fn facts(&self) -> Facts {
+        let table = |table: &Table| TableFacts {
+            name: table.name.clone(),
+            rows: table.rows,
+            bytes: table.bytes,
+            analyzed: table.analyzed.clone(),
+            changed: table.changed,
+            columns: table.columns.iter().map(Column::facts).collect(),
+        };
+        Facts {
+            server: self.server.clone(),
+            captured: self.captured.clone(),
+            ddl: self.ddl.clone(),
+            tables: self.tables.iter().map(table).collect(),
+        }
+    }
+}
+
+impl Column {
+    fn facts(&self) -> ColumnFacts {
+        ColumnFacts {
+            name: self.name.clone(),
+            data_type: self.data_type.clone(),
+            kind: None,
+            role: ColumnRole::Free,
+            statistics: self.statistics(),
+        }
+    }
+
+    /// As `pg_stats` has them: relative to all rows.
+    fn statistics(&self) -> Option<Statistics> {
+        let there = 1.0 - self.nulls;
+        let (correlation, common, bounds) = match &self.values {
+            Values::Fill { .. } => return None,
+            Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
+                (Some(*correlation), places_as_values(common), Vec::new())
+            }
+            Values::Statistics { correlation, common, bounds, .. } => {
+                (Some(*correlation), common.clone(), bounds.clone())
+            }
+            Values::List { correlation, values, .. } => (Some(*correlation), values.clone(), Vec::new()),
+            Values::Any { common, .. } => (None, places_as_values(common), Vec::new()),
+        };
+        let mut common: Vec<(String, f64)> =
+            common.into_iter().map(|(value, share)| (value, share * there)).collect();
+        common.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        let distinct = match &self.values {
+            // Relative to the keys.
+            Values::Keys { .. } => 0.0,
+            values => values.distinct().unwrap_or_default(),
+        };
+        Some(Statistics {
+            null_frac: self.nulls,
+            n_distinct: if distinct < 0.0 { distinct * there } else { distinct },
+            avg_width: self.width.unwrap_or_default(),
+            correlation,
+            common,
+            bounds,
+        })
+    }
+}
+
+fn places_as_values(common: &[(f64, f64)]) -> Vec<(String, f64)> {
+    common.iter().map(|(place, share)| (place.to_string(), *share)).collect()
+}
 
 impl Table {
     /// Specifications of its columns, as `schema.table.column=specification`; none for columns that the fill decides on.

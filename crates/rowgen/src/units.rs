@@ -94,7 +94,7 @@ impl Kind {
     pub fn write_units(&self, units: i64) -> String {
         let mut text = Vec::new();
         crate::render::value(self, crate::value::Value::Units(units), &mut text);
-        String::from_utf8(text).expect("units are written in ASCII")
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Decimals of a numeric's or an amount's unit; 0 of other types.

@@ -128,7 +128,8 @@ impl Verb {
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
-            Self::Doctor(_) | Self::Model(_) => false,
+            Self::Model(model) => model.save().is_some_and(SaveArgs::is_to_stdout),
+            Self::Doctor(_) => false,
         }
     }
 
@@ -140,12 +141,8 @@ impl Verb {
             Self::Micro(micro) => Some(&micro.save),
             Self::Tps(tps) => Some(&tps.save),
             Self::Testdb(testdb) => testdb.save(),
-            Self::Ab(_)
-            | Self::Compare(_)
-            | Self::Model(_)
-            | Self::Size(_)
-            | Self::Server(_)
-            | Self::Doctor(_) => None,
+            Self::Model(model) => model.save(),
+            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
         }
     }
 

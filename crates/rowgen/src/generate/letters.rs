@@ -58,7 +58,7 @@ impl Lettering {
             }
             let byte = bits & 0xFF;
             bits >>= 8;
-            *place = character(characters, byte * base >> 8);
+            *place = character(characters, (byte * base) >> 8);
             if self.alphabet == Alphabet::Words && ordered + at + 1 < length {
                 if until_blank == 0 {
                     *place = b' ';

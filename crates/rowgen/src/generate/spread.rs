@@ -46,7 +46,7 @@ impl Spreading {
         let ties = squares + rest * rest / others.max(1) as f64;
         let order = Order::new(stream, rows, spread.correlation, ties);
         let total = (all + rest).max(f64::MIN_POSITIVE);
-        let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, pieces: Vec::new() };
+        let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, all: Vec::new() };
         let each = rest / others.max(1) as f64;
         let mut next = 0;
         for (number, share) in common {
@@ -55,7 +55,7 @@ impl Spreading {
             next = number + 1;
         }
         pieces.push(next, count - next, each * (count - next) as f64);
-        Self { order, count, pieces: pieces.pieces }
+        Self { order, count, pieces: pieces.all }
     }
 
     /// How many different numbers there are.
@@ -79,7 +79,7 @@ struct Pieces {
     ranks: u64,
     total: f64,
     share: f64,
-    pieces: Vec<Piece>,
+    all: Vec<Piece>,
 }
 
 impl Pieces {
@@ -88,10 +88,10 @@ impl Pieces {
             return;
         }
         self.share += share;
-        let begin = self.pieces.last().map_or(0, |piece| piece.until);
+        let begin = self.all.last().map_or(0, |piece| piece.until);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the ranks")]
         let until = ((self.share / self.total * self.ranks as f64).round() as u64).clamp(begin, self.ranks);
-        self.pieces.push(Piece { until, ranks: until - begin, first, numbers });
+        self.all.push(Piece { until, ranks: until - begin, first, numbers });
     }
 }
 

@@ -206,7 +206,7 @@ fn stretches<T: Copy + PartialOrd>(
             let part = if end <= 0.0 { 1.0 } else { width / whole.max(f64::MIN_POSITIVE) };
             let wanted = (others * part).round();
             // Where a bucket is a little too narrow for its values, all units count.
-            let is_narrow = (1.0..4.0).contains(&(wanted * bounds.step / width));
+            let is_narrow = (1.0..2.0).contains(&(wanted * bounds.step / width));
             let step = if is_narrow { bounds.step.min(1.0) } else { bounds.step };
             let room = if step > 0.0 { (width / step).max(1.0) } else { 1e18 };
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]

@@ -65,6 +65,11 @@ impl Storage {
 }
 
 impl Kind {
+    /// Whether all values of the type have the same length.
+    pub fn has_fixed_width(&self) -> bool {
+        self.fixed_width().is_some()
+    }
+
     /// Length and alignment of the type's values, bytes; none if they differ in length.
     pub(crate) fn fixed_width(&self) -> Option<(u32, u32)> {
         Some(match self {

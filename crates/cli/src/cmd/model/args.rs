@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use crate::app::args::ServerChoice;
+use crate::app::args::{SaveArgs, ServerChoice};
 
 /// Capture a model of a database's data, for near-real test data
 ///
@@ -30,6 +30,11 @@ pub(crate) enum ModelAction {
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),
+    /// Measure how faithful a copy is: its statistics and plans beside the original's
+    ///
+    /// The copy is analyzed five times. Each field of pg_stats may lie off by 3·√2 standard deviations, which is what
+    /// ANALYZE varies by: of the original's own ANALYZEs with --analyze-original, else of the copy's.
+    Check(Box<CheckArgs>),
 }
 
 #[derive(Clone, Debug, Args)]
@@ -75,12 +80,54 @@ pub(crate) struct ShowArgs {
     pub(crate) values: bool,
 }
 
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig model check mydb copy -h db.example.com\n  \
+    pgrig model check shop.model.toml postgresql:///copy\n  \
+    pgrig model check mydb copy --analyze-original --queries queries/")]
+pub(crate) struct CheckArgs {
+    /// The original: database name, URI or keyword string; or a model
+    #[arg(value_name = "ORIGINAL")]
+    pub(crate) original: String,
+
+    /// The copy: database name, URI or keyword string
+    #[arg(value_name = "COPY")]
+    pub(crate) copy: String,
+
+    /// Only the tables of this schema [default: all schemas]
+    #[arg(long, value_name = "NAME", help_heading = "Check")]
+    pub(crate) schema: Option<String>,
+
+    /// Run ANALYZE eleven times on the original, to measure what it varies by
+    #[arg(long, help_heading = "Check")]
+    pub(crate) analyze_original: bool,
+
+    /// Also compare the plans of the queries in DIR: files *.sql, a query each
+    #[arg(long, value_name = "DIR", help_heading = "Check")]
+    pub(crate) queries: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) save: SaveArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerChoice,
+}
+
 impl ModelArgs {
+    /// Where the run document goes, if it measures.
+    pub(crate) fn save(&self) -> Option<&SaveArgs> {
+        match &self.action {
+            ModelAction::Check(check) => Some(&check.save),
+            ModelAction::Capture(_) | ModelAction::Show(_) => None,
+        }
+    }
+
     /// The server that it works on, if it does.
     pub(crate) fn server(&self) -> Option<ServerChoice> {
         match &self.action {
             ModelAction::Capture(capture) => Some(capture.server.clone()),
             ModelAction::Show(_) => None,
+            ModelAction::Check(check) => Some(check.server.clone()),
         }
     }
 }

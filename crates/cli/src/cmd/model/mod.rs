@@ -1,6 +1,7 @@
 //! `pgrig model`: statistics of a database → model.
 
 pub(crate) mod args;
+mod check;
 mod text;
 
 use std::collections::hash_map::RandomState;
@@ -23,6 +24,7 @@ pub(crate) fn run(arguments: &ModelArgs, printer: &Printer) -> Result<(), Failur
     match &arguments.action {
         ModelAction::Capture(arguments) => capture(arguments, printer),
         ModelAction::Show(arguments) => show(arguments, printer),
+        ModelAction::Check(arguments) => check::run(arguments, printer),
     }
 }
 
@@ -35,14 +37,10 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     }
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
-        let facts = match catalog::capture(&connection.client, arguments.schema.as_deref()).await {
-            Ok(facts) => facts,
-            Err(catalog::CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
-            Err(error) => return Err(error.into()),
-        };
+        let facts = check::capture(&connection, arguments.schema.as_deref()).await?;
         let keep = arguments.keep_values.clone();
         let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
-        for unknown in text::not_kept(&model, &arguments.keep_values) {
+        if let Some(unknown) = text::not_kept(&model, &arguments.keep_values) {
             let text = format!(
                 "--keep-values {unknown}: the model has no text with statistics in that column; give table.column"
             );
@@ -59,9 +57,9 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         }
         let summary = text::captured(&model, file, written.len());
         if is_to_stdout {
-            printer.say(summary)
+            printer.say(summary);
         } else {
-            printer.result(summary)?
+            printer.result(summary)?;
         }
         Ok(())
     })

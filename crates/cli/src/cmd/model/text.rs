@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use measure::human::{bytes, count, grouped};
-use model::{Column, Model, Table, Values};
+use model::{Column, Fidelity, Field, Model, PlansCompared, Sizes, Table, Values};
 
 use crate::app::table::{align_right, new_table};
 
@@ -64,8 +64,8 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
     warnings
 }
 
-/// Columns of --keep-values whose values the model does not have.
-pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Vec<&'a str> {
+/// A column of --keep-values whose values the model does not have.
+pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Option<&'a str> {
     let is_kept = |name: &str| {
         let mut columns =
             model.tables.iter().flat_map(|table| table.columns.iter().map(move |column| (table, column)));
@@ -75,7 +75,7 @@ pub(super) fn not_kept<'a>(model: &Model, keep: &'a [String]) -> Vec<&'a str> {
             (whole == name || plain == name) && matches!(&column.values, Values::List { kept: true, .. })
         })
     };
-    keep.iter().map(String::as_str).filter(|name| !is_kept(name)).collect()
+    keep.iter().map(String::as_str).find(|name| !is_kept(name))
 }
 
 /// Tables with their columns.
@@ -169,4 +169,100 @@ fn originals(table: &Table, column: &Column, k: u32) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Fields off their tolerance that are shown at most.
+const MOST_FIELDS: usize = 20;
+
+/// How faithful a copy is; the headline last.
+pub(super) fn fidelity(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> String {
+    let mut text = String::new();
+    let mut off: Vec<&Field> =
+        fidelity.fields.iter().filter(|field| !field.is_fixed && !field.is_within()).collect();
+    off.sort_by(|one, other| times_off(other).total_cmp(&times_off(one)));
+    if !off.is_empty() {
+        let mut table =
+            new_table(&["off by more than ANALYZE varies", "field", "original", "copy", "tolerance"]);
+        for field in off.iter().take(MOST_FIELDS) {
+            table.add_row([
+                field.column.clone(),
+                field.name.to_owned(),
+                figure(field.original),
+                figure(field.copy),
+                figure(field.tolerance),
+            ]);
+        }
+        align_right(&mut table, 2..5);
+        push_lines(&mut text, &table.to_string());
+        if off.len() > MOST_FIELDS {
+            let _ = writeln!(text, "… and {} more", off.len() - MOST_FIELDS);
+        }
+        text.push('\n');
+    }
+    let mut table = new_table(&["table", "rows", "heap", "", "TOAST", "", "indexes", ""]);
+    for Sizes { table: name, rows: (before, after), bytes: (ours, theirs) } in &fidelity.sizes {
+        let factor = *after as f64 / (*before).max(1) as f64;
+        let mut row = vec![name.clone(), grouped(*after)];
+        for (our, their) in
+            [(ours.heap, theirs.heap), (ours.toast, theirs.toast), (ours.indexes, theirs.indexes)]
+        {
+            row.extend([bytes(their), off_by(our as f64 * factor, their as f64)]);
+        }
+        table.add_row(row);
+    }
+    align_right(&mut table, 1..8);
+    push_lines(&mut text, &table.to_string());
+    text.push('\n');
+    if let Some(plans) = plans {
+        let (same, pairs) = plans.same;
+        let _ = writeln!(
+            text,
+            "plans       {} of {} queries have the same shape{}; estimates differ by a factor of {:.2} in the median, {:.2} at p95",
+            percent(u64::from(same), u64::from(pairs)),
+            plans.queries,
+            plans.itself.map_or_else(String::new, |(same, pairs)| format!(
+                " (the original with itself: {})",
+                percent(u64::from(same), u64::from(pairs))
+            )),
+            plans.factor(0.5),
+            plans.factor(0.95),
+        );
+    }
+    let (within, fields) = fidelity.counts();
+    let own = fidelity.itself.map_or_else(String::new, |(within, fields)| {
+        format!(" (the original with itself: {})", percent(within as u64, fields as u64))
+    });
+    let _ = write!(
+        text,
+        "statistics  {} of {fields} fields are as in the original{own}",
+        percent(within as u64, fields as u64)
+    );
+    text
+}
+
+fn times_off(field: &Field) -> f64 {
+    (field.copy - field.original).abs() / field.tolerance.max(1e-9)
+}
+
+fn push_lines(text: &mut String, lines: &str) {
+    for line in lines.lines() {
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+}
+
+/// Four digits that matter.
+fn figure(number: f64) -> String {
+    if number.abs() >= 100.0 { format!("{number:.0}") } else { format!("{number:.3}") }
+}
+
+/// By how much a size is off the one that is wanted.
+fn off_by(wanted: f64, size: f64) -> String {
+    if wanted < 8192.0 {
+        return String::new();
+    }
+    format!("{:+.1} %", (size / wanted - 1.0) * 100.0)
+}
+
+fn percent(part: u64, all: u64) -> String {
+    format!("{:.1} %", part as f64 / all.max(1) as f64 * 100.0)
 }

@@ -1,0 +1,284 @@
+//! `pgrig model check`: statistics and plans of a copy beside the original's.
+
+use std::path::{Path, PathBuf};
+
+use connect::{ConnectOptions, Connection, Target, resolve};
+use measure::{Note, Trial, Unit};
+use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan};
+use pgserver::Home;
+use serde_json::{Value, json};
+use server::quote::identifier;
+use server::{DataDirectory, Survey};
+use tokio::runtime::Builder;
+
+use super::args::CheckArgs;
+use super::text;
+use crate::app::conduct::{Begun, Recording, Shown, on_server};
+use crate::app::failure::{Failure, Usage};
+use crate::app::input;
+use crate::app::interrupt::interrupted;
+use crate::app::printer::Printer;
+use crate::app::target::Chosen;
+use crate::app::version::VERSION;
+
+/// ANALYZEs of the original, and of the copy.
+const OF_ORIGINAL: usize = 11;
+const OF_COPY: usize = 5;
+
+/// The original: a database, or a model of one.
+enum Original {
+    Database(Box<Target>),
+    Model(Box<Model>),
+}
+
+/// What was seen of a database: facts and plans after each ANALYZE.
+#[derive(Default)]
+struct Seen {
+    facts: Vec<Facts>,
+    plans: Plans,
+}
+
+/// A query with the name of its file.
+struct Query {
+    name: String,
+    sql: String,
+}
+
+pub(super) fn run(arguments: &CheckArgs, printer: &Printer) -> Result<(), Failure> {
+    if arguments.server.dbname.is_some() {
+        let text = "ORIGINAL and COPY name the databases: leave out -d (a URI can stand there, too)";
+        return Err(Usage(text.to_owned()).into());
+    }
+    let queries = arguments.queries.as_deref().map(queries).transpose()?.unwrap_or_default();
+    let model = read_model(&arguments.original)?;
+    if model.is_some() && (arguments.analyze_original || arguments.queries.is_some()) {
+        let text = "a model can be neither analyzed nor queried: give the original database for --analyze-original and --queries";
+        return Err(Usage(text.to_owned()).into());
+    }
+    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
+        let original = match model {
+            Some(model) => Original::Model(Box::new(model)),
+            None => Original::Database(Box::new(target(&arguments.original, chosen)?)),
+        };
+        let work = check(arguments, &original, &queries, home, chosen, printer);
+        tokio::select! {
+            result = Box::pin(work) => result,
+            () = interrupted(printer) => Err(crate::app::failure::Unhappy::Stopped.into()),
+        }
+    })
+}
+
+/// The model, if the name is a file's.
+fn read_model(name: &str) -> Result<Option<Model>, Failure> {
+    let path = Path::new(name);
+    if !path.is_file() && !name.to_ascii_lowercase().ends_with(".toml") {
+        return Ok(None);
+    }
+    let failed = |error: String| Usage(format!("{name}: {error}"));
+    let text = input::file(path).map_err(failed)?;
+    Ok(Some(Model::read(&text).map_err(|error| failed(error.to_string()))?))
+}
+
+/// The database of that name on the chosen server, or where a URI or keywords lead.
+fn target(name: &str, chosen: &Chosen) -> Result<Target, Failure> {
+    if name.contains("://") || name.contains('=') {
+        let options = ConnectOptions { dbname: Some(name.to_owned()), ..ConnectOptions::default() };
+        return Ok(resolve(&options, &|name| std::env::var(name).ok())?);
+    }
+    Ok(chosen.target.clone().with_database(name))
+}
+
+fn queries(directory: &Path) -> Result<Vec<Query>, Failure> {
+    let failed = |error: std::io::Error| Usage(format!("--queries {}: {error}", directory.display()));
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "sql") {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Usage(format!("--queries {}: there is no file *.sql", directory.display())).into());
+    }
+    files.sort();
+    let read = |path: PathBuf| {
+        let sql = input::file(&path).map_err(|error| Usage(format!("{}: {error}", path.display())))?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Query { name, sql: sql.trim().trim_end_matches(';').to_owned() })
+    };
+    files.into_iter().map(read).collect()
+}
+
+async fn check(
+    arguments: &CheckArgs,
+    original: &Original,
+    queries: &[Query],
+    home: &Home,
+    chosen: &Chosen,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let schema = arguments.schema.as_deref();
+    let copy_target = target(&arguments.copy, chosen)?;
+    let copy = copy_target.connect_when_ready(&|text| printer.say(text)).await?;
+    let survey = Survey::of(&copy, &DataDirectory::Asked, VERSION).await?;
+    let begun = Begun {
+        verb: "model",
+        save: &arguments.save,
+        request: json!({
+            "original": shown(&arguments.original),
+            "copy": shown(&arguments.copy),
+            "schema": schema,
+            "analyze_original": arguments.analyze_original,
+            "queries": queries.len(),
+        }),
+        plan: json!({}),
+        environment: survey.environment.clone(),
+        notes: Vec::new(),
+    };
+    let mut recording = Recording::begin(home, begun)?;
+    let seen = match original {
+        Original::Model(model) => Ok(Seen { facts: vec![model.facts()], plans: Vec::new() }),
+        Original::Database(target) => {
+            let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
+            let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
+            look(&connection, schema, times, queries, "original", printer).await
+        }
+    };
+    let both = match seen {
+        Ok(before) => {
+            look(&copy, schema, OF_COPY, queries, "copy", printer).await.map(|after| (before, after))
+        }
+        Err(failure) => Err(failure),
+    };
+    let (before, after) = match both {
+        Ok(both) => both,
+        Err(failure) => return recording.finish(Err(failure)).end(printer),
+    };
+    let fidelity = Fidelity::of(&before.facts, &after.facts);
+    let plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
+    recording.run.trials.push(trial(&fidelity, plans.as_ref()));
+    recording.run.notes.extend(notes(arguments, &fidelity, plans.as_ref(), queries));
+    let results = vec![text::fidelity(&fidelity, plans.as_ref())];
+    recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
+}
+
+/// A URI may have a password.
+fn shown(name: &str) -> &str {
+    name.split_once("://").map_or(name, |(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, place)| place))
+}
+
+/// Facts and plans after each of so many ANALYZEs, or as they are.
+async fn look(
+    connection: &Connection,
+    schema: Option<&str>,
+    times: usize,
+    queries: &[Query],
+    name: &str,
+    printer: &Printer,
+) -> Result<Seen, Failure> {
+    let mut seen = Seen::default();
+    for time in 0..times.max(1) {
+        if times > 0 {
+            printer.say(format!("ANALYZE {} of {times} of the {name}", time + 1));
+            let facts = match seen.facts.last() {
+                Some(facts) => facts.clone(),
+                None => capture(connection, schema).await?,
+            };
+            for table in &facts.tables {
+                run_sql(connection, &format!("ANALYZE {}", quoted(&table.name))).await?;
+            }
+        }
+        seen.facts.push(capture(connection, schema).await?);
+        let mut plans = Vec::with_capacity(queries.len());
+        for query in queries {
+            plans.push(plan(connection, query, name).await?);
+        }
+        seen.plans.push(plans);
+    }
+    Ok(seen)
+}
+
+fn quoted(table: &str) -> String {
+    match table.split_once('.') {
+        Some((schema, name)) => format!("{}.{}", identifier(schema), identifier(name)),
+        None => identifier(table),
+    }
+}
+
+pub(super) async fn capture(connection: &Connection, schema: Option<&str>) -> Result<Facts, Failure> {
+    match catalog::capture(&connection.client, schema).await {
+        Ok(facts) => Ok(facts),
+        Err(catalog::CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn run_sql(connection: &Connection, sql: &str) -> Result<(), Failure> {
+    match connection.client.batch_execute(sql).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(connection.explain(error).await.into()),
+    }
+}
+
+async fn plan(connection: &Connection, query: &Query, name: &str) -> Result<QueryPlan, Failure> {
+    let sql = format!("EXPLAIN (FORMAT JSON) {}", query.sql);
+    match connection.client.query_one(&sql, &[]).await {
+        Ok(row) => Ok(QueryPlan::read(&row.get::<_, Value>(0))
+            .ok_or_else(|| Usage(format!("query {}: the server shows no plan of it", query.name)))?),
+        Err(error) => match error.as_db_error() {
+            Some(why) => {
+                let text = format!("query {} on the {name}: {}", query.name, why.message());
+                Err(Usage(text).into())
+            }
+            None => Err(connection.explain(error).await.into()),
+        },
+    }
+}
+
+/// The counts of the run document.
+fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
+    let mut trial = Trial { config: "copy".to_owned(), ..Trial::default() };
+    let (within, fields) = fidelity.counts();
+    trial.observe("fields", fields as f64, Unit::Count);
+    trial.observe("fields-within", within as f64, Unit::Count);
+    if let Some((within, fields)) = fidelity.itself {
+        trial.observe("own-fields", fields as f64, Unit::Count);
+        trial.observe("own-fields-within", within as f64, Unit::Count);
+    }
+    if let Some(plans) = plans {
+        for (name, (same, pairs)) in [("plans", Some(plans.same)), ("own-plans", plans.itself)]
+            .into_iter()
+            .filter_map(|(name, pair)| Some((name, pair?)))
+        {
+            trial.observe(name, f64::from(pairs), Unit::Count);
+            trial.observe(&format!("{name}-same"), f64::from(same), Unit::Count);
+        }
+    }
+    trial
+}
+
+fn notes(
+    arguments: &CheckArgs,
+    fidelity: &Fidelity,
+    plans: Option<&PlansCompared>,
+    queries: &[Query],
+) -> Vec<Note> {
+    let mut notes = vec![
+        "not promised from statistics: sizes of joins, and rows for each row of a referenced table"
+            .to_owned(),
+    ];
+    if !arguments.analyze_original {
+        notes.push(
+            "tolerances are from the copy's ANALYZEs; --analyze-original measures those of the original"
+                .to_owned(),
+        );
+    }
+    if !fidelity.missing.is_empty() {
+        notes.push(format!("the copy has no statistics of {}", fidelity.missing.join(", ")));
+    }
+    if let Some(plans) = plans.filter(|plans| !plans.different.is_empty()) {
+        let names: Vec<&str> = plans.different.iter().map(|&at| queries[at].name.as_str()).collect();
+        notes.push(format!("other plans on the copy: {}", names.join(", ")));
+    }
+    notes.into_iter().map(|text| Note { text }).collect()
+}

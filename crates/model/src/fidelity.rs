@@ -1,0 +1,342 @@
+//! How faithful a copy is: statistics of two databases side by side, with what ANALYZE itself varies by.
+
+use rowgen::Kind;
+
+use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+use crate::file::Bytes;
+
+/// Rows that ANALYZE samples at a statistics target of 100.
+const SAMPLED: f64 = 30_000.0;
+/// Standard deviations that the median of the copy may lie off.
+const DEVIATIONS: f64 = 3.0 * std::f64::consts::SQRT_2;
+/// What counts as equal, relative to the value; of correlations and places absolute.
+const EQUAL: f64 = 0.01;
+/// Deciles of a histogram may lie that far from the original's, as a share of the rows.
+const DECILE: f64 = 0.02;
+
+/// Statistics of a copy beside those of the original.
+#[derive(Clone, Debug)]
+pub struct Fidelity {
+    /// All fields that both have.
+    pub fields: Vec<Field>,
+    /// Sizes of the tables that both have.
+    pub sizes: Vec<Sizes>,
+    /// Tables and columns that the copy lacks.
+    pub missing: Vec<String>,
+    /// The original's own ANALYZEs, some against the others, judged in the same way: fields within their tolerance, and all.
+    /// None with few ANALYZEs.
+    pub itself: Option<(usize, usize)>,
+}
+
+/// One field of `pg_stats`.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// `schema.table.column`.
+    pub column: String,
+    /// Name of the field.
+    pub name: &'static str,
+    /// The original's: the mean over its ANALYZEs.
+    pub original: f64,
+    /// The copy's: the median over its ANALYZEs.
+    pub copy: f64,
+    /// How far the copy may lie off.
+    pub tolerance: f64,
+    /// Whether the schema decides it, so that any copy has the same.
+    pub is_fixed: bool,
+}
+
+/// Sizes of one table.
+#[derive(Clone, Debug)]
+pub struct Sizes {
+    /// `schema.table`.
+    pub table: String,
+    /// Rows of original and copy.
+    pub rows: (u64, u64),
+    /// Bytes of original and copy.
+    pub bytes: (Bytes, Bytes),
+}
+
+impl Field {
+    /// Whether the copy is as close as ANALYZE lets it be.
+    pub fn is_within(&self) -> bool {
+        (self.copy - self.original).abs() <= self.tolerance
+    }
+}
+
+impl Fidelity {
+    /// Compares. Each of the slices has the facts after one or more ANALYZEs; neither is empty.
+    ///
+    /// A field's tolerance is 3·√2 standard deviations over the ANALYZEs of the original (of the copy, if the original was
+    /// analyzed once), and no less than what as many rows drawn at random vary by, and 1 %.
+    pub fn of(original: &[Facts], copy: &[Facts]) -> Self {
+        let mut fidelity = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
+        for (at, table) in original[0].tables.iter().enumerate() {
+            let Some(other) = copy[0].tables.iter().position(|other| other.name == table.name) else {
+                fidelity.missing.push(table.name.clone());
+                continue;
+            };
+            let last = &copy[copy.len() - 1].tables[other];
+            fidelity.sizes.push(Sizes {
+                table: table.name.clone(),
+                rows: (table.rows, last.rows),
+                bytes: (table.bytes, last.bytes),
+            });
+            let originals: Vec<&TableFacts> =
+                original.iter().filter_map(|facts| facts.tables.get(at)).collect();
+            let copies: Vec<&TableFacts> = copy.iter().filter_map(|facts| facts.tables.get(other)).collect();
+            for column in &table.columns {
+                fidelity.column(&table.name, column, &originals, &copies);
+            }
+        }
+        if original.len() > 5 {
+            let (some, others) = original.split_at(original.len() / 2);
+            let own = Self::of_noise(others, some);
+            fidelity.itself = Some(own.counts());
+        }
+        fidelity
+    }
+
+    /// The same, without looking at the original against itself again.
+    fn of_noise(original: &[Facts], copy: &[Facts]) -> Self {
+        let few = &original[..original.len().min(5)];
+        let mut own = Self { fields: Vec::new(), sizes: Vec::new(), missing: Vec::new(), itself: None };
+        for (at, table) in few[0].tables.iter().enumerate() {
+            let originals: Vec<&TableFacts> =
+                original.iter().filter_map(|facts| facts.tables.get(at)).collect();
+            let copies: Vec<&TableFacts> = copy.iter().filter_map(|facts| facts.tables.get(at)).collect();
+            for column in &table.columns {
+                own.column(&table.name, column, &originals, &copies);
+            }
+        }
+        own
+    }
+
+    /// Fields that are within their tolerance, and all; those that the schema decides are left out.
+    pub fn counts(&self) -> (usize, usize) {
+        let open = || self.fields.iter().filter(|field| !field.is_fixed);
+        (open().filter(|field| field.is_within()).count(), open().count())
+    }
+
+    fn column(
+        &mut self,
+        table: &str,
+        column: &ColumnFacts,
+        originals: &[&TableFacts],
+        copies: &[&TableFacts],
+    ) {
+        let of = |tables: &[&TableFacts]| -> Vec<Statistics> {
+            let statistics = |table: &&TableFacts| {
+                table.columns.iter().find(|other| other.name == column.name)?.statistics.clone()
+            };
+            tables.iter().filter_map(statistics).collect()
+        };
+        let (before, after) = (of(originals), of(copies));
+        let name = format!("{table}.{}", column.name);
+        if before.is_empty() {
+            return;
+        }
+        if after.is_empty() {
+            self.missing.push(name);
+            return;
+        }
+        // A model does not know kinds; the copy does.
+        let same = copies[0].columns.iter().find(|other| other.name == column.name);
+        let column = same.filter(|_| column.kind.is_none()).unwrap_or(column);
+        let rows = originals[0].rows.min(copies[0].rows).max(1) as f64;
+        let sampled = rows.min(SAMPLED);
+        for field in FIELDS {
+            let values = |all: &[Statistics], rows: u64| -> Vec<f64> {
+                all.iter().filter_map(|statistics| (field.value)(statistics, rows as f64)).collect()
+            };
+            let (ours, theirs) = (values(&before, originals[0].rows), values(&after, copies[0].rows));
+            if ours.is_empty() || theirs.is_empty() {
+                continue;
+            }
+            let original = mean(&ours);
+            let deviation = if ours.len() > 1 { deviation(&ours) } else { deviation(&theirs) };
+            let drawn = if field.is_share { (original * (1.0 - original)).max(0.0) / sampled } else { 0.0 };
+            let least = if field.is_place { EQUAL } else { EQUAL * original.abs() };
+            self.fields.push(Field {
+                column: name.clone(),
+                name: field.name,
+                original,
+                copy: median(theirs),
+                tolerance: (DEVIATIONS * deviation.max(drawn.sqrt())).max(least),
+                is_fixed: field.is_fixed(column),
+            });
+        }
+        if let Some(kind) = column.kind.as_ref().filter(|kind| kind.units().is_some() && !is_text(kind)) {
+            self.deciles(&name, kind, &before, &after);
+        }
+    }
+
+    /// Deciles: how many of the original's rows are below each of the copy's.
+    fn deciles(&mut self, column: &str, kind: &Kind, before: &[Statistics], after: &[Statistics]) {
+        let numbers = |statistics: &Statistics| -> Vec<f64> {
+            let number = |text: &String| match kind {
+                Kind::Float4 | Kind::Float8 => text.parse().ok(),
+                kind => kind.read_units(text).map(|units| units as f64),
+            };
+            statistics.bounds.iter().filter_map(number).collect()
+        };
+        let (ours, theirs) = (numbers(&before[0]), numbers(&after[after.len() / 2]));
+        if ours.len() < 11 || theirs.len() < 11 {
+            return;
+        }
+        let worst = (1..10).map(|decile| {
+            let at = theirs[decile * (theirs.len() - 1) / 10];
+            let below = ours.partition_point(|bound| *bound < at) as f64;
+            let upto = ours.partition_point(|bound| *bound <= at) as f64;
+            let wanted = decile as f64 * (ours.len() - 1) as f64 / 10.0;
+            let off = if wanted < below - 1.0 { below - 1.0 - wanted } else { (wanted - upto).max(0.0) };
+            off / (ours.len() - 1) as f64
+        });
+        self.fields.push(Field {
+            column: column.to_owned(),
+            name: "histogram",
+            original: 0.0,
+            copy: worst.fold(0.0, f64::max),
+            tolerance: DECILE,
+            is_fixed: false,
+        });
+    }
+}
+
+/// How a field is read and judged.
+struct Reading {
+    name: &'static str,
+    /// Of statistics, and the table's rows.
+    value: fn(&Statistics, f64) -> Option<f64>,
+    /// Whether it is a share of the rows.
+    is_share: bool,
+    /// Whether it lies between -1 and 1.
+    is_place: bool,
+}
+
+const FIELDS: [Reading; 6] = [
+    Reading { name: "null_frac", value: |of, _| Some(of.null_frac), is_share: true, is_place: false },
+    Reading { name: "n_distinct", value: distinct, is_share: false, is_place: false },
+    Reading {
+        name: "avg_width",
+        value: |of, _| Some(f64::from(of.avg_width)),
+        is_share: false,
+        is_place: false,
+    },
+    Reading { name: "correlation", value: |of, _| of.correlation, is_share: false, is_place: true },
+    Reading {
+        name: "most common",
+        value: |of, _| Some(of.common.first()?.1),
+        is_share: true,
+        is_place: false,
+    },
+    Reading { name: "all common", value: all_common, is_share: true, is_place: false },
+];
+
+/// Different values relative to the rows, so that tables of different sizes compare where that number grows with them.
+fn distinct(of: &Statistics, _: f64) -> Option<f64> {
+    (of.n_distinct != 0.0).then_some(of.n_distinct)
+}
+
+fn all_common(of: &Statistics, _: f64) -> Option<f64> {
+    (!of.common.is_empty()).then(|| of.common.iter().map(|(_, share)| share).sum())
+}
+
+impl Reading {
+    /// Whether the schema decides it: widths of types with one length, and what a unique column has.
+    fn is_fixed(&self, column: &ColumnFacts) -> bool {
+        let is_unique = column.role == ColumnRole::Unique;
+        match self.name {
+            "avg_width" => column.kind.as_ref().is_some_and(Kind::has_fixed_width),
+            "n_distinct" => is_unique,
+            _ => false,
+        }
+    }
+}
+
+fn is_text(kind: &Kind) -> bool {
+    matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(null_frac: f64, correlation: f64, rows: u64) -> Facts {
+        let statistics = Statistics {
+            null_frac,
+            n_distinct: -0.5,
+            avg_width: 4,
+            correlation: Some(correlation),
+            common: vec![("1".to_owned(), 0.2)],
+            bounds: (0..=100).map(|bound| (bound * 10).to_string()).collect(),
+        };
+        let column = ColumnFacts {
+            name: "c".to_owned(),
+            data_type: "integer".to_owned(),
+            kind: Some(Kind::Int4),
+            role: ColumnRole::Free,
+            statistics: Some(statistics),
+        };
+        let table = TableFacts {
+            name: "public.t".to_owned(),
+            rows,
+            bytes: Bytes::default(),
+            analyzed: None,
+            changed: 0,
+            columns: vec![column],
+        };
+        Facts { server: String::new(), captured: String::new(), ddl: String::new(), tables: vec![table] }
+    }
+
+    #[test]
+    fn a_copy_may_differ_as_much_as_analyze_does() {
+        let noise = |by: f64| facts(0.3 + by, 0.5, 1_000_000);
+        let originals: Vec<Facts> = (-5..=5).map(|step| noise(f64::from(step) * 0.001)).collect();
+        let close = Fidelity::of(&originals, &[noise(0.008)]);
+        assert!(close.fields.iter().all(Field::is_within), "{:#?}", close.fields);
+        assert_eq!(close.itself, Some((6, 6)));
+        let far = Fidelity::of(&originals, &[noise(0.05)]);
+        let wrong: Vec<&str> =
+            far.fields.iter().filter(|field| !field.is_within()).map(|field| field.name).collect();
+        assert_eq!(wrong, ["null_frac"]);
+        assert_eq!(far.counts(), (5, 6), "the width of an integer is the schema's");
+    }
+
+    #[test]
+    fn what_the_copy_lacks_is_named() {
+        let mut copy = facts(0.3, 0.5, 10);
+        copy.tables[0].columns[0].statistics = None;
+        assert_eq!(Fidelity::of(&[facts(0.3, 0.5, 10)], &[copy]).missing, ["public.t.c"]);
+        let none = Facts { tables: Vec::new(), ..facts(0.3, 0.5, 10) };
+        assert_eq!(Fidelity::of(&[facts(0.3, 0.5, 10)], &[none]).missing, ["public.t"]);
+    }
+
+    #[test]
+    fn deciles_in_the_wrong_place_are_seen() {
+        let mut copy = facts(0.3, 0.5, 1_000);
+        let statistics = copy.tables[0].columns[0].statistics.as_mut().unwrap();
+        statistics.bounds = (0..=100).map(|bound| (bound * bound / 10).to_string()).collect();
+        let found = Fidelity::of(&[facts(0.3, 0.5, 1_000)], &[copy]);
+        let histogram = found.fields.iter().find(|field| field.name == "histogram").unwrap();
+        assert!(!histogram.is_within() && histogram.copy > 0.2, "{histogram:?}");
+    }
+}
