@@ -60,8 +60,17 @@ pub enum ColumnRole {
     Key,
     /// It refers to another table, which has so many rows.
     Reference {
-        /// Rows of the table that it refers to.
-        rows: u64,
+        /// The table that it refers to, `schema.name`.
+        table: String,
+        /// The column there.
+        column: String,
+    },
+    /// Another column's value is its least one: a CHECK says so.
+    Above {
+        /// The other column.
+        column: String,
+        /// Whether the two must differ.
+        is_strict: bool,
     },
     /// The server computes it.
     Generated,

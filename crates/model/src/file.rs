@@ -74,6 +74,12 @@ pub struct Column {
     /// Average width, bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub width: Option<u32>,
+    /// A column whose value it is not below, in the same row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_below: Option<String>,
+    /// A column whose value it is above, in the same row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<String>,
     /// Its values.
     pub values: Values,
 }
@@ -102,6 +108,9 @@ pub enum Values {
         /// Places and shares of keys that are used more often.
         #[serde(default)]
         common: Vec<(f64, f64)>,
+        /// Places of keys between which the other rows are equally frequent.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        bounds: Vec<f64>,
     },
     /// Numbers, dates and times, booleans, labels of enums.
     Statistics {
@@ -116,7 +125,7 @@ pub enum Values {
         #[serde(default)]
         bounds: Vec<String>,
     },
-    /// Text in the place of the original's, of the same lengths and in the same order.
+    /// Text in the place of the original's, of the same lengths and in the same order; in JSON as the one value.
     Letters {
         /// Number of different values.
         distinct: f64,
@@ -244,6 +253,14 @@ impl Table {
                 return Err(wrong("nulls must be from 0 to 1"));
             }
             column.values.check().map_err(|problem| wrong(&problem))?;
+            for other in column.not_below.iter().chain(&column.above) {
+                let is_number = |column: &&Column| matches!(column.values, Values::Statistics { .. });
+                let mut others = self.columns.iter().filter(is_number);
+                if *other == column.name || !others.any(|column| column.name == *other) || !is_number(&column)
+                {
+                    return Err(wrong(&format!("both it and {other} must be columns with statistics")));
+                }
+            }
         }
         Ok(())
     }

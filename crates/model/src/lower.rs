@@ -77,7 +77,7 @@ impl Table {
     /// Specifications of its columns, as `schema.table.column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
-            let spec = column.values.spec()?;
+            let spec = self.ordered(column).or_else(|| column.spec())?;
             let name = &column.name;
             let quoted = if name.contains(['"', '=']) || name.trim() != name {
                 format!("\"{}\"", name.replace('"', "\"\""))
@@ -85,13 +85,32 @@ impl Table {
                 name.clone()
             };
             let table = &self.name;
-            Some(if column.nulls > 0.0 {
-                format!("{table}.{quoted}=nulls({},{spec})", column.nulls)
-            } else {
-                format!("{table}.{quoted}={spec}")
-            })
+            Some(format!("{table}.{quoted}={spec}"))
         };
         self.columns.iter().filter_map(spec).collect()
+    }
+
+    /// Of a column whose values stand above or below another's in the same row.
+    fn ordered(&self, column: &Column) -> Option<String> {
+        let (side, other) = match (&column.above, &column.not_below) {
+            (Some(other), _) => ("above", self.columns.iter().find(|column| column.name == *other)?),
+            (None, Some(other)) => ("greater", self.columns.iter().find(|column| column.name == *other)?),
+            (None, None) => {
+                let names = |other: &&Column| {
+                    [&other.above, &other.not_below].into_iter().flatten().any(|name| *name == column.name)
+                };
+                ("lesser", self.columns.iter().find(names)?)
+            }
+        };
+        Some(format!("{side}({},{},{})", quoted(&other.name), other.spec()?, column.spec()?))
+    }
+}
+
+impl Column {
+    /// Its own specification, with its NULLs.
+    fn spec(&self) -> Option<String> {
+        let spec = self.values.spec()?;
+        Some(if self.nulls > 0.0 { format!("nulls({},{spec})", self.nulls) } else { spec })
     }
 }
 
@@ -99,8 +118,14 @@ impl Values {
     fn spec(&self) -> Option<String> {
         Some(match self {
             Self::Fill { .. } => return None,
-            Self::Keys { distinct, correlation, common } => {
-                format!("keys({distinct},{correlation},common({}))", places(common))
+            Self::Keys { distinct, correlation, common, bounds } => {
+                let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();
+                let bounds = if bounds.is_empty() {
+                    String::new()
+                } else {
+                    format!(",histogram({})", bounds.join(","))
+                };
+                format!("keys({distinct},{correlation},common({}){bounds})", places(common))
             }
             Self::Statistics { distinct, correlation, common, bounds } => {
                 let common: Vec<String> =
@@ -163,6 +188,8 @@ mod tests {
             data_type: "text".to_owned(),
             nulls,
             width: None,
+            not_below: None,
+            above: None,
             values,
         };
         let list = vec![("it's, (a) star * 2".to_owned(), 0.7), ("z".to_owned(), 0.3)];

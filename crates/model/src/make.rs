@@ -31,7 +31,7 @@ impl Model {
     /// The model of these facts.
     pub fn of(facts: &Facts, privacy: &Privacy) -> Self {
         let mut rng = Rng::with_seed(privacy.seed);
-        let tables = facts.tables.iter().map(|table| Maker { table, privacy, rng: &mut rng }.table());
+        let tables = facts.tables.iter().map(|table| Maker { facts, table, privacy, rng: &mut rng }.table());
         Self {
             format: FORMAT,
             captured: facts.captured.clone(),
@@ -44,6 +44,7 @@ impl Model {
 }
 
 struct Maker<'a> {
+    facts: &'a Facts,
     table: &'a TableFacts,
     privacy: &'a Privacy,
     rng: &'a mut Rng,
@@ -51,7 +52,8 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     fn table(&mut self) -> Table {
-        let columns = self.table.columns.iter().map(|column| self.column(column)).collect();
+        let mut columns: Vec<Column> = self.table.columns.iter().map(|column| self.column(column)).collect();
+        order(&mut columns, &self.table.columns);
         let TableFacts { name, rows, bytes, analyzed, changed, .. } = self.table.clone();
         Table { name, rows, analyzed, changed, bytes, columns }
     }
@@ -83,9 +85,9 @@ impl Maker<'_> {
             ColumnRole::Key => return fill("a key"),
             ColumnRole::Generated => return fill("generated"),
             ColumnRole::Constrained(why) => return fill(why),
-            ColumnRole::Reference { rows } => return self.keys(statistics, *rows),
+            ColumnRole::Reference { table, column } => return self.keys(statistics, table, column),
             ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => return fill("a key"),
-            ColumnRole::Unique | ColumnRole::Free => {}
+            ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
         let Some(kind) = &facts.kind else { return fill("a type without known values") };
         if is_text(kind) {
@@ -94,24 +96,58 @@ impl Maker<'_> {
         if kind.units().is_some() && (!statistics.common.is_empty() || statistics.bounds.len() > 1) {
             return self.numbers(kind, statistics);
         }
+        if matches!(kind, Kind::Json | Kind::Jsonb) {
+            return self.json(kind, statistics);
+        }
         let distinct = if distinct == 0.0 { -1.0 } else { distinct };
         let count = statistics.common.len().max(1) as f64;
         let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
         Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect() }
     }
 
-    /// References: how many keys are used, and how often the most frequent ones.
-    fn keys(&self, statistics: &Statistics, parents: u64) -> Values {
+    /// References: how many keys are used, which, and how often the most frequent ones.
+    fn keys(&self, statistics: &Statistics, table: &str, column: &str) -> Values {
+        let referenced = self.facts.tables.iter().find(|other| other.name == *table);
+        let parents = referenced.map_or(0, |table| table.rows);
+        let keys = referenced
+            .and_then(|table| table.columns.iter().find(|other| other.name == *column)?.statistics.as_ref());
+        let line = keys.map(|keys| keys.bounds.iter().filter_map(|bound| bound.parse().ok()).collect());
+        let line: Vec<f64> = line.unwrap_or_default();
         let rows = self.table.rows as f64;
         let used =
             if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
         let fraction = if used > 0.0 { (used / parents.max(1) as f64).min(1.0) } else { 1.0 };
-        let place = |value: &str| place(value, &statistics.bounds, &statistics.common);
+        let place = |value: &str| match value.parse() {
+            Ok(number) if line.len() > 1 => place_on(number, &line),
+            _ => place(value, &statistics.bounds, &statistics.common),
+        };
         let common = statistics.common.iter().map(|(value, share)| (round(place(value)), round(*share)));
+        let bounds = if line.len() > 1 {
+            statistics.bounds.iter().map(|bound| round(place(bound))).collect()
+        } else {
+            Vec::new()
+        };
         Values::Keys {
             distinct: -round(fraction).max(1e-6),
             correlation: correlation(statistics),
             common: ascending(common.collect()),
+            bounds,
+        }
+    }
+
+    /// One text in each document, so that documents are as long and as often the same as the original's.
+    fn json(&self, kind: &Kind, statistics: &Statistics) -> Values {
+        // Header, two entries and a name; or braces, quotes and a name.
+        let around = if *kind == Kind::Jsonb { 14 } else { 10 };
+        let length = usize::try_from(statistics.avg_width.saturating_sub(around).max(1)).unwrap_or(1);
+        let count = statistics.common.len().max(1) as f64;
+        let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
+        Values::Letters {
+            distinct: if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct },
+            correlation: correlation(statistics),
+            common: statistics.common.iter().enumerate().map(place).collect(),
+            alphabet: "words".to_owned(),
+            lengths: vec![u32::try_from(length).unwrap_or(1)],
         }
     }
 
@@ -246,11 +282,30 @@ impl Maker<'_> {
 }
 
 fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -> Column {
-    Column { name: facts.name.clone(), data_type: facts.data_type.clone(), nulls, width, values }
+    let (name, data_type) = (facts.name.clone(), facts.data_type.clone());
+    Column { name, data_type, nulls, width, not_below: None, above: None, values }
 }
 
 fn fill(why: &str) -> Values {
     Values::Fill { why: why.to_owned() }
+}
+
+/// Puts columns above others where a CHECK demands it, if both have statistics; else the fill decides on them.
+fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
+    for (at, facts) in facts.iter().enumerate() {
+        let ColumnRole::Above { column: other, is_strict } = &facts.role else { continue };
+        let is_number = |column: &Column| matches!(column.values, Values::Statistics { .. });
+        let Some(other_at) = columns.iter().position(|column| column.name == *other) else { continue };
+        if is_number(&columns[at]) && is_number(&columns[other_at]) {
+            let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
+            *side = Some(other.clone());
+        } else {
+            for at in [at, other_at] {
+                columns[at].values = fill("a CHECK ties it to a column without statistics");
+                columns[at].nulls = 0.0;
+            }
+        }
+    }
 }
 
 /// Shares and numbers of different values relative to the rows that are not NULL.
@@ -351,6 +406,14 @@ fn place(value: &str, bounds: &[String], common: &[(String, f64)]) -> f64 {
     (below as f64 + 0.5) / common.len().max(1) as f64
 }
 
+/// The place of a number between the bounds of all, 0 to 1.
+fn place_on(number: f64, line: &[f64]) -> f64 {
+    let after = line.partition_point(|bound| *bound <= number).clamp(1, line.len() - 1);
+    let (low, high) = (line[after - 1], line[after]);
+    let within = if high > low { ((number - low) / (high - low)).clamp(0.0, 1.0) } else { 0.0 };
+    (after as f64 - 1.0 + within) / (line.len() - 1) as f64
+}
+
 fn ascending(mut places: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     places.sort_by(|one, other| one.0.total_cmp(&other.0));
     places.retain(|(_, share)| *share > 0.0);
@@ -366,8 +429,10 @@ fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) -> Vec<u32>
     let mean = quantiles.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).sum::<f64>()
         / (QUANTILES - 1) as f64;
     // A short header takes one byte, a long one four.
-    let target = f64::from(width) - if width <= 127 { 1.0 } else { 4.0 };
-    let factor = if mean > 0.0 && target >= 1.0 { target / mean } else { 1.0 };
+    // PostgreSQL cuts the mean off to a whole number.
+    let least = f64::from(width) - if width <= 127 { 1.0 } else { 4.0 };
+    let is_right = (least..least + 1.0).contains(&mean);
+    let factor = if mean > 0.0 && least >= 1.0 && !is_right { (least + 0.5) / mean } else { 1.0 };
     let stretched = quantiles.into_iter().map(|length| {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
         let length = (length * factor).round().clamp(1.0, 1e6) as u32;

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::generate::{Form, TOPIC_NUMBERS, steps};
 use crate::spread::{Buckets, Described, Letters, Spread, Statistics};
-use crate::{Column, Distribution, Keys, Kind, Pick, Turn, Units, Values};
+use crate::{Column, Distribution, Keys, Kind, Pick, Side, Turn, Units, Values};
 
 /// Values that a column of this type cannot have.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -140,6 +140,14 @@ impl Values {
                 values.check(kind)
             }
             Self::Statistics(statistics) => check.statistics(statistics),
+            Self::Ordered { others, values, .. } => {
+                check.that(
+                    self.is_ordered(),
+                    "both specifications must be statistics, with or without nulls",
+                )?;
+                others.check(kind)?;
+                values.check(kind)
+            }
             Self::Letters(letters) => check.letters(letters),
             Self::Nulls { fraction, values } => {
                 check.that((0.0..=1.0).contains(fraction), "the fraction must be from 0 to 1")?;
@@ -148,6 +156,15 @@ impl Values {
                 values.check(kind)
             }
         }
+    }
+
+    /// Whether both sides are numbers that can be compared.
+    fn is_ordered(&self) -> bool {
+        let is_counted = |values: &Self| match values {
+            Self::Nulls { values, .. } => matches!(**values, Self::Statistics(_)),
+            values => matches!(values, Self::Statistics(_)),
+        };
+        matches!(self, Self::Ordered { others, values, .. } if is_counted(others) && is_counted(values))
     }
 
     /// The word for these values in column specifications and errors.
@@ -172,6 +189,9 @@ impl Values {
             Self::Reference(_) => "reference",
             Self::Nulls { .. } => "nulls",
             Self::Repeated { .. } => "repeated",
+            Self::Ordered { side: Side::Lesser, .. } => "lesser",
+            Self::Ordered { side: Side::Greater, .. } => "greater",
+            Self::Ordered { side: Side::Above, .. } => "above",
             Self::Statistics(_) => "statistics",
             Self::Letters(letters) => letters.alphabet.name(),
         }
@@ -241,7 +261,10 @@ impl Check<'_> {
         let shares = spread.common.iter().map(|common| common.share);
         self.shares(shares, spread.common_share())?;
         let places = spread.common.iter().all(|common| (0.0..=1.0).contains(&common.place));
-        self.that(places, "the place of a common value must be from 0 to 1")
+        self.that(places, "the place of a common value must be from 0 to 1")?;
+        let within = spread.bounds.iter().all(|bound| (0.0..=1.0).contains(bound));
+        let bounds = within && spread.bounds.is_sorted() && spread.bounds.len() != 1;
+        self.that(bounds, "bounds must be places from 0 to 1 in ascending order, two and more")
     }
 
     fn counts(&self, distinct: f64, correlation: f64) -> Result<(), Unsuited> {
@@ -285,8 +308,8 @@ impl Check<'_> {
     }
 
     fn letters(&self, letters: &Letters) -> Result<(), Unsuited> {
-        if !self.kind.is_text() {
-            return Err(self.unsuited("text, varchar, char and name"));
+        if !self.kind.is_text() && !matches!(self.kind, Kind::Json | Kind::Jsonb) {
+            return Err(self.unsuited("text, varchar, char, name, json and jsonb"));
         }
         let lengths = &letters.lengths;
         let within = !lengths.is_empty() && lengths.iter().all(|length| (1..=1_000_000).contains(length));

@@ -1,7 +1,7 @@
 //! What a column holds, in a phrase for people.
 
 use crate::value::Value;
-use crate::{Column, Distribution, Keys, Kind, Pick, Reference, Values, render};
+use crate::{Column, Distribution, Keys, Kind, Pick, Reference, Side, Values, render};
 
 impl Column {
     /// What it holds, as `evenly from 1.00 to 999.99; NULL in 5 %`.
@@ -49,6 +49,10 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
         Values::Statistics(statistics) => {
             format!("by statistics, {} different", number_of(statistics.distinct))
         }
+        Values::Ordered { other, side: Side::Lesser, values, .. } => {
+            format!("{}, up to {other}", phrase(values, kind))
+        }
+        Values::Ordered { other, values, .. } => format!("{}, from {other} on", phrase(values, kind)),
         Values::Letters(letters) => format!("{} in order", letters.alphabet.name()),
         Values::Nulls { fraction, values } => {
             format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)

@@ -41,6 +41,10 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
             spread.distinct = distinct(spread.distinct, fraction);
             Values::Repeated { spread, values }
         }
+        Values::Ordered { other, others, side, values } => {
+            let part = |values: Box<Values>| Box::new(sampled(*values, fraction, range));
+            Values::Ordered { other, others: part(others), side, values: part(values) }
+        }
         Values::Statistics(mut statistics) => {
             statistics.distinct = distinct(statistics.distinct, fraction);
             Values::Statistics(statistics)

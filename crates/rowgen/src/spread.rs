@@ -11,8 +11,12 @@ pub struct Spread {
     pub distinct: f64,
     /// Of row number and number, -1 to 1, as `correlation` in `pg_stats`.
     pub correlation: f64,
-    /// Numbers that are more frequent than the others, which all have the same frequency.
+    /// Numbers that are more frequent than the others.
     pub common: Vec<Common>,
+    /// Places, 0 to 1 in ascending order, between which the other numbers have equal shares of the rows: none, or two and
+    /// more. None means that all are equally frequent.
+    #[serde(default)]
+    pub bounds: Vec<f64>,
 }
 
 /// A frequent number of a [`Spread`].

@@ -90,6 +90,17 @@ pub enum Values {
     Statistics(Statistics),
     /// Text that ascends with the row number.
     Letters(Letters),
+    /// The greater or the lesser of its own and another column's value, so that a condition on both holds.
+    Ordered {
+        /// The other column.
+        other: String,
+        /// Values of the other column, of the same kind.
+        others: Box<Values>,
+        /// Which of them.
+        side: Side,
+        /// Its own values.
+        values: Box<Values>,
+    },
     /// A key of a referenced row.
     Reference(Reference),
     /// NULL in a fraction of the rows, these values in the others.
@@ -142,6 +153,18 @@ pub enum Distribution {
         /// Exponent, above 0.
         s: f64,
     },
+}
+
+/// Which of two columns' values a column gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Side {
+    /// The lesser.
+    Lesser,
+    /// The greater; of two equal ones, that one.
+    Greater,
+    /// The greater; of two equal ones, the next value.
+    Above,
 }
 
 /// A value of a [`Values::List`].
@@ -286,7 +309,7 @@ impl Values {
     pub fn may_be_null(&self) -> bool {
         match self {
             Self::Null | Self::Nulls { .. } => true,
-            Self::Repeated { values, .. } => values.may_be_null(),
+            Self::Repeated { values, .. } | Self::Ordered { values, .. } => values.may_be_null(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
                 Keys::Listed(keys) => keys.iter().any(|key| key[*column].is_none()),

@@ -7,9 +7,9 @@ use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use rowgen::Kind;
 use tokio_postgres::{Client, Row};
 
-use crate::condition::columns_in;
+use crate::condition::{Condition, Names, Operator, columns_in};
 use crate::error::CatalogError;
-use crate::info::{ColumnInfo, TableInfo};
+use crate::info::{CheckInfo, ColumnInfo, TableInfo};
 use crate::read;
 use crate::slot::has_sequence;
 
@@ -135,7 +135,10 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         let rows = sizes.get(&key.referenced.display_name()).filter(|_| !key.to_itself);
         let is_first = key.columns.first() == Some(&column.name);
         return match rows {
-            Some(rows) if is_first && foreign.next().is_none() => ColumnRole::Reference { rows: *rows },
+            Some(_) if is_first && foreign.next().is_none() => ColumnRole::Reference {
+                table: key.referenced.display_name(),
+                column: key.referenced.columns[0].clone(),
+            },
             Some(_) => ColumnRole::Constrained("follows another column of its foreign key".to_owned()),
             None if key.to_itself => ColumnRole::Constrained("refers to its own table".to_owned()),
             None => ColumnRole::Constrained("refers to a table that the model does not have".to_owned()),
@@ -147,7 +150,8 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
     let checks = info.checks.iter().map(|check| (&check.name, &check.expression));
     for (name, expression) in checks.filter(|(_, expression)| is_in(expression)) {
         if is_text || columns_in(expression, &all).len() > 1 {
-            return ColumnRole::Constrained(format!("constraint {name}"));
+            let constrained = || ColumnRole::Constrained(format!("constraint {name}"));
+            return ordered(info, column, expression).unwrap_or_else(constrained);
         }
     }
     if is_text && !column.data_type.domain_checks().is_empty() {
@@ -157,4 +161,51 @@ fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) ->
         return ColumnRole::Constrained("the bounds of partitions".to_owned());
     }
     ColumnRole::Free
+}
+
+/// The role of a column that no condition ties to others but one: that the two ascend.
+fn ordered(info: &TableInfo, column: &ColumnInfo, expression: &str) -> Option<ColumnRole> {
+    let all = info.column_names();
+    let subject = |name: &str| Some(name.to_owned());
+    let condition = Condition::parse(expression, Names { all: &all, subject: &subject });
+    let (left, operator, right) = pair(&condition)?;
+    let (lesser, greater, is_strict) = match operator {
+        Operator::Less => (left, right, true),
+        Operator::LessOrEqual => (left, right, false),
+        Operator::Greater => (right, left, true),
+        Operator::GreaterOrEqual => (right, left, false),
+        Operator::Equal | Operator::NotEqual => return None,
+    };
+    let kind = |name: &str| info.column(name)?.data_type.kind();
+    let is_counted = kind(lesser) == kind(greater) && kind(lesser).is_some_and(|kind| kind.units().is_some());
+    let ties = |name: &str| {
+        let mentions = |check: &&CheckInfo| {
+            let columns = columns_in(&check.expression, &all);
+            columns.len() > 1 && columns.contains(&name)
+        };
+        info.checks.iter().filter(mentions).count()
+    };
+    if !is_counted || ties(lesser) != 1 || ties(greater) != 1 {
+        return None;
+    }
+    if column.name == *lesser {
+        return Some(ColumnRole::Free);
+    }
+    Some(ColumnRole::Above { column: lesser.to_owned(), is_strict })
+}
+
+/// Two columns that are compared, unless one of them is NULL.
+fn pair(condition: &Condition) -> Option<(&str, Operator, &str)> {
+    match condition {
+        Condition::Columns { left, operator, right } => Some((left, *operator, right)),
+        Condition::Any(parts) => {
+            let (nulls, others): (Vec<_>, Vec<_>) =
+                parts.iter().partition(|part| matches!(part, Condition::Null { .. }));
+            let [only] = others[..] else { return None };
+            let found = pair(only)?;
+            let is_of_pair = |part: &&Condition| matches!(part, Condition::Null { column } if *column == found.0 || *column == found.2);
+            nulls.iter().all(is_of_pair).then_some(found)
+        }
+        _ => None,
+    }
 }

@@ -3,6 +3,7 @@
 mod any;
 mod distribution;
 mod letters;
+mod level;
 mod order;
 mod payload;
 mod shuffle;
@@ -24,7 +25,7 @@ pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
 use crate::value::Value;
-use crate::{Column, Keys, Kind, Payload, Pick, Reference, Table, Turn, Units, Values, Weighted};
+use crate::{Column, Keys, Kind, Payload, Pick, Reference, Side, Table, Turn, Units, Values, Weighted};
 
 /// A column's values, with what can be computed before the first row.
 #[derive(Clone, Debug)]
@@ -57,6 +58,7 @@ enum Source {
     Repeated { spreading: Spreading, values: Box<Generator> },
     Statistics(Describing),
     Letters(Lettering),
+    Ordered { own: Box<Generator>, other: Box<Generator>, side: Side, units: Units },
 }
 
 #[derive(Clone, Debug)]
@@ -117,13 +119,19 @@ impl Generator {
             Values::Reference(reference) => Self::reference(table, reference),
             Values::Repeated { spread, values } => {
                 let count = count_of(spread.distinct, table.rows);
-                let spreading = Spreading::new(spread, stream.further(), table.rows, count);
-                let numbers = Table { rows: spreading.count(), ..bare(table) };
+                let spreading = Spreading::new(spread, stream.further(), table.rows, count, count);
+                let numbers = Table { rows: count, ..bare(table) };
                 Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
             }
             Values::Statistics(statistics) => {
                 Source::Statistics(Describing::new(statistics, stream, table.rows, units()))
             }
+            Values::Ordered { other, others, side, values } => Source::Ordered {
+                own: Box::new(Self::of(table, column, values)),
+                other: Box::new(Self::of(table, &Column { name: other.clone(), ..column.clone() }, others)),
+                side: *side,
+                units: units(),
+            },
             Values::Letters(letters) => {
                 Source::Letters(Lettering::new(letters, table.rows, kind.characters()))
             }
@@ -140,8 +148,8 @@ impl Generator {
         let pick = match pick {
             Pick::Random { name } => Picking::Random(constraint(table, name)),
             Pick::Spread { name, spread } => {
-                let count = count_of(spread.distinct, keys.count());
-                Picking::Spread(Spreading::new(spread, constraint(table, name), table.rows, count))
+                let (all, used) = (keys.count(), count_of(spread.distinct, keys.count()));
+                Picking::Spread(Spreading::new(spread, constraint(table, name), table.rows, all, used))
             }
             Pick::InTurn(turn) => Picking::InTurn(*turn),
         };
@@ -184,6 +192,7 @@ impl Generator {
             },
             Source::Made { key, first, count, pick } => key.is_null(first + pick.number(row, *count)),
             Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
+            Source::Ordered { own, .. } => own.is_null(row),
             _ => false,
         }
     }
@@ -241,9 +250,21 @@ impl Generator {
                 Made::Units(units) => Value::Units(units),
                 Made::Real(real) => Value::Real(real),
             },
+            Source::Ordered { own, other, side, units } => {
+                // Numbers need no bytes.
+                let mut unused = Vec::new();
+                ordered(own.value(row, scratch), other.value(row, &mut unused), *side, *units)
+            }
             Source::Letters(lettering) => {
                 scratch.clear();
+                let is_json = matches!(self.kind, Kind::Json | Kind::Jsonb);
+                if is_json {
+                    scratch.extend(b"{\"v\": \"");
+                }
                 lettering.write(row, self.stream, scratch);
+                if is_json {
+                    scratch.extend(b"\"}");
+                }
                 Value::Plain(scratch)
             }
             Source::Nulls { nulls, below, others } => {
@@ -262,11 +283,7 @@ impl Picking {
     fn number(&self, row: u64, count: u64) -> u64 {
         match self {
             Self::Random(stream) => stream.draw(row).below(count),
-            // From all over the keys, in their order.
-            Self::Spread(spreading) => {
-                let number = u128::from(spreading.number(row)) * u128::from(count);
-                u64::try_from(number / u128::from(spreading.count())).unwrap_or(u64::MAX).min(count - 1)
-            }
+            Self::Spread(spreading) => spreading.number(row).min(count - 1),
             Self::InTurn(turn) => turn.of_row(row) % count,
         }
     }
@@ -331,6 +348,23 @@ impl<'a> Reader<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// Of two numbers the one on that side; NULL of the other column orders nothing.
+fn ordered<'a>(own: Value<'a>, other: Value<'_>, side: Side, units: Units) -> Value<'a> {
+    match (own, other, side) {
+        (Value::Units(own), Value::Units(other), Side::Lesser) => Value::Units(own.min(other)),
+        (Value::Units(own), Value::Units(other), Side::Above) if own == other => {
+            Value::Units(own.saturating_add(1).min(units.high))
+        }
+        (Value::Units(own), Value::Units(other), _) => Value::Units(own.max(other)),
+        (Value::Real(own), Value::Real(other), Side::Lesser) => Value::Real(own.min(other)),
+        (Value::Real(own), Value::Real(other), Side::Above) if own >= other && own <= other => {
+            Value::Real(own.next_up())
+        }
+        (Value::Real(own), Value::Real(other), _) => Value::Real(own.max(other)),
+        (own, ..) => own,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Rows to numbers that come again as often as a [`Spread`] says.
 
+use super::level::{Place, level};
 use super::order::Order;
 use crate::Spread;
 use crate::random::Stream;
@@ -8,11 +9,10 @@ use crate::random::Stream;
 #[derive(Clone, Debug)]
 pub(super) struct Spreading {
     order: Order,
-    count: u64,
     pieces: Vec<Piece>,
 }
 
-/// Ranks that share a stretch of numbers evenly.
+/// Ranks that share some of a stretch of numbers evenly.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     /// First rank after it.
@@ -20,6 +20,9 @@ struct Piece {
     /// Ranks.
     ranks: u64,
     first: u64,
+    /// Length of the stretch.
+    length: u64,
+    /// How many of its numbers are used.
     numbers: u64,
 }
 
@@ -32,35 +35,26 @@ pub(super) fn count_of(distinct: f64, rows: u64) -> u64 {
 }
 
 impl Spreading {
-    /// Over so many rows (`u64::MAX`: open), with so many different numbers.
-    pub(super) fn new(spread: &Spread, stream: Stream, rows: u64, count: u64) -> Self {
+    /// Over so many rows (`u64::MAX`: open), with `distinct` of `count` numbers.
+    pub(super) fn new(spread: &Spread, stream: Stream, rows: u64, count: u64, distinct: u64) -> Self {
         let count = count.max(1);
+        let distinct = distinct.clamp(1, count);
         let mut common: Vec<(u64, f64)> =
             spread.common.iter().map(|common| (place(common.place, count), common.share)).collect();
         common.sort_by_key(|(number, _)| *number);
         apart(&mut common, count);
         let all = spread.common_share();
-        let others = count - common.len() as u64;
+        let others = distinct.saturating_sub(common.len() as u64);
         let rest = if others == 0 { 0.0 } else { (1.0 - all).max(0.0) };
         let squares: f64 = common.iter().map(|(_, share)| share * share).sum();
         let ties = squares + rest * rest / others.max(1) as f64;
         let order = Order::new(stream, rows, spread.correlation, ties);
         let total = (all + rest).max(f64::MIN_POSITIVE);
         let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, all: Vec::new() };
-        let each = rest / others.max(1) as f64;
-        let mut next = 0;
-        for (number, share) in common {
-            pieces.push(next, number - next, each * (number - next) as f64);
-            pieces.push(number, 1, share);
-            next = number + 1;
+        for stretch in stretches(&common, &buckets(spread, count), others as f64, rest) {
+            pieces.push(stretch);
         }
-        pieces.push(next, count - next, each * (count - next) as f64);
-        Self { order, count, pieces: pieces.all }
-    }
-
-    /// How many different numbers there are.
-    pub(super) fn count(&self) -> u64 {
-        self.count
+        Self { order, pieces: pieces.all }
     }
 
     /// The number of a row.
@@ -68,11 +62,66 @@ impl Spreading {
     pub(super) fn number(&self, row: u64) -> u64 {
         let rank = self.order.rank(row);
         let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
-        let piece = self.pieces[at];
-        let within = rank - (piece.until - piece.ranks).min(rank);
-        let number = u128::from(within) * u128::from(piece.numbers) / u128::from(piece.ranks.max(1));
-        piece.first + u64::try_from(number).unwrap_or(u64::MAX).min(piece.numbers - 1)
+        let Piece { until, ranks, first, length, numbers } = self.pieces[at];
+        let within = rank - (until - ranks).min(rank);
+        let number = (u128::from(within) * u128::from(numbers) / u128::from(ranks.max(1)))
+            .min(u128::from(numbers - 1));
+        first + u64::try_from(number * u128::from(length) / u128::from(numbers)).unwrap_or(0)
     }
+}
+
+/// Numbers that share a part of the rows.
+struct Stretch {
+    first: u64,
+    length: u64,
+    numbers: u64,
+    share: f64,
+}
+
+/// The buckets of all numbers, as stretches of them, in ascending order.
+fn buckets(spread: &Spread, count: u64) -> Vec<(u64, u64)> {
+    if spread.bounds.len() < 2 {
+        return vec![(0, count)];
+    }
+    let last = spread.bounds.len() - 2;
+    let bucket = |(at, pair): (usize, &[f64])| {
+        let low = place(pair[0], count);
+        // The last bucket includes its upper bound.
+        let high = place(pair[1], count) + u64::from(at == last);
+        (low, high.max(low + 1))
+    };
+    spread.bounds.windows(2).enumerate().map(bucket).collect()
+}
+
+/// Frequent numbers, and the other ones between them, in ascending order.
+fn stretches(common: &[(u64, f64)], buckets: &[(u64, u64)], others: f64, rest: f64) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> =
+        common.iter().map(|&(first, share)| Stretch { first, length: 1, numbers: 1, share }).collect();
+    let of_bucket = rest / buckets.len() as f64;
+    let begun = stretches.len();
+    for &(low, high) in buckets {
+        let inside = &common[common.partition_point(|(number, _)| *number < low)..];
+        let inside = &inside[..inside.partition_point(|(number, _)| *number < high)];
+        let free = high - low - inside.len() as u64;
+        let mut first = low;
+        for end in inside.iter().map(|(number, _)| *number).chain([high]) {
+            let length = end - first;
+            if length > 0 && rest > 0.0 {
+                let share = of_bucket * length as f64 / free as f64;
+                stretches.push(Stretch { first, length, numbers: 1, share });
+            }
+            first = end + 1;
+        }
+    }
+    let place = |stretch: &Stretch| Place { room: stretch.length as f64, weight: stretch.share };
+    let places: Vec<Place> = stretches[begun..].iter().map(place).collect();
+    for (stretch, numbers) in stretches[begun..].iter_mut().zip(level(&places, others)) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+        let numbers = numbers.round().clamp(1.0, stretch.length as f64) as u64;
+        stretch.numbers = numbers;
+    }
+    stretches.sort_by_key(|stretch| stretch.first);
+    stretches
 }
 
 struct Pieces {
@@ -83,15 +132,13 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, first: u64, numbers: u64, share: f64) {
-        if numbers == 0 {
-            return;
-        }
-        self.share += share;
+    fn push(&mut self, stretch: Stretch) {
+        self.share += stretch.share;
         let begin = self.all.last().map_or(0, |piece| piece.until);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the ranks")]
         let until = ((self.share / self.total * self.ranks as f64).round() as u64).clamp(begin, self.ranks);
-        self.all.push(Piece { until, ranks: until - begin, first, numbers });
+        let Stretch { first, length, numbers, .. } = stretch;
+        self.all.push(Piece { until, ranks: until - begin, first, length, numbers });
     }
 }
 
@@ -123,16 +170,18 @@ mod tests {
 
     fn numbers(spread: &Spread, rows: u64) -> Vec<u64> {
         let count = count_of(spread.distinct, rows);
-        let spreading = Spreading::new(spread, Stream::new(7, &["t", "c"]), rows, count);
+        let spreading = Spreading::new(spread, Stream::new(7, &["t", "c"]), rows, count, count);
         (0..rows).map(|row| spreading.number(row)).collect()
     }
 
     #[test]
     fn common_numbers_have_their_shares_and_others_come_evenly() {
         let common = vec![Common { place: 0.5, share: 0.3 }, Common { place: 0.5, share: 0.1 }];
-        let made = numbers(&Spread { distinct: 100.0, correlation: 0.0, common }, 10_000);
+        let made = numbers(&Spread { distinct: 100.0, correlation: 0.0, common, bounds: Vec::new() }, 10_000);
         let mut counts = [0_u32; 100];
-        made.iter().for_each(|&number| counts[usize::try_from(number).unwrap()] += 1);
+        for &number in &made {
+            counts[usize::try_from(number).unwrap()] += 1;
+        }
         assert_eq!((counts[50], counts[51]), (3_000, 1_000));
         let others = counts.iter().enumerate().filter(|(at, _)| !(50..52).contains(at));
         assert!(others.map(|(_, count)| *count).all(|count| (60..=62).contains(&count)), "{counts:?}");
@@ -141,9 +190,9 @@ mod tests {
     #[test]
     fn as_many_numbers_as_rows_come_once_each() {
         for correlation in [0.0, 0.6, 1.0] {
-            let spread = Spread { distinct: -1.0, correlation, common: Vec::new() };
+            let spread = Spread { distinct: -1.0, correlation, common: Vec::new(), bounds: Vec::new() };
             let mut made = numbers(&spread, 5_000);
-            assert_eq!(made.is_sorted(), correlation == 1.0);
+            assert_eq!(made.is_sorted(), correlation > 0.99);
             made.sort_unstable();
             assert!(made.into_iter().eq(0..5_000));
         }
@@ -152,7 +201,18 @@ mod tests {
     #[test]
     fn few_numbers_have_room_for_what_is_common() {
         let common = vec![Common { place: 1.0, share: 0.5 }, Common { place: 1.0, share: 0.5 }];
-        let made = numbers(&Spread { distinct: 2.0, correlation: 0.0, common }, 10);
+        let made = numbers(&Spread { distinct: 2.0, correlation: 0.0, common, bounds: Vec::new() }, 10);
         assert_eq!(made.iter().filter(|&&number| number == 0).count(), 5);
+    }
+
+    #[test]
+    fn bounds_say_where_numbers_are_dense() {
+        let bounds = vec![0.0, 0.1, 0.2, 1.0];
+        let spread = Spread { distinct: 30.0, correlation: 0.0, common: Vec::new(), bounds };
+        let spreading = Spreading::new(&spread, Stream::new(7, &["t", "c"]), 3_000, 1_000, 30);
+        let made: Vec<u64> = (0..3_000).map(|row| spreading.number(row)).collect();
+        let below = |most: u64| made.iter().filter(|&&number| number < most).count();
+        assert_eq!((below(100), below(200), below(1_000)), (1_000, 2_000, 3_000));
+        assert_eq!(made.iter().collect::<std::collections::BTreeSet<_>>().len(), 30);
     }
 }

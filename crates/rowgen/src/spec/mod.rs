@@ -26,7 +26,8 @@
 //! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | as `pg_stats` has them: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
 //! | `repeated(distinct,correlation,common(place*share,…),specification)` | so many different values; common ones by their place in the order, 0 to 1: `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
 //! | `letters(alphabet,length,…)` | ascending text; quantiles of its length; digits, hex, upper, lower, mixed or words | text |
-//! | `keys(distinct,correlation,common(place*share,…))` | keys that the foreign key refers to, some more often; distinct: so many, or below 0 a fraction of all keys | columns of foreign keys |
+//! | `keys(distinct,correlation,common(place*share,…),histogram(place,…))` | keys that the foreign key refers to, some more often; distinct: so many, or below 0 a fraction of all keys | columns of foreign keys |
+//! | `greater(column,specification,specification)`, `above(…)`, `lesser(…)` | the second specification, but the greater (the lesser) one of its value and the one that the first specification gives the other column: for CHECK (a <= b), above for a < b | numbers, dates and times |
 //! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!
 //! Values are written as in SQL, without quotes; in single quotes they may hold commas, parentheses,
@@ -44,7 +45,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use self::name::Name;
-use crate::{Kind, Reference, Spread, Unsuited, Values, Weighted};
+use crate::{Kind, Reference, Side, Spread, Unsuited, Values, Weighted};
 
 /// A column and what shall stand in it: `name=specification`. A name that has `=` in it, or blanks at
 /// its ends, is put in double quotes.
@@ -68,6 +69,7 @@ enum Form {
     Statistics { distinct: f64, correlation: f64, common: Vec<Weighted>, bounds: Vec<String> },
     Repeated { spread: Spread, spec: Box<Spec> },
     Keys(Spread),
+    Ordered { other: String, side: Side, others: Box<Spec>, spec: Box<Spec> },
 }
 
 /// How often the rows refer to the keys of a foreign key.
@@ -171,7 +173,17 @@ impl Spec {
                 spread: statistics::spread(&arguments)?,
                 spec: Box::new(Self::read(arguments[3], depth + 1)?),
             },
-            Name::Keys => Form::Keys(statistics::spread(&arguments)?),
+            Name::Lesser | Name::Greater | Name::Above => Form::Ordered {
+                other: syntax::unquoted(arguments[0]),
+                side: match name {
+                    Name::Lesser => Side::Lesser,
+                    Name::Above => Side::Above,
+                    _ => Side::Greater,
+                },
+                others: Box::new(Self::read(arguments[1], MOST_LEVELS - 1)?),
+                spec: Box::new(Self::read(arguments[2], MOST_LEVELS - 1)?),
+            },
+            Name::Keys => Form::Keys(statistics::keys(&arguments)?),
             name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
         };
         Ok(Self(form))
@@ -228,6 +240,12 @@ impl Spec {
             Form::Statistics { distinct, correlation, common, bounds } => {
                 statistics::values(kind, *distinct, *correlation, common, bounds)?
             }
+            Form::Ordered { other, side, others, spec } => Values::Ordered {
+                other: other.clone(),
+                others: Box::new(others.values(kind, reference)?),
+                side: *side,
+                values: Box::new(spec.values(kind, reference)?),
+            },
             Form::Keys(_) => {
                 let suited = "columns of a foreign key";
                 return Err(Unsuited::Kind { values: "keys", kind: kind.sql(), suited }.into());

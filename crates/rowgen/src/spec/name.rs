@@ -30,6 +30,9 @@ pub(super) enum Name {
     Repeated,
     Keys,
     Letters,
+    Lesser,
+    Greater,
+    Above,
 }
 
 /// How a name is written, how many arguments it takes at least and at most, and which.
@@ -44,9 +47,10 @@ const fn usage(name: Name, word: &'static str, counts: (usize, usize), arguments
     Usage { name, word, counts, arguments }
 }
 
+const ORDERED: &str = "(the other column,its specification,this column's own)";
 const ANY_NUMBER: usize = usize::MAX;
 
-const ALL: [Usage; 23] = [
+const ALL: [Usage; 26] = [
     usage(Name::Any, "any", (0, 0), "no arguments"),
     usage(Name::Unique, "unique", (0, 0), "no arguments"),
     usage(Name::Serial, "serial", (0, 2), "(start,step), or (start), or none"),
@@ -73,7 +77,15 @@ const ALL: [Usage; 23] = [
         "(distinct,correlation,common(value*share,…),histogram(bound,…))",
     ),
     usage(Name::Repeated, "repeated", (4, 4), "(distinct,correlation,common(place*share,…),specification)"),
-    usage(Name::Keys, "keys", (3, 3), "(distinct,correlation,common(place*share,…))"),
+    usage(
+        Name::Keys,
+        "keys",
+        (3, 4),
+        "(distinct,correlation,common(place*share,…)), or histogram(place,…) as the last argument, too",
+    ),
+    usage(Name::Lesser, "lesser", (3, 3), ORDERED),
+    usage(Name::Greater, "greater", (3, 3), ORDERED),
+    usage(Name::Above, "above", (3, 3), ORDERED),
     usage(
         Name::Letters,
         "letters",

@@ -21,7 +21,17 @@ pub(super) fn spread(arguments: &[&str]) -> Result<Spread, SpecError> {
         Ok(Common { place: real(&value, "a place from 0 to 1")?, share })
     };
     let common = list(arguments[2], "common")?.into_iter().map(place).collect::<Result<_, SpecError>>()?;
-    Ok(Spread { distinct, correlation, common })
+    Ok(Spread { distinct, correlation, common, bounds: Vec::new() })
+}
+
+/// The same, and after it perhaps `histogram(place,…)`.
+pub(super) fn keys(arguments: &[&str]) -> Result<Spread, SpecError> {
+    let place = |text: &&str| real(text, "a place from 0 to 1");
+    let bounds = match arguments.get(3) {
+        Some(bounds) => list(bounds, "histogram")?.iter().map(place).collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
+    Ok(Spread { bounds, ..spread(arguments)? })
 }
 
 fn counts(arguments: &[&str]) -> Result<(f64, f64), SpecError> {

@@ -75,7 +75,14 @@ pub(super) fn values(
         }
         Name::Default => Ok(Values::Server),
         Name::Letters => letters(arguments),
-        Name::List | Name::Nulls | Name::Statistics | Name::Repeated | Name::Keys => {
+        Name::List
+        | Name::Nulls
+        | Name::Statistics
+        | Name::Repeated
+        | Name::Keys
+        | Name::Lesser
+        | Name::Greater
+        | Name::Above => {
             unreachable!("these have forms of their own")
         }
     }

@@ -34,7 +34,9 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
     }
     match values {
         Values::Null => (0, 0),
-        Values::Nulls { values, .. } | Values::Repeated { values, .. } => payloads(kind, values),
+        Values::Nulls { values, .. } | Values::Repeated { values, .. } | Values::Ordered { values, .. } => {
+            payloads(kind, values)
+        }
         values if values.literals().next().is_some() => literals(kind, values),
         values => generated(kind, values),
     }
@@ -78,6 +80,8 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
         (Kind::Inet | Kind::Cidr, _) => (6, 6),
         (Kind::Path, _) => (12 + 3 * POINT, 12 + 3 * POINT),
         (Kind::Polygon, _) => (36 + 4 * POINT, 36 + 4 * POINT),
+        // Braces, quotes and a name, or what stands for them in jsonb.
+        (Kind::Json | Kind::Jsonb, Values::Letters(letters)) => (0, letters_of(letters, kind).1 + 16),
         (Kind::Json, _) => (0, JSON),
         (Kind::Jsonb, _) => (0, JSONB),
         (Kind::Xml, _) => (0, XML),

@@ -99,13 +99,7 @@ pub(super) fn shown(model: &Model) -> String {
             let distinct = column.values.distinct().map(|number| distinct(number, of)).unwrap_or_default();
             let nulls =
                 if column.nulls > 0.0 { format!("{:.1} %", column.nulls * 100.0) } else { String::new() };
-            columns.add_row([
-                column.name.clone(),
-                column.data_type.clone(),
-                nulls,
-                distinct,
-                phrase(&column.values),
-            ]);
+            columns.add_row([column.name.clone(), column.data_type.clone(), nulls, distinct, phrase(column)]);
         }
         align_right(&mut columns, 2..4);
         for line in columns.to_string().lines() {
@@ -124,7 +118,16 @@ fn grouped_real(number: f64) -> String {
     grouped(number.round() as u64)
 }
 
-fn phrase(values: &Values) -> String {
+fn phrase(column: &Column) -> String {
+    let order = match (&column.above, &column.not_below) {
+        (Some(other), _) => format!("; above {other}"),
+        (None, Some(other)) => format!("; not below {other}"),
+        (None, None) => String::new(),
+    };
+    values_phrase(&column.values) + &order
+}
+
+fn values_phrase(values: &Values) -> String {
     match values {
         Values::Fill { why } => format!("left to fill: {why}"),
         Values::Keys { common, .. } => format!("keys; {} frequent", common.len()),
@@ -137,7 +140,7 @@ fn phrase(values: &Values) -> String {
         }
         Values::List { values, kept: true, .. } => format!("{} values of the original", values.len()),
         Values::List { values, .. } => format!("{} values, replaced", values.len()),
-        Values::Any { .. } => "random".to_owned(),
+        Values::Any { .. } => "random values of the type".to_owned(),
     }
 }
 

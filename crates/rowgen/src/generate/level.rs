@@ -1,0 +1,48 @@
+//! Shares of a number of values for places that differ in room.
+
+/// A place that gets some of the values.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// How many it has room for.
+    pub(super) room: f64,
+    /// What it gets relative to others, as far as they have room; above 0.
+    pub(super) weight: f64,
+}
+
+/// How many values each place gets: `total` in all if that fits.
+pub(super) fn level(places: &[Place], total: f64) -> Vec<f64> {
+    let mut ascending: Vec<Place> = places.to_vec();
+    ascending.sort_by(|one, other| (one.room / one.weight).total_cmp(&(other.room / other.weight)));
+    let mut weight: f64 = places.iter().map(|place| place.weight).sum();
+    let (mut left, mut level) = (total, 0.0);
+    for place in ascending {
+        level = left / weight;
+        if place.room >= level * place.weight {
+            break;
+        }
+        left -= place.room;
+        weight -= place.weight;
+        level = f64::INFINITY;
+    }
+    places.iter().map(|place| place.room.min(level * place.weight)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn even(rooms: &[f64], total: f64) -> Vec<f64> {
+        let places: Vec<Place> = rooms.iter().map(|&room| Place { room, weight: 1.0 }).collect();
+        level(&places, total)
+    }
+
+    #[test]
+    fn what_some_have_no_room_for_goes_to_the_others() {
+        assert_eq!(even(&[10.0, 1.0, 10.0, 2.0], 12.0), [4.5, 1.0, 4.5, 2.0]);
+        assert_eq!(even(&[1.0, 2.0], 12.0), [1.0, 2.0]);
+        assert_eq!(even(&[5.0, 5.0], 4.0), [2.0, 2.0]);
+        assert!(even(&[], 4.0).is_empty());
+        let weighted = [Place { room: 9.0, weight: 1.0 }, Place { room: 9.0, weight: 2.0 }];
+        assert_eq!(level(&weighted, 6.0), [2.0, 4.0]);
+    }
+}
