@@ -11,6 +11,7 @@ mod fidelity;
 mod file;
 mod lower;
 mod make;
+mod numbers;
 mod plans;
 mod replace;
 

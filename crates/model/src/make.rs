@@ -5,6 +5,7 @@ use rowgen::Kind;
 
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, FORMAT, Model, Table, Values};
+use crate::numbers::{Number, move_bounds, replace_rare, step};
 use crate::replace::{self, alphabet_of};
 
 /// Rules for values of the original.
@@ -22,8 +23,6 @@ pub struct Privacy {
 const QUANTILES: usize = 11;
 /// How far a bound moves, as a share of the distance to the next one.
 const JITTER: f64 = 0.25;
-/// How far an extreme bound moves inwards at most, as a share of its bucket.
-const TRIM: f64 = 0.5;
 /// Rows per row of the referenced table above which a common key is worth a place of its own.
 const DIGITS: f64 = 1e6;
 
@@ -97,7 +96,7 @@ impl Maker<'_> {
             return self.numbers(kind, statistics);
         }
         if matches!(kind, Kind::Json | Kind::Jsonb) {
-            return self.json(kind, statistics);
+            return json(kind, statistics);
         }
         let distinct = if distinct == 0.0 { -1.0 } else { distinct };
         let count = statistics.common.len().max(1) as f64;
@@ -132,22 +131,6 @@ impl Maker<'_> {
             correlation: correlation(statistics),
             common: ascending(common.collect()),
             bounds,
-        }
-    }
-
-    /// One text in each document, so that documents are as long and as often the same as the original's.
-    fn json(&self, kind: &Kind, statistics: &Statistics) -> Values {
-        // Header, two entries and a name; or braces, quotes and a name.
-        let around = if *kind == Kind::Jsonb { 14 } else { 10 };
-        let length = usize::try_from(statistics.avg_width.saturating_sub(around).max(1)).unwrap_or(1);
-        let count = statistics.common.len().max(1) as f64;
-        let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
-        Values::Letters {
-            distinct: if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct },
-            correlation: correlation(statistics),
-            common: statistics.common.iter().enumerate().map(place).collect(),
-            alphabet: "words".to_owned(),
-            lengths: vec![u32::try_from(length).unwrap_or(1)],
         }
     }
 
@@ -214,7 +197,8 @@ impl Maker<'_> {
         }
         if !matches!(kind, Kind::Bool | Kind::Enum { .. }) {
             let step = step(kind, common.iter().map(|(number, _)| number).chain(&bounds));
-            self.replace_rare(kind, &mut common, &bounds, step);
+            let least = f64::from(self.privacy.k) / self.table.rows.max(1) as f64;
+            replace_rare(self.rng, least, kind, &mut common, &bounds, step);
             // A value that k rows hold on average may stay.
             let count = if statistics.n_distinct < 0.0 {
                 -statistics.n_distinct * self.table.rows as f64
@@ -222,7 +206,7 @@ impl Maker<'_> {
                 statistics.n_distinct
             };
             let is_rare = count * f64::from(self.privacy.k) > self.table.rows as f64;
-            self.move_bounds(kind, &mut bounds, step, if is_rare { JITTER } else { 0.0 });
+            move_bounds(self.rng, kind, &mut bounds, step, if is_rare { JITTER } else { 0.0 });
         }
         common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());
         let distinct = if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct };
@@ -233,51 +217,21 @@ impl Maker<'_> {
             bounds: bounds.into_iter().map(|number| number.text).collect(),
         }
     }
+}
 
-    /// Moves frequent values that fewer than k rows hold to another place between their neighbours.
-    fn replace_rare(&mut self, kind: &Kind, common: &mut [(Number, f64)], bounds: &[Number], step: f64) {
-        let rows = self.table.rows as f64;
-        for at in 0..common.len() {
-            if common[at].1 * rows >= f64::from(self.privacy.k) {
-                continue;
-            }
-            let own = common[at].0.at;
-            let low = at.checked_sub(1).map(|before| common[before].0.at);
-            let high = common.get(at + 1).map(|(after, _)| after.at);
-            let below = bounds.iter().rev().map(|bound| bound.at).find(|bound| *bound < own);
-            let above = bounds.iter().map(|bound| bound.at).find(|bound| *bound > own);
-            let nearest =
-                |one: Option<f64>, other: Option<f64>, which: fn(f64, f64) -> f64| match (one, other) {
-                    (Some(one), Some(other)) => Some(which(one, other)),
-                    (one, other) => one.or(other),
-                };
-            let low = nearest(low, below, f64::max).unwrap_or(own - 16.0 * step);
-            let high = nearest(high, above, f64::min).unwrap_or(own + 16.0 * step);
-            let moved = low + (high - low) * self.rng.f64().mul_add(0.9, 0.05);
-            if let Some(number) =
-                Number::near(kind, own, moved, step).filter(|number| low < number.at && number.at < high)
-            {
-                common[at].0 = number;
-            }
-        }
-    }
-
-    /// Moves bounds by a share of the distance to the next one, the first and the last inwards.
-    fn move_bounds(&mut self, kind: &Kind, bounds: &mut [Number], step: f64, jitter: f64) {
-        let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
-        for (index, bound) in bounds.iter_mut().enumerate() {
-            let before = index.checked_sub(1).map(|before| at[index] - at[before]);
-            let after = at.get(index + 1).map(|after| after - at[index]);
-            let moved = match (before, after) {
-                (Some(before), Some(after)) => before.min(after) * jitter * (2.0 * self.rng.f64() - 1.0),
-                (None, Some(after)) => after * TRIM * self.rng.f64(),
-                (Some(before), None) => -before * TRIM * self.rng.f64(),
-                (None, None) => 0.0,
-            };
-            if let Some(number) = Number::near(kind, bound.at, bound.at + moved, step) {
-                *bound = number;
-            }
-        }
+/// One text in each document, so that documents are as long and as often the same as the original's.
+fn json(kind: &Kind, statistics: &Statistics) -> Values {
+    // Header, two entries and a name; or braces, quotes and a name.
+    let around = if *kind == Kind::Jsonb { 14 } else { 10 };
+    let length = usize::try_from(statistics.avg_width.saturating_sub(around).max(1)).unwrap_or(1);
+    let count = statistics.common.len().max(1) as f64;
+    let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
+    Values::Letters {
+        distinct: if statistics.n_distinct == 0.0 { -1.0 } else { statistics.n_distinct },
+        correlation: correlation(statistics),
+        common: statistics.common.iter().enumerate().map(place).collect(),
+        alphabet: "words".to_owned(),
+        lengths: vec![u32::try_from(length).unwrap_or(1)],
     }
 }
 
@@ -321,61 +275,8 @@ fn of_values(statistics: &Statistics) -> Statistics {
     values
 }
 
-/// A value on the line of its type.
-#[derive(Clone, Debug)]
-struct Number {
-    at: f64,
-    text: String,
-}
-
-impl Number {
-    fn read(kind: &Kind, text: &str) -> Option<Self> {
-        let at = if is_real(kind) {
-            text.parse().ok().filter(|number: &f64| number.is_finite())?
-        } else {
-            kind.read_units(text)? as f64
-        };
-        Some(Self { at, text: text.to_owned() })
-    }
-
-    /// The value a whole number of steps from `from` that is nearest to `to`.
-    fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
-        if is_real(kind) {
-            return Self::read(kind, &format!("{to:?}"));
-        }
-        let at = from + ((to - from) / step).round() * step;
-        let units = kind.units()?;
-        #[expect(clippy::cast_possible_truncation, reason = "clamped to the type's range")]
-        let at = (at as i64).clamp(units.low, units.high);
-        Some(Self { at: at as f64, text: kind.write_units(at) })
-    }
-}
-
-/// The largest unit of which all distances are multiples.
-fn step<'a>(kind: &Kind, numbers: impl Iterator<Item = &'a Number>) -> f64 {
-    if is_real(kind) {
-        return 0.0;
-    }
-    let mut first = None;
-    let divisor = numbers.fold(0_u64, |divisor, number| {
-        let first = *first.get_or_insert(number.at);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a distance of units")]
-        let distance = (number.at - first).abs() as u64;
-        gcd(divisor, distance)
-    });
-    divisor.max(1) as f64
-}
-
-fn gcd(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { gcd(other, one % other) }
-}
-
 fn is_text(kind: &Kind) -> bool {
     matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name)
-}
-
-fn is_real(kind: &Kind) -> bool {
-    matches!(kind, Kind::Float4 | Kind::Float8)
 }
 
 fn length(text: impl AsRef<str>) -> usize {
@@ -423,8 +324,8 @@ fn ascending(mut places: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 /// Quantiles of these lengths, stretched so that values take `width` bytes on average.
 fn quantiles(mut lengths: Vec<usize>, width: u32, most: Option<u32>) -> Vec<u32> {
     lengths.sort_unstable();
-    let last = lengths.len().saturating_sub(1);
-    let quantile = |index: usize| lengths.get(last * index / (QUANTILES - 1)).copied().unwrap_or(1) as f64;
+    let steps = lengths.len().saturating_sub(1);
+    let quantile = |index: usize| lengths.get(steps * index / (QUANTILES - 1)).copied().unwrap_or(1) as f64;
     let quantiles: Vec<f64> = (0..QUANTILES).map(quantile).collect();
     let mean = quantiles.windows(2).map(|pair| f64::midpoint(pair[0], pair[1])).sum::<f64>()
         / (QUANTILES - 1) as f64;

@@ -360,7 +360,7 @@ fn ordered<'a>(own: Value<'a>, other: Value<'_>, side: Side, units: Units) -> Va
         }
         (Value::Units(own), Value::Units(other), _) => Value::Units(own.max(other)),
         (Value::Real(own), Value::Real(other), Side::Lesser) => Value::Real(own.min(other)),
-        (Value::Real(own), Value::Real(other), Side::Above) if own >= other && own <= other => {
+        (Value::Real(own), Value::Real(other), Side::Above) if own.total_cmp(&other).is_eq() => {
             Value::Real(own.next_up())
         }
         (Value::Real(own), Value::Real(other), _) => Value::Real(own.max(other)),

@@ -52,7 +52,7 @@ impl Spreading {
         let total = (all + rest).max(f64::MIN_POSITIVE);
         let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, all: Vec::new() };
         for stretch in stretches(&common, &buckets(spread, count), others as f64, rest) {
-            pieces.push(stretch);
+            pieces.push(&stretch);
         }
         Self { order, pieces: pieces.all }
     }
@@ -132,12 +132,12 @@ struct Pieces {
 }
 
 impl Pieces {
-    fn push(&mut self, stretch: Stretch) {
+    fn push(&mut self, stretch: &Stretch) {
         self.share += stretch.share;
         let begin = self.all.last().map_or(0, |piece| piece.until);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the ranks")]
         let until = ((self.share / self.total * self.ranks as f64).round() as u64).clamp(begin, self.ranks);
-        let Stretch { first, length, numbers, .. } = stretch;
+        let &Stretch { first, length, numbers, .. } = stretch;
         self.all.push(Piece { until, ranks: until - begin, first, length, numbers });
     }
 }

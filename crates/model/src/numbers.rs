@@ -1,0 +1,111 @@
+//! Values on the line of their type, and how rare ones are moved on it.
+
+use fastrand::Rng;
+use rowgen::Kind;
+
+/// How far an extreme bound moves inwards at most, as a share of its bucket.
+const TRIM: f64 = 0.5;
+
+/// A value on the line of its type.
+#[derive(Clone, Debug)]
+pub(crate) struct Number {
+    pub(crate) at: f64,
+    pub(crate) text: String,
+}
+
+impl Number {
+    pub(crate) fn read(kind: &Kind, text: &str) -> Option<Self> {
+        let at = if is_real(kind) {
+            text.parse().ok().filter(|number: &f64| number.is_finite())?
+        } else {
+            kind.read_units(text)? as f64
+        };
+        Some(Self { at, text: text.to_owned() })
+    }
+
+    /// The value a whole number of steps from `from` that is nearest to `to`.
+    fn near(kind: &Kind, from: f64, to: f64, step: f64) -> Option<Self> {
+        if is_real(kind) {
+            return Self::read(kind, &format!("{to:?}"));
+        }
+        let at = from + ((to - from) / step).round() * step;
+        let units = kind.units()?;
+        #[expect(clippy::cast_possible_truncation, reason = "clamped to the type's range")]
+        let at = (at as i64).clamp(units.low, units.high);
+        Some(Self { at: at as f64, text: kind.write_units(at) })
+    }
+}
+
+/// The largest unit of which all distances are multiples.
+pub(crate) fn step<'a>(kind: &Kind, numbers: impl Iterator<Item = &'a Number>) -> f64 {
+    if is_real(kind) {
+        return 0.0;
+    }
+    let mut first = None;
+    let divisor = numbers.fold(0_u64, |divisor, number| {
+        let first = *first.get_or_insert(number.at);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a distance of units")]
+        let distance = (number.at - first).abs() as u64;
+        gcd(divisor, distance)
+    });
+    divisor.max(1) as f64
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+/// Moves frequent values that have less than that share of the rows to another place between their neighbours.
+pub(crate) fn replace_rare(
+    rng: &mut Rng,
+    least: f64,
+    kind: &Kind,
+    common: &mut [(Number, f64)],
+    bounds: &[Number],
+    step: f64,
+) {
+    for at in 0..common.len() {
+        if common[at].1 >= least {
+            continue;
+        }
+        let own = common[at].0.at;
+        let low = at.checked_sub(1).map(|before| common[before].0.at);
+        let high = common.get(at + 1).map(|(after, _)| after.at);
+        let below = bounds.iter().rev().map(|bound| bound.at).find(|bound| *bound < own);
+        let above = bounds.iter().map(|bound| bound.at).find(|bound| *bound > own);
+        let nearest = |one: Option<f64>, other: Option<f64>, which: fn(f64, f64) -> f64| match (one, other) {
+            (Some(one), Some(other)) => Some(which(one, other)),
+            (one, other) => one.or(other),
+        };
+        let low = nearest(low, below, f64::max).unwrap_or(own - 16.0 * step);
+        let high = nearest(high, above, f64::min).unwrap_or(own + 16.0 * step);
+        let moved = low + (high - low) * rng.f64().mul_add(0.9, 0.05);
+        if let Some(number) =
+            Number::near(kind, own, moved, step).filter(|number| low < number.at && number.at < high)
+        {
+            common[at].0 = number;
+        }
+    }
+}
+
+/// Moves bounds by a share of the distance to the next one, the first and the last inwards.
+pub(crate) fn move_bounds(rng: &mut Rng, kind: &Kind, bounds: &mut [Number], step: f64, jitter: f64) {
+    let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+    for (index, bound) in bounds.iter_mut().enumerate() {
+        let before = index.checked_sub(1).map(|before| at[index] - at[before]);
+        let after = at.get(index + 1).map(|after| after - at[index]);
+        let moved = match (before, after) {
+            (Some(before), Some(after)) => before.min(after) * jitter * (2.0 * rng.f64() - 1.0),
+            (None, Some(after)) => after * TRIM * rng.f64(),
+            (Some(before), None) => -before * TRIM * rng.f64(),
+            (None, None) => 0.0,
+        };
+        if let Some(number) = Number::near(kind, bound.at, bound.at + moved, step) {
+            *bound = number;
+        }
+    }
+}
+
+fn is_real(kind: &Kind) -> bool {
+    matches!(kind, Kind::Float4 | Kind::Float8)
+}
