@@ -254,7 +254,7 @@ fn order(columns: &mut [Column], facts: &[ColumnFacts]) {
             let side = if *is_strict { &mut columns[at].above } else { &mut columns[at].not_below };
             *side = Some(other.clone());
         } else {
-            for at in [at, other_at] {
+            for at in [at, other_at].into_iter().filter(|&at| is_number(&columns[at])).collect::<Vec<_>>() {
                 columns[at].values = fill("a CHECK ties it to a column without statistics");
                 columns[at].nulls = 0.0;
             }

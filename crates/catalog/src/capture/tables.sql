@@ -1,7 +1,9 @@
 -- $1: a schema, or NULL for all but the system's. Tables that a model has: no partitions, whose rows are their parent's;
 -- none of extensions, of sessions, or of pgrig.
 SELECT c.oid, format('%I.%I', n.nspname, c.relname) AS sql_name, n.nspname || '.' || c.relname AS name,
-       greatest(c.reltuples, 0)::int8 AS rows,
+       -- Before PostgreSQL 14 a partitioned table has no number of its own.
+       (SELECT coalesce(sum(greatest(r.reltuples, 0)), 0)::int8
+          FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t) AS rows,
        (SELECT coalesce(sum(pg_relation_size(t)), 0)::int8 FROM unnest(leaves.oids) t) AS heap,
        (SELECT coalesce(sum(pg_total_relation_size(r.reltoastrelid)), 0)::int8
           FROM unnest(leaves.oids) t JOIN pg_class r ON r.oid = t AND r.reltoastrelid <> 0) AS toast,

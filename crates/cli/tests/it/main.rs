@@ -26,6 +26,7 @@ mod fill_table_requests;
 mod fill_triggers;
 mod help;
 mod micro;
+mod model;
 mod pooler;
 mod server;
 mod support;

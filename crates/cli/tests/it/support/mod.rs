@@ -184,7 +184,12 @@ pub struct Server<'a> {
     pub url: String,
 }
 
-impl Server<'_> {
+impl<'a> Server<'a> {
+    /// Another database of it.
+    pub fn database(&self, name: &str) -> Server<'a> {
+        Server { rig: self.rig, url: format!("{} dbname={name}", self.rig.url()) }
+    }
+
     /// One row of one query.
     pub fn row(&self, query: &str) -> Row {
         let client = self.rig.connect(&self.url);
