@@ -54,6 +54,11 @@ bench-columns *arguments:
     cargo build --release --locked
     python3 bench/columns.py {{arguments}}
 
+# Copies made from statistics: their fidelity, and how fast they are filled; needs tpchgen-cli and psql. Arguments: see --help
+bench-model *arguments:
+    cargo build --release --locked
+    python3 bench/model.py {{arguments}}
+
 # Which tables of real schemas are filled; the directory has an .sql file for each. Arguments: see --help
 bench-schemas *arguments:
     cargo build --release --locked

@@ -8,8 +8,12 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// Verbs with a page of reference.
-const REFERENCES: [&str; 26] = [
+const REFERENCES: [&str; 30] = [
     "fill",
+    "model",
+    "model capture",
+    "model show",
+    "model check",
     "size",
     "blockio",
     "tps",

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""How faithful a copy is that pgrig makes from statistics, and how fast it is filled.
+
+Starts a server of its own through pgrig. The original is TPC-H's schema (bench/tpch.sql, primary and foreign keys) with the
+rows of tpchgen-cli. Then:
+
+- `pgrig model capture` of the original, `pgrig fill --model` of a copy, `pgrig model check --analyze-original` of both, with
+  queries over the keys that this script draws: scans and joins of up to three tables, with ranges of numbers and dates whose
+  ends are quantiles of the original, so that none depends on a text.
+- In turns, the first one changing from round to round: `pgrig fill --model` and `pgrig fill` of the same tables and numbers of
+  rows with random values, keys and foreign keys included, neither analyzed.
+
+Needs psql, and tpchgen-cli 4 (PyPI, or crates.io).
+"""
+
+import argparse
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from common import arguments, output, parsed, save, serving, shown, spread, surroundings, timed
+from tpch import TABLES, keys, peer, tables
+
+COLUMNS = {
+    "lineitem": ["l_quantity", "l_extendedprice", "l_discount", "l_shipdate", "l_commitdate", "l_receiptdate"],
+    "orders": ["o_totalprice", "o_orderdate"], "customer": ["c_acctbal"], "part": ["p_size", "p_retailprice"],
+    "supplier": ["s_acctbal"], "partsupp": ["ps_availqty", "ps_supplycost"],
+}
+JOINS = [
+    ("lineitem", "orders", "l_orderkey = o_orderkey"), ("lineitem", "part", "l_partkey = p_partkey"),
+    ("lineitem", "supplier", "l_suppkey = s_suppkey"), ("orders", "customer", "o_custkey = c_custkey"),
+    ("partsupp", "part", "ps_partkey = p_partkey"), ("partsupp", "supplier", "ps_suppkey = s_suppkey"),
+]
+ENDS = ["SELECT count(*) FROM {}", "SELECT {key}, count(*) FROM {} GROUP BY 1", "SELECT * FROM {} ORDER BY {key} LIMIT 20"]
+
+
+class Database:
+    """One of the server's."""
+
+    def __init__(self, server, options, name):
+        self.server, self.options, self.name = server, options, name
+        self.url = server.url.replace("/postgres?", f"/{name}?")
+        server.query(f"CREATE DATABASE {name}")
+
+    def query(self, sql):
+        return output([self.options.psql, "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, self.url])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments(parser)
+    parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor [1]")
+    parser.add_argument("--queries", type=int, default=120, help="how many [120]")
+    parser.add_argument("--tpchgen-cli", default="tpchgen-cli")
+    options = parsed(parser)
+    with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
+        Path(scratch).chmod(0o755)
+        original, copy = Database(server, options, "original"), Database(server, options, "copy")
+        peer(options, original, scratch)
+        for file in Path(scratch).glob("*.csv"):
+            file.unlink()
+        original.query("VACUUM ANALYZE")
+        model = Path(scratch) / "original.model.toml"
+        server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model))
+        output([*server.fill(f"--model {model} -d copy --data-only")])
+        drawn = Path(scratch) / "queries"
+        drawn.mkdir()
+        for number, sql in enumerate(queries(original, options)):
+            (drawn / f"{number:03}.sql").write_text(sql)
+        command = [options.pgrig, "model", "check", "original", "copy", "--analyze-original", "--queries", str(drawn),
+                   "-q", "--instance", server.instance]
+        found = subprocess.run(command, capture_output=True, text=True)
+        if found.returncode != 0:
+            sys.exit(found.stderr)
+        print(found.stdout)
+        times = rounds(options, server, original, copy, model, scratch)
+        rows = sum(int(original.query(f"SELECT count(*) FROM {table}")) for table in TABLES)
+        ratios = [theirs / mine for mine, theirs in zip(times["model"], times["random"])]
+        record = {"benchmark": "model", **surroundings(options, server), "scale": options.scale, "rows": rows,
+                  "model_bytes": model.stat().st_size, "check": found.stdout.splitlines(), "queries": options.queries,
+                  "tpchgen-cli": output([options.tpchgen_cli, "--version"]),
+                  "results": {way: spread(each) for way, each in times.items()} | {"speed of random": spread(ratios)},
+                  "trials": times}
+    print("| way | seconds | rows/s |\n|---|---|---|")
+    for way, each in times.items():
+        print(f"| {way} | {shown(*spread(each))} | {rows / spread(each)[1]:,.0f} |")
+    print(f"\nmodel: {shown(*spread(ratios))} times the speed of random values, in pairs")
+    save(options, server, record, f"scale{options.scale:g}")
+
+
+def rounds(options, server, original, copy, model, scratch):
+    """Seconds of each way's fills."""
+    ddl = Path(scratch) / "tpch.sql"
+    ddl.write_text("\n".join([tables(), *(sql for each in keys() for _, sql in each)]))
+    counts = ",".join(f"{table}={original.query(f'SELECT count(*) FROM {table}')}" for table in TABLES)
+    ways = {"model": f"--model {model}", "random": f"--ddl {ddl} --rows {counts}"}
+    times = {way: [] for way in ways}
+    for number in range(options.trials):
+        order = list(ways) if number % 2 == 0 else list(ways)[::-1]
+        for way in order:
+            copy.query(f"DROP TABLE IF EXISTS {', '.join(TABLES)}")
+            server.settle()
+            times[way].append(timed(server.fill(f"{ways[way]} -d copy --data-only"))["wall"])
+        print(f"round {number + 1}: " + ", ".join(f"{way} {times[way][-1]:.2f} s" for way in ways), file=sys.stderr)
+    return times
+
+
+def queries(original, options):
+    """Scans and joins, with one or two ranges."""
+    drawn = random.Random(options.seed)
+    quantiles = {}
+    for table, columns in COLUMNS.items():
+        for column in columns:
+            sql = f"SELECT percentile_disc(array(SELECT i / 20.0 FROM generate_series(0, 20) i)) WITHIN GROUP (ORDER BY {column})"
+            values = original.query(f"{sql} FROM {table}")
+            quantiles[column] = values.strip("{}").split(",")
+    for _ in range(options.queries):
+        used = [drawn.choice(list(COLUMNS))]
+        source = used[0]
+        for _ in range(drawn.choice([0, 1, 1, 2])):
+            possible = [(one, other, on) for one, other, on in JOINS if (one in used) != (other in used)]
+            one, other, on = drawn.choice(possible)
+            added = other if one in used else one
+            source += f" JOIN {added} ON {on}"
+            used.append(added)
+        conditions = []
+        for _ in range(drawn.choice([1, 1, 2])):
+            column = drawn.choice(COLUMNS[drawn.choice(used)])
+            low, high = sorted(drawn.sample(range(21), 2))
+            conditions.append(f"{column} BETWEEN '{quantiles[column][low]}' AND '{quantiles[column][high]}'")
+        key = drawn.choice(COLUMNS[used[0]])
+        yield drawn.choice(ENDS).format(f"{source} WHERE {' AND '.join(conditions)}", key=key)
+
+
+if __name__ == "__main__":
+    main()
