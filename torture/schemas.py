@@ -182,7 +182,7 @@ def filled(options, server, file, rows, method):
     for name, table, count in zip(names, planned, there, strict=True):
         if int(count) != table["rows"]:
             raise Fault(f"{method}: {name} has {count} rows, planned {table['rows']}")
-    return "filled", "", re.findall(r"warning: .*rows and no more: .*", ran.stderr)
+    return "filled", "", re.findall(r"warning: .*only .* rows: .*", ran.stderr)
 
 
 def examined(server, schema):

@@ -77,7 +77,7 @@ pub enum FillError {
     NothingToFill,
     /// Keys leave room for less than a size.
     #[error(
-        "{} is more than the keys of these tables leave room for: about {}. Give another size, or --rows",
+        "{} is too large: the keys of these tables allow about {}. Give a smaller size, or --rows",
         bytes(*size), bytes(*about)
     )]
     SchemaSize {
@@ -99,17 +99,15 @@ pub enum FillError {
     },
     /// A table of an interrupted fill has been changed by others.
     #[error(
-        "{table} has rows, and the unfinished fill has not begun with it: somebody else has put them there. TRUNCATE it \
-         and give the command again, or give --no-resume to forget that the fill is unfinished"
+        "{table} has rows that the unfinished fill did not load. TRUNCATE it and repeat the command, or give \
+         --no-resume to forget the unfinished fill"
     )]
     TableChanged {
         /// Schema and name.
         table: String,
     },
     /// Another session was at the same fill since it was planned.
-    #[error(
-        "the tables have changed since this fill was planned: another session was at it. Give the command again"
-    )]
+    #[error("another session changed the tables after this fill was planned. Repeat the command")]
     SchemaChanged,
     /// The user wants to stop, and no table is being filled.
     #[error("interrupted: {filled} of {of} tables are filled and stay; the same command completes the fill")]
@@ -121,8 +119,8 @@ pub enum FillError {
     },
     /// An earlier fill has not made indexes and constraints again, and this one would forget them.
     #[error(
-        "an unfinished fill has yet to make keys, foreign keys and indexes of {tables}: repeat the command that began it, or drop \
-         these tables"
+        "an unfinished fill has not yet created the keys, foreign keys and indexes of {tables}: repeat the \
+         command that began it, or drop these tables"
     )]
     Unmade {
         /// The tables.
@@ -153,8 +151,9 @@ pub enum FillError {
     NotDirect(#[from] NotDirect),
     /// A fill that was begun otherwise is not complete.
     #[error(
-        "schema {schema} has an unfinished fill, begun by another request: give that command again to complete it, \
-         --drop to drop and replace it{}, or --schema NAME", if *.may_forget { ", --no-resume to forget that it is unfinished" } else { "" }
+        "schema {schema} has an unfinished fill that another command began: repeat that command to complete it, \
+         or give --drop to replace the tables{}, or --schema NAME",
+        if *.may_forget { ", --no-resume to forget the unfinished fill" } else { "" }
     )]
     Unfinished {
         /// The schema.
@@ -163,9 +162,7 @@ pub enum FillError {
         may_forget: bool,
     },
     /// The tables of an unfinished fill are not as it left them.
-    #[error(
-        "the fill that was interrupted cannot be completed: {table} {problem}. Nothing was changed. {remedy}"
-    )]
+    #[error("cannot complete the interrupted fill: {table} {problem}. Nothing was changed. {remedy}")]
     NotAsLeft {
         /// The table.
         table: String,
@@ -176,8 +173,8 @@ pub enum FillError {
     },
     /// Rows cannot be added to tables that have lost some.
     #[error(
-        "--append finds tables that are not whole: {problem}. Nothing was changed. To fill all anew, give --drop \
-         and the whole amount instead of --append"
+        "--append: rows are missing: {problem}. Nothing was changed. To fill all tables again, give --drop and \
+         the whole amount instead of --append"
     )]
     NotWhole {
         /// Which, and what is missing.
@@ -185,15 +182,15 @@ pub enum FillError {
     },
     /// Another session is at this fill.
     #[error(
-        "another session (server process {pid}) is at this fill: wait until it ends, or end it with \
-         SELECT pg_terminate_backend({pid})"
+        "another session (server process {pid}) runs this fill: wait until it ends, or end it with SELECT \
+         pg_terminate_backend({pid})"
     )]
     InHand {
         /// Its server process.
         pid: i32,
     },
     /// Steps need tables that are not there.
-    #[error("schema {schema} has no {}: add t to --init-steps, which creates them, or give --schema NAME", tables.join(", "))]
+    #[error("schema {schema} has no {}: add t to --init-steps to create them, or give --schema NAME", tables.join(", "))]
     NoTables {
         /// The schema.
         schema: String,
@@ -201,7 +198,7 @@ pub enum FillError {
         tables: Vec<String>,
     },
     /// Rows would be mixed up with those that are there.
-    #[error("{schema}.{table} has rows: --append adds more to them, --drop drops and replaces the tables")]
+    #[error("{schema}.{table} has rows: give --append to add rows, or --drop to replace the tables")]
     HasRows {
         /// The schema.
         schema: String,
@@ -209,7 +206,7 @@ pub enum FillError {
         table: String,
     },
     /// The user's table has rows already.
-    #[error("{table} has rows: --append adds more to them (or TRUNCATE it first)")]
+    #[error("{table} has rows: give --append to add rows, or TRUNCATE it first")]
     OwnTableHasRows {
         /// The table.
         table: String,
@@ -224,8 +221,8 @@ pub enum FillError {
     },
     /// The role may not create the table that records what is loaded.
     #[error(
-        "role {role} may not create tables in schema {schema}, and pgrig keeps one there while it fills, which records \
-         what is loaded: GRANT CREATE ON SCHEMA {schema} TO {role}, or fill as another role"
+        "role {role} may not create tables in schema {schema}, where pgrig records the loaded rows: GRANT CREATE \
+         ON SCHEMA {schema} TO {role}, or fill as another role"
     )]
     LedgerPrivilege {
         /// The role.
@@ -248,7 +245,7 @@ pub enum FillError {
         emptied: bool,
     },
     /// Names are taken by something that --drop does not drop.
-    #[error("{name} in schema {schema} is no table, and --drop drops only tables: give --schema NAME")]
+    #[error("{name} in schema {schema} is not a table, and --drop drops only tables: give --schema NAME")]
     NotATable {
         /// The schema.
         schema: String,
@@ -257,8 +254,8 @@ pub enum FillError {
     },
     /// The data volume is too small.
     #[error(
-        "not enough disk: {} are needed (tables and indexes {}, WAL {}, temporary files {}), {} are free on \
-         {mount}. Ask for less, or free some",
+        "not enough disk space: {} are needed (tables and indexes {}, WAL {}, temporary files {}), {} are free on \
+         {mount}. Ask for less, or free some space",
         bytes(*needed), bytes(*total), bytes(*wal), bytes(*temporary), bytes(*free)
     )]
     Disk {
@@ -289,8 +286,8 @@ pub enum FillError {
     },
     /// Keys leave room for too few rows to reach the size.
     #[error(
-        "{table} cannot be filled to {}: it has room for {most} more rows, which take about {}, because {why}. \
-         Ask for less, or give --rows", bytes(*size), bytes(*about)
+        "{table} cannot grow to {}: its keys allow {most} more rows, about {}, because {why}. Ask for less, or \
+         give --rows", bytes(*size), bytes(*about)
     )]
     KeysTooFew {
         /// The table.
@@ -426,8 +423,8 @@ pub enum Cause {
     Direct(Failure),
     /// A row references nothing. Its chunk is rolled back.
     #[error(
-        "a row of {table} breaks {constraint}: {row}. Somebody has changed what it references since the fill began: empty \
-         the table and repeat the command with --no-resume"
+        "a row of {table} violates {constraint}: {row}. The referenced rows have changed since the fill began: \
+         TRUNCATE the table and repeat the command with --no-resume"
     )]
     Broken {
         /// The table's qualified name.

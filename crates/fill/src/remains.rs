@@ -133,8 +133,8 @@ impl Anew {
     /// For a fill of several tables: the end of a sentence.
     pub(crate) fn of_all(self) -> &'static str {
         match self {
-            Self::Drop => "; to begin anew, drop everything that --ddl has created and give --no-resume too",
-            Self::Empty => "; to begin anew, TRUNCATE the tables and give --no-resume too",
+            Self::Drop => "; to start over, drop everything that --ddl has created and give --no-resume too",
+            Self::Empty => "; to start over, TRUNCATE the tables and give --no-resume too",
             Self::Replace | Self::WithOthers => "",
         }
     }
@@ -153,19 +153,16 @@ impl fmt::Display for Remains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing { replaced } => {
-                write!(f, "None of the new tables is left behind: nothing of them was committed.")?;
+                write!(f, "No new table is left: nothing was committed.")?;
                 match replaced {
                     Replaced::None => Ok(()),
-                    Replaced::Kept => write!(f, " The old ones are still there."),
-                    Replaced::Dropped => write!(f, " The old ones are gone: --drop drops them first."),
+                    Replaced::Kept => write!(f, " The old tables are unchanged."),
+                    Replaced::Dropped => write!(f, " The old tables are gone: --drop drops them first."),
                 }
             }
             Self::Tables { table, rows, complete, resumable, anew, unlogged, append } => {
                 let all = if *complete { "all " } else { "" };
-                write!(
-                    f,
-                    "What is there: {table} with {all}{rows} new rows committed; later steps are not done."
-                )?;
+                write!(f, "State: {table} has {all}{rows} new rows committed; later steps are not done.")?;
                 if *resumable {
                     match anew {
                         Anew::Replace => write!(
@@ -174,12 +171,12 @@ impl fmt::Display for Remains {
                         )?,
                         Anew::Empty => write!(
                             f,
-                            " The same command completes it; to begin anew, give --no-resume too, after a TRUNCATE or with \
-                             --append."
+                            " The same command completes it; to start over, give --no-resume too, after a \
+                             TRUNCATE or with --append."
                         )?,
                         Anew::Drop => write!(
                             f,
-                            " The same command completes it; to begin anew, drop {table} and give --no-resume too."
+                            " The same command completes it; to start over, drop {table} and give --no-resume too."
                         )?,
                         Anew::WithOthers => {}
                     }
@@ -193,7 +190,7 @@ impl fmt::Display for Remains {
                     (true, false) => write!(f, ", and the same command fills them again."),
                     (true, true) => write!(
                         f,
-                        ": then the rows from before this fill are lost too, and the same command says so instead."
+                        ": then the rows from before this fill are lost too, and the same command reports their loss."
                     ),
                 }
             }

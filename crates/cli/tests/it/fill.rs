@@ -233,7 +233,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill 1kB --schema s".to_owned(), 2, "is out of range"),
         ("fill --scale 0 --schema s".to_owned(), 2, "0 is not in 1.."),
         ("fill --scale 900000000 --schema s".to_owned(), 2, "--scale 900000000 is out of range"),
-        ("fill 5MB --schema pg_x".to_owned(), 2, "can be no schema's name"),
+        ("fill 5MB --schema pg_x".to_owned(), 2, "is not a schema name"),
         (format!("fill 5MB --schema {}", "x".repeat(64)), 2, "1 to 63 bytes"),
         ("fill --rows 999999999999 --schema s".to_owned(), 2, "--rows 999999999999 is out of range"),
         ("fill 30TB --schema s".to_owned(), 1, "not enough disk"),

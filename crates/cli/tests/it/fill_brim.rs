@@ -182,7 +182,7 @@ fn stays_readable(volume: fn(&Path) -> Mount, buffers: &str, server: &str, fill:
     }
     drop(server);
     rig.done("server stop");
-    let gaps = document["notes"].to_string().contains("are missing: there was no room");
+    let gaps = document["notes"].to_string().contains("are missing: a chunk had no room");
     assert_eq!(rows, assert_sound_but_for(&rig, gaps));
 }
 
@@ -245,7 +245,7 @@ fn other_limits() {
         assert_eq!(observed(&document, "rows"), assert_sound(&rig));
     }
     let ran = rig.done("fill --until-free 1MB --drop --data-only --unlogged");
-    assert!(ran.stdout.contains("of them kept (for 4 WAL segments"), "the server needs more: {ran:#?}");
+    assert!(ran.stdout.contains("must stay free (for 4 WAL segments"), "the server needs more: {ran:#?}");
     assert!(free() >= NEED);
 
     let document = rig.document("fill --for 100ms --drop --unlogged");
@@ -253,7 +253,7 @@ fn other_limits() {
     assert_eq!(observed(&document, "rows"), assert_sound(&rig));
     let full = rig.run("fill --brim --reserve 1GB --drop --no-resume --schema other");
     assert_eq!(full.code, Some(2), "{full:#?}");
-    assert!(full.stderr.contains("no room for a single chunk"), "{full:#?}");
+    assert!(full.stderr.contains("no room for the first chunk"), "{full:#?}");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn keys_that_find_no_room_say_what_is_there() {
     );
     let ran = rig.run("fill --brim --unlogged");
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    for said in ["primary-keys failed", "Free some space", "What is there: public.pgbench_accounts with"] {
+    for said in ["primary-keys failed", "Free some space", "State: public.pgbench_accounts with"] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
     }
     // There is no room for rows any more, or hardly any, but keys are owed.
@@ -406,7 +406,7 @@ fn a_volume_that_grows_is_waited_for_and_an_interrupt_ends_the_wait() {
     let fill = format!("fill --brim --unlogged {SMALL}");
     let (pgrig, told) = waiting(&rig, &format!("{fill} --wait-for-space --mark 50%,80%"));
     disk.grow(350);
-    until_told(&told, "space came back", 1);
+    until_told(&told, "space is free again", 1);
     until_told(&told, "waiting up to 600 s", 2);
     pgrig.signal(Signal::SIGINT);
     let interrupted = pgrig.end();

@@ -25,7 +25,7 @@ fn what_is_not_possible_is_refused_with_the_reason() {
         ("5MB".to_owned(), "wal_level is replica"),
         ("5MB".to_owned(), "give --unlogged, or set wal_level = minimal"),
         ("5MB --partitions 2".to_owned(), "wal_level is replica"),
-        (format!("5MB --unlogged -d {guest}"), "data directory cannot be seen"),
+        (format!("5MB --unlogged -d {guest}"), "cannot see the server's data directory"),
         (format!("5MB --unlogged -d {latin}"), "encoding is LATIN1"),
     ] {
         let ran = rig.run(&format!("fill --method direct {arguments}"));
@@ -61,8 +61,8 @@ fn a_data_directory_that_is_named_has_to_be_the_server_s() {
     };
     let as_guest = format!("-d {guest}");
     for (options, name, code, said) in [
-        ("", "mounted", 2, "leave out --data-directory"),
-        (&*as_guest, "other", 2, "belongs to another one"),
+        ("", "mounted", 2, "leave it out"),
+        (&*as_guest, "other", 2, "belongs to another server"),
         (&as_guest, "missing", 2, "pg_control cannot be read"),
         (&as_guest, "copy", 1, "the directory is a copy of its data directory"),
     ] {
@@ -101,8 +101,13 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
     let server = rig.server("--profile stock");
     for (options, method, said) in [
         ("--unlogged", "direct", "pgrig's own server"),
-        ("", "frozen-copy", "no pages written directly: wal_level is replica"),
-        ("--chunk 1MB --unlogged", "chunked-copy", "no pages written directly: rows come chunk by chunk"),
+        ("", "frozen-copy", "method direct is not possible: wal_level is replica"),
+        (
+            "--chunk 1MB --unlogged",
+            "chunked-copy",
+            "method direct is not possible: pgrig writes the pages of a whole table \
+                                                    at a time, and this fill goes chunk by chunk",
+        ),
         ("--method copy --unlogged", "copy", "stream"),
     ] {
         let explained = rig.done(&format!("fill 5MB --explain {options}")).stdout;
@@ -134,7 +139,7 @@ fn tables_of_another_engine_are_left_to_copy() {
     assert!(refused.stderr.contains("access method is other"), "{refused:#?}");
     assert_eq!(tables(&server), 0);
     let ran = rig.done("fill 5MB");
-    assert!(ran.stderr.contains("no pages written directly: the tables' access method"), "{ran:#?}");
+    assert!(ran.stderr.contains("method direct is not possible: the tables' access method"), "{ran:#?}");
 }
 
 #[test]
@@ -204,7 +209,7 @@ fn its_own_server_is_recognised_however_it_is_named() {
     let rig = Rig::new();
     let server = rig.server("");
     server.execute("CREATE DATABASE shop");
-    let own = "it is pgrig's own server";
+    let own = "on its own server, pgrig writes pages";
     let shop = server.url.replace("/postgres?", "/shop?");
     let explained = rig.done(&format!("fill 5MB --explain -d {shop}"));
     assert!(explained.stdout.contains("direct") && explained.stdout.contains(own), "{explained:#?}");

@@ -58,7 +58,7 @@ fn keys_of_every_kind_are_proved_chunk_by_chunk() {
     server.execute(TABLES);
     let fill = "fill --table child --method copy --chunk 200kB --streams 2";
     let document = rig.document(&format!("{fill} --rows 30000"));
-    assert_eq!(reason(&document), "foreign keys are proved chunk by chunk, with triggers off");
+    assert_eq!(reason(&document), "foreign keys are checked by one query for each chunk, with triggers off");
     assert_kept(&server, "child", 4);
     let nulls = "SELECT count(*) FROM child WHERE (a IS NULL) <> (b IS NULL)";
     assert_eq!(server.number(nulls), 0);
@@ -66,7 +66,7 @@ fn keys_of_every_kind_are_proved_chunk_by_chunk() {
     server.execute("DELETE FROM child WHERE id % 3 = 0");
     server.execute("VACUUM child");
     let document = rig.document(&format!("{fill} --rows 30000 --append"));
-    assert_eq!(reason(&document), "foreign keys are proved chunk by chunk, with triggers off");
+    assert_eq!(reason(&document), "foreign keys are checked by one query for each chunk, with triggers off");
     assert!((observed(&document, "rows") - 30_000.0).abs() < 0.5);
     assert_eq!(server.number("SELECT count(*) FROM child"), 50_000);
     assert_kept(&server, "child", 4);
@@ -91,7 +91,7 @@ fn what_is_deleted_while_rows_come_is_noticed() {
     );
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    for part in ["breaks child_parent_fkey", "Somebody has changed what it references"] {
+    for part in ["breaks child_parent_fkey", "The referenced rows have changed"] {
         assert!(ran.stderr.contains(part), "{ran:#?}");
     }
     assert_kept(&server, "child", 1);
@@ -139,7 +139,7 @@ fn row_by_row_where_triggers_are_needed() {
     for (table, why) in [
         ("watched", "there are triggers: seen"),
         ("replicated", "there are triggers for replicas: seen"),
-        ("late", "the server needs triggers for deferrable late_n"),
+        ("late", "these deferrable keys need triggers: late_n"),
         ("tree", "tree_parent is part of a circle of references"),
         ("other", "other_one_fkey is part of a circle of references"),
         ("parts", "the table is partitioned"),
@@ -164,19 +164,19 @@ fn roles_prove_what_they_may() {
         let clerk = server.url.replace("postgres@", "clerk@");
         let fill = format!("fill --table child --append --rows 500 -d {clerk}");
         if version == OLDEST {
-            let why = "PostgreSQL before 14 does not find the rows of a chunk by their place";
+            let why = "PostgreSQL before 14 cannot scan the rows of a chunk by TID range";
             let document = rig.document("fill --table child --rows 500 --method copy");
             assert_eq!(reason(&document), format!("foreign keys are checked row by row: {why}"));
             continue;
         }
         let may_not = "foreign keys are checked row by row: this role may not";
-        let unread = format!("{may_not} lock or read all that child_a_b_fkey references");
+        let unread = format!("{may_not} lock or read a table that child_a_b_fkey references");
         assert_eq!(reason(&rig.document(&fill)), unread);
         server.execute("GRANT TRUNCATE ON gapless, sparse, named, paired TO clerk");
         let unset = format!("{may_not} turn triggers off (GRANT SET ON PARAMETER session_replication_role)");
         assert_eq!(reason(&rig.document(&fill)), unset);
         server.execute("GRANT SET ON PARAMETER session_replication_role TO clerk");
-        let by_set = "foreign keys are proved chunk by chunk, with triggers off";
+        let by_set = "foreign keys are checked by one query for each chunk, with triggers off";
         assert_eq!(reason(&rig.document(&fill)), by_set);
         assert_eq!(server.number("SELECT count(*) FROM child"), 1500);
         assert_kept(&server, "child", 4);

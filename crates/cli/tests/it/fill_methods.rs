@@ -143,7 +143,7 @@ fn steps_can_be_done_one_by_one() {
     rig.done("fill --rows 150000 -I g");
     let again = rig.run("fill --rows 150000 -I g");
     assert_eq!(again.code, Some(2), "{again:#?}");
-    assert!(again.stderr.contains("--append adds more"), "{again:#?}");
+    assert!(again.stderr.contains("give --append to add rows"), "{again:#?}");
     for step in ["v", "p", "f", "p"] {
         rig.done(&format!("fill -I {step}"));
     }
@@ -210,19 +210,22 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB -I gt", "put it before g"),
         ("fill 1GB -I dg", "t, which creates them, is missing"),
         ("fill 1GB -I tgf", "p has to come before f"),
-        ("fill 1GB -I tgx", "is no step"),
-        ("fill 1GB -I tgg", "there twice"),
+        ("fill 1GB -I tgx", "is not a step"),
+        ("fill 1GB -I tgg", "given twice"),
         ("fill 1GB --append --drop", "leave out the steps d and t"),
-        ("fill 1GB --append --partitions 3", "keeps the partitions"),
-        ("fill 1GB --append --method explode", "would rewrite the old ones"),
+        ("fill 1GB --append --partitions 3", "keeps the existing partitions"),
+        ("fill 1GB --append --method explode", "would rewrite the old rows"),
         ("fill 1GB --method explode", "below 100"),
         ("fill 1GB --method explode -F 10 --chunk 10MB", "loads whole tables"),
         ("fill --brim --method explode -F 10", "cannot fill until a limit"),
         ("fill --brim --partitions 4 --partition-method range", "ranges need an end"),
         ("fill 1GB --method reinsert -I g", "has no seed rows"),
-        ("fill 1GB --method reinsert --partitions 2 --partition-method hash", "there can be no primary key"),
+        (
+            "fill 1GB --method reinsert --partitions 2 --partition-method hash",
+            "a primary key is not possible",
+        ),
         ("fill 1GB --method reinsert --payload random", "repeats its seed rows"),
-        ("fill 1GB --method server --format text", "no COPY"),
+        ("fill 1GB --method server --format text", "without COPY"),
         ("fill 1GB --index brin --foreign-keys", "foreign keys reference primary keys"),
         ("fill 1GB --data-only --index-tablespace x", "without an index"),
         ("fill 1GB --level 0 --fillfactor 10", "one CREATE TABLE AS"),
@@ -396,7 +399,7 @@ fn a_conflict_is_refused_before_the_old_tables_are_dropped() {
     for explain in ["--explain", ""] {
         let ran = rig.run(&format!("fill --brim --reserve 100TB --drop --schema unseen {explain}"));
         assert_eq!(ran.code, Some(2), "{ran:#?}");
-        assert!(ran.stderr.contains("no room for a single chunk"), "{ran:#?}");
+        assert!(ran.stderr.contains("no room for the first chunk"), "{ran:#?}");
     }
 
     // A query is tried on the tables that will be there, not on those that are.

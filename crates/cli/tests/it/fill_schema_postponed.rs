@@ -91,7 +91,7 @@ fn what_is_made_after_the_rows_is_what_the_sql_says() {
             table["state"]["to-fill"]["reasons"].to_string()
         };
         for table in ["customers", "orders", "items", "one"] {
-            let made = "keys, foreign keys and indexes are made after the rows";
+            let made = "keys, foreign keys and indexes are created after the rows";
             assert!(reasons(table).contains(made), "{}", reasons(table));
         }
         // Those of partitions come from their table.

@@ -105,7 +105,7 @@ fn ddl_that_fails_leaves_nothing() {
         ("CREATE TABLE a (id int); CREATE TABLE b (id nonsense)", "type \"nonsense\" does not exist"),
         ("CREATE TABLE a (id int); COMMIT; CREATE TABLE b (id nonsense)", "EXECUTE of transaction commands"),
         ("CREATE TABLE a (id int);\n-- Ä\nSELEC 1", "--ddl: line 3: "),
-        ("CREATE TABLE a (id int);\n\\connect other\n", "line 2 is psql's own command \\connect"),
+        ("CREATE TABLE a (id int);\n\\connect other\n", "line 2 is the psql command \\connect"),
         ("CREATE TABLE a (id int);\nCOPY a FROM stdin;\n1\n\\.\n", "pg_dump --schema-only"),
         ("SELECT 1", "it creates no table"),
         ("CREATE TABLE a (id int NOT NULL CHECK (id % 2 = 3))", "CHECK (((id % 2) = 3))"),
@@ -164,7 +164,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table item --rows 1", "create it first with --ddl FILE"),
         ("--table nowhere.customers --rows 1", "public.customers"),
         ("--table v --rows 1", "public.v is a view"),
-        ("--table pg_class --rows 1", "one of the server's own tables"),
+        ("--table pg_class --rows 1", "a system catalog"),
         ("--table plain --rows 1 --column price=any", "price"),
         ("--table plain --rows 1 --column id=unifrom(1,2)", "there is no specification \"unifrom\""),
         ("--table plain --rows 1 --column id", "is not of the form column=specification"),
@@ -172,20 +172,20 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table odd --rows 10", "never, CHECK (((n % 2) = 5))"),
         ("--table orders --rows 10", "public.customers is empty"),
         ("--table few --rows 3", "at most 2 do"),
-        ("--table few 1GB", "cannot be filled to 1.00 GB: it has room for 2 more rows"),
-        ("--table full_ --rows 1", "public.full_ has rows: --append adds more"),
+        ("--table few 1GB", "cannot grow to 1.00 GB: its keys allow 2 more rows"),
+        ("--table full_ --rows 1", "public.full_ has rows: give --append to add rows"),
         ("--table plain --scale 3", "--scale counts pgbench's accounts"),
         ("--table plain --rows 1 --partitions 3", "--partitions"),
-        ("--table plain --rows 1 --fillfactor 50", "Put such things into --ddl"),
+        ("--table plain --rows 1 --fillfactor 50", "Put them into --ddl"),
         ("--table plain --rows 1 --unlogged", "CREATE UNLOGGED TABLE"),
         ("--table plain --rows 1 --payload random", "--column NAME=text(80)"),
         ("--table plain --rows 1 --drop", "DROP or TRUNCATE a table of your own yourself"),
-        ("--table plain --rows 1 --server-side", "come by COPY, or as finished pages"),
+        ("--table plain --rows 1 --server-side", "by COPY or by writing pages"),
         ("--table plain --rows 1 --init-steps tg", "give --ddl FILE"),
         ("--table customers --rows 1 --format binary", "--format binary"),
         ("--table plain", "how much?"),
         ("--table plain 900TB", "not enough disk"),
-        ("--column id=any --rows 1", "which table?"),
+        ("--column id=any --rows 1", "give --table NAME too"),
     ] {
         let ran = rig.run(&format!("fill {arguments}"));
         // A disk is the machine's.
@@ -223,7 +223,7 @@ fn roles_fill_what_they_may() {
         assert_eq!(server.number("SELECT (count(*) = max(id))::int::bigint FROM desk.mine"), 1);
         // Another's table: no statistics, and it says so.
         let ran = rig.done(&format!("fill --table desk.lent --rows 100 -d {clerk}"));
-        assert!(ran.stderr.contains("no vacuum, and so no statistics"), "{version} {ran:#?}");
+        assert!(ran.stderr.contains("no vacuum and no statistics"), "{version} {ran:#?}");
         // INSERT alone: nowhere to record what is loaded.
         let ran = rig.run(&format!("fill --table shared --rows 100 -d {typist}"));
         assert_eq!(ran.code, Some(2), "{version} {ran:#?}");
@@ -246,6 +246,6 @@ fn more_rows_than_any_disk_holds_are_refused() {
     for table in ["even", "uneven"] {
         let refused = rig.run(&format!("fill --rows {} --table {table}", i64::MAX));
         assert_eq!(refused.code, Some(1), "{refused:#?}");
-        assert!(refused.stderr.contains("not enough disk: 18446744 TB are needed"), "{refused:#?}");
+        assert!(refused.stderr.contains("not enough disk space: 18446744 TB are needed"), "{refused:#?}");
     }
 }

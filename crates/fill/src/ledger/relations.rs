@@ -266,7 +266,7 @@ impl Relations {
     /// Why this is not what `before` was; none if it is.
     pub(crate) fn change_since(&self, before: &Self) -> Option<(String, String)> {
         let known = |relations: &Self| relations.leaves.iter().map(|leaf| leaf.oid).collect::<BTreeSet<_>>();
-        let dropped = "was dropped, or dropped and created again, since that fill began";
+        let dropped = "was dropped or replaced after that fill began";
         if self.root != before.root {
             return Some((before.name.clone(), dropped.to_owned()));
         }
@@ -278,10 +278,7 @@ impl Relations {
             return Some((relation.name.clone(), dropped.to_owned()));
         }
         if known(self) != known(before) || of_small(self) != of_small(before) {
-            return Some((
-                before.name.clone(),
-                "has partitions that it did not have when that fill began".to_owned(),
-            ));
+            return Some((before.name.clone(), "has new partitions since that fill began".to_owned()));
         }
         if !self.routes || (self.of_leaves().len(), before.of_leaves().len()) == (1, 1) {
             return None;
@@ -294,7 +291,7 @@ impl Relations {
             Persistence::Logged => ("unlogged", "LOGGED"),
             Persistence::Unlogged => ("logged", "UNLOGGED"),
         };
-        let problem = format!("was made {now} since that fill began (ALTER TABLE … SET {then} undoes that)");
+        let problem = format!("became {now} after that fill began (undo: ALTER TABLE … SET {then})");
         Some((changed.name.clone(), problem))
     }
 

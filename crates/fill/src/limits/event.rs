@@ -110,7 +110,7 @@ impl fmt::Display for EventKind {
                 free.map_or(Ok(()), |free| write!(f, "; {} free", bytes(free)))
             }
             Self::SpaceCameBack { gained, after } => {
-                write!(f, "space came back after {after:.1} s")?;
+                write!(f, "space is free again after {after:.1} s")?;
                 gained.map_or(Ok(()), |gained| write!(f, ": {} more", bytes(gained)))
             }
             Self::Stopped { reason, loaded } => write!(f, "{reason}, after {} of heap", bytes(*loaded)),
@@ -158,18 +158,18 @@ pub enum StopReason {
 impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Complete => f.write_str("all rows are there"),
+            Self::Complete => f.write_str("all rows are loaded"),
             Self::BrimReached { volume, free, kept, because, needed } => {
                 let (free, kept, needed) = (bytes(*free), bytes(*kept), bytes(*needed));
                 write!(
                     f,
-                    "no room for more on {volume}: {free} free, {kept} of them kept ({because}); another chunk and \
-                     later steps need {needed}"
+                    "no room for more on {volume}: {free} free, of which {kept} must stay free ({because}); the \
+                     next chunk and later steps need {needed}"
                 )
             }
             Self::DiskFull { shortage } => write!(f, "no room for more: {shortage}"),
-            Self::IdsUsedUp => f.write_str("the table's ids are integers, and all of them are used"),
-            Self::Duration { seconds } => write!(f, "{seconds} s are over"),
+            Self::IdsUsedUp => f.write_str("all integers are used as ids of the table"),
+            Self::Duration { seconds } => write!(f, "{seconds} s have passed"),
         }
     }
 }

@@ -296,7 +296,7 @@ fn refuse_blind(limits: &Limits) -> Result<(), LimitsError> {
     match limits.space {
         SpaceLimit::UntilFree(_) => return unseen("--until-free", "an amount or --for instead"),
         SpaceLimit::Brim { reserve } if reserve > 0 => {
-            return unseen("--reserve", "--brim alone, which then ends when the server reports disk full");
+            return unseen("--reserve", "--brim alone, which ends when the server reports disk full");
         }
         SpaceLimit::Brim { .. } | SpaceLimit::MustFit => {}
     }

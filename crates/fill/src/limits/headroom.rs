@@ -211,7 +211,7 @@ impl SpaceRule {
         let because = if self.files.data == number {
             "for the checkpoints' own files"
         } else {
-            "no WAL, no data directory"
+            "it holds neither WAL nor the data directory"
         };
         Headroom { bytes: data, because: because.to_owned() }
     }
@@ -250,7 +250,10 @@ impl SpaceRule {
             return Some(unseen_warning("pg_wal"));
         }
         match &self.growth {
-            Growth::Unbounded { because } => Some(format!("WAL of this fill will stay: {because}")),
+            Growth::Unbounded { because } => Some(format!(
+                "the server will not remove the WAL of this fill: \
+                                                           {because}"
+            )),
             Growth::Little | Growth::UpTo { .. } => None,
         }
     }
@@ -284,9 +287,9 @@ impl SpaceRule {
 /// What may happen where `what` (pg_wal, the server's volumes) cannot be seen, and what to do.
 pub(super) fn unseen_warning(what: &str) -> String {
     format!(
-        "{what} cannot be seen from here, so nothing is kept free for WAL and checkpoints: if their volume \
-         fills up, the server crashes (PANIC), and its recovery empties every unlogged table of the cluster. \
-         Watch its disk, and give an amount or --for instead of --brim if that must not happen"
+        "pgrig cannot see {what}, so it keeps no space free for WAL and checkpoints: if their volume fills up, \
+         the server crashes (PANIC), and its recovery empties every unlogged table of the cluster. Watch the \
+         server's disk. To rule out the crash, give an amount or --for instead of --brim"
     )
 }
 
@@ -405,7 +408,7 @@ mod tests {
         ] {
             let rule = SpaceRule::at(FileVolumes::TOGETHER, &facts, WalUse::Full);
             assert_eq!(rule.needed(0, WAL, Owed::default(), &reading(0)), MB);
-            assert!(rule.warning().is_some_and(|text| text.contains("will stay")));
+            assert!(rule.warning().is_some_and(|text| text.contains("will not remove the WAL")));
         }
         let bounded = SpaceRule::at(FileVolumes::TOGETHER, &facts(), WalUse::Full);
         assert_eq!(bounded.needed(0, WAL, Owed::default(), &reading(0)), 0);

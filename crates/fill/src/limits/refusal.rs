@@ -13,8 +13,8 @@ use super::Shortage;
 pub enum LimitsError {
     /// Needs a volume that cannot be seen.
     #[error(
-        "{flag} needs the server's volume, and that cannot be seen from here (another machine, or a data \
-         directory that this user may not read): run pgrig on the server's machine as its user or root, \
+        "{flag} needs the server's volume, and pgrig cannot see it (the server is on another machine, or this \
+         user may not read its data directory): run pgrig on the server's machine as the server's user or root, \
          or give {instead}"
     )]
     Unseen {
@@ -25,8 +25,8 @@ pub enum LimitsError {
     },
     /// Not even one chunk.
     #[error(
-        "no room for a single chunk ({}): {} are free on {volume}, {} of which stay free ({because}). \
-         Free some, or see to it that less has to stay free: --reserve, --until-free, max_wal_size, --unlogged", bytes(*needed), bytes(*free), bytes(*kept)
+        "no room for the first chunk ({}): {} are free on {volume}, of which {} must stay free ({because}). Free \
+         some space, or let less stay free: --reserve, --until-free, max_wal_size, --unlogged", bytes(*needed), bytes(*free), bytes(*kept)
     )]
     NoRoom {
         /// Whose volume.
@@ -41,7 +41,7 @@ pub enum LimitsError {
         because: String,
     },
     /// The volume was seen and is no more.
-    #[error("cannot tell what is free on the server's volume: {0}")]
+    #[error("cannot read the free space of the server's volume: {0}")]
     Unreadable(#[from] std::io::Error),
 }
 
@@ -88,8 +88,8 @@ impl std::fmt::Display for VolumeRole {
 pub enum OutOfSpace {
     /// Seen before the server did.
     #[error(
-        "no room for the next chunk ({}): {} are free on {volume}, {} of which stay free ({because}). Free some, \
-         ask for less, let --wait-for-space wait, or give --brim to stop there", bytes(*needed), bytes(*free), bytes(*kept)
+        "no room for the next chunk ({}): {} are free on {volume}, of which {} must stay free ({because}). Free \
+         some space, ask for less, give --wait-for-space, or give --brim to stop at this point", bytes(*needed), bytes(*free), bytes(*kept)
     )]
     NoRoom {
         /// Whose volume.
@@ -104,9 +104,11 @@ pub enum OutOfSpace {
         because: String,
     },
     /// The server said so.
-    #[error("{0}. Free some, ask for less, let --wait-for-space wait, or give --brim to stop there")]
+    #[error(
+        "{0}. Free some space, ask for less, give --wait-for-space, or give --brim to stop at this point"
+    )]
     Reported(Shortage),
     /// The volume was seen and is no more: going on might crash the server.
-    #[error("cannot tell any more what is free on the server's volume: {0}")]
+    #[error("cannot read the free space of the server's volume any more: {0}")]
     Unreadable(String),
 }

@@ -13,8 +13,8 @@ pub enum ProbeError {
     Query(tokio_postgres::Error),
     /// A lookup would read the whole table.
     #[error(
-        "--probe {probe} looks rows up by {key}, and {table} has no index on that while it is filled: have the \
-         key built before the rows come (--init-steps with p before g), or give --probe scan"
+        "--probe {probe} looks up rows by {key}, and {table} has no index on it during the fill: build the key \
+         before the rows (--init-steps with p before g), or give --probe scan"
     )]
     NoIndex {
         /// The kind's name.
@@ -26,7 +26,7 @@ pub enum ProbeError {
     },
     /// There is nothing to look rows up by.
     #[error(
-        "--probe {probe} looks rows up by a key, and {table} has no primary key or unique column that is a single \
+        "--probe {probe} looks up rows by a key, and {table} has no primary key or unique column that is a single \
          integer ascending by one: give --probe scan, or a query of your own"
     )]
     NoKey {

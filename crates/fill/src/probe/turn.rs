@@ -72,7 +72,7 @@ impl Display for TurningPoint {
             human::latency(self.slow),
             human::bytes(self.slow_from),
         )?;
-        if self.out_of_cache { f.write_str(": out of the cache") } else { Ok(()) }
+        if self.out_of_cache { f.write_str(": the table has outgrown the cache") } else { Ok(()) }
     }
 }
 
@@ -105,7 +105,8 @@ mod tests {
     #[test]
     fn falling_out_of_the_cache_is_told() {
         let values = [(0.05, 4.0, 0.0), (0.06, 4.0, 0.0), (0.05, 3.9, 0.1), (1.9, 2.0, 2.0), (2.4, 2.0, 2.0)];
-        let expected = "lookups took 0.050 ms up to 400 MB and 1.90 ms from 800 MB on: out of the cache";
+        let expected = "lookups took 0.050 ms up to 400 MB and 1.90 ms from 800 MB on: the table has outgrown the \
+                        cache";
         assert_eq!(told(&values).as_deref(), Some(expected));
     }
 

@@ -65,17 +65,14 @@ fn append(request: &Request) -> Checked {
     }
     refuse(
         request.steps.include(InitStep::Create) || request.steps.include(InitStep::Drop),
-        "--append adds to the tables that are there: leave out the steps d and t (and --drop)",
+        "--append adds to existing tables: leave out the steps d and t (and --drop)",
     )?;
     refuse(!request.steps.include(InitStep::Generate), "--append generates rows: add g to --init-steps")?;
-    refuse(
-        request.partitions.is_some(),
-        "--append keeps the partitions that are there: leave out --partitions",
-    )?;
+    refuse(request.partitions.is_some(), "--append keeps the existing partitions: leave out --partitions")?;
     refuse(
         matches!(request.method, MethodChoice::Explode | MethodChoice::Reinsert),
-        "--append loads new rows only: --method explode would rewrite the old ones and reinsert finds no seed \
-         rows among them. Leave --method out, or give copy or server",
+        "--append loads new rows only: --method explode would rewrite the old rows, and --method reinsert has no \
+         seed rows. Leave --method out, or give copy or server",
     )
 }
 
@@ -85,7 +82,7 @@ fn method(request: &Request) -> Checked {
         MethodChoice::Explode => {
             refuse(
                 request.fillfactor == 100,
-                "--method explode spreads out what was loaded densely: give a --fillfactor below 100",
+                "--method explode spreads densely loaded rows: give a --fillfactor below 100",
             )?;
             refuse(
                 open_ended,
@@ -104,7 +101,7 @@ fn method(request: &Request) -> Checked {
         }
         MethodChoice::Server => refuse(
             request.format.is_some(),
-            "--method server makes rows in the server: there is no COPY that --format could set",
+            "--method server makes rows in the server, without COPY: leave out --format",
         ),
         MethodChoice::Reinsert => {
             refuse(
@@ -121,13 +118,13 @@ fn method(request: &Request) -> Checked {
         MethodChoice::Direct => {
             refuse(
                 request.format.is_some(),
-                "--method direct writes pages: there is no COPY of the bulk that --format could set",
+                "--method direct writes pages, without COPY of the rows: leave out --format",
             )?;
             refuse(
                 needs_chunks(request).is_some(),
-                "--method direct writes a whole table in the transaction that creates or truncates it: --append, \
-                 --chunk, limits and probes do not go with it, nor, for pgbench's tables, steps without t or with p \
-                 before g. Leave them out, or give --method copy",
+                "--method direct writes a whole table in the transaction that creates or truncates it: leave out \
+                 --append, --chunk, limits and probes (for pgbench's tables, also give step t, and p after g), or \
+                 give --method copy",
             )
         }
         MethodChoice::Auto | MethodChoice::Copy => Ok(()),
@@ -143,24 +140,24 @@ fn partitions(request: &Request) -> Checked {
     )?;
     refuse(
         !hash && request.amount == Amount::Unbounded,
-        "ranges need an end, and this fill has none: give --partition-method hash, or a SIZE",
+        "range partitions need a known number of rows: give --partition-method hash, or a SIZE",
     )?;
     refuse(
         request.persistence == Persistence::Unlogged && request.steps.include(InitStep::ForeignKeys),
-        "--foreign-keys with --unlogged and --partitions: PostgreSQL takes a partitioned table for a permanent one, and \
-         foreign keys between permanent and unlogged tables are refused. Leave one of them out",
+        "--foreign-keys with --unlogged and --partitions: PostgreSQL treats a partitioned table as permanent, and \
+         refuses foreign keys between permanent and unlogged tables. Leave one of them out",
     )?;
     refuse(
         hash && request.method == MethodChoice::Reinsert && request.steps.include(InitStep::PrimaryKeys),
-        "--method reinsert into hash partitions repeats ids, as in the article, so there can be no primary key: \
-         give --data-only, or --partition-method range, where ids go on",
+        "--method reinsert into hash partitions repeats ids, so a primary key is not possible: give --data-only, \
+         or --partition-method range, which does not repeat ids",
     )
 }
 
 fn index(request: &Request) -> Checked {
     refuse(
         request.index != IndexKind::Btree && request.steps.include(InitStep::ForeignKeys),
-        "foreign keys reference primary keys: they go with --index btree only",
+        "foreign keys reference primary keys: they need --index btree",
     )?;
     refuse(
         request.index_tablespace.is_some() && !request.steps.include(InitStep::PrimaryKeys),
@@ -172,7 +169,7 @@ fn own_table(request: &Request) -> Checked {
     let Subject::Table(own) = &request.subject else { return Ok(()) };
     refuse(
         own.name.is_none() && own.ddl.is_none(),
-        "--column says what a table's columns hold: which table? Give --table NAME",
+        "--column describes a column of your own table: give --table NAME too",
     )?;
     refuse(
         request.partitions.is_some()
@@ -182,21 +179,21 @@ fn own_table(request: &Request) -> Checked {
             || !request.autovacuum
             || request.fillfactor != 100,
         "a table of your own is filled as it is: --partitions, --index, --tablespace, --index-tablespace, \
-         --no-autovacuum and --fillfactor are for pgbench's tables. Put such things into --ddl",
+         --no-autovacuum and --fillfactor are for pgbench's tables. Put them into --ddl",
     )?;
     refuse(
         request.persistence == Persistence::Unlogged,
-        "--unlogged is for pgbench's tables: CREATE UNLOGGED TABLE in --ddl, or ALTER TABLE … SET UNLOGGED the table \
-         while it is empty",
+        "--unlogged is for pgbench's tables: write CREATE UNLOGGED TABLE in --ddl, or run ALTER TABLE … SET \
+         UNLOGGED while the table is empty",
     )?;
     refuse(
         matches!(request.method, MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode),
-        "rows of a table of your own come by COPY, or as finished pages: give --method copy or direct, or leave out \
+        "pgrig fills a table of your own by COPY or by writing pages: give --method copy or direct, or leave out \
          --method and --server-side",
     )?;
     refuse(
         request.payload != Payload::Blank,
-        "--payload is for pgbench's filler: say what your columns hold with --column NAME=text(80) or random(80)",
+        "--payload is for pgbench's filler: describe your columns with --column NAME=text(80) or random(80)",
     )?;
     refuse(
         matches!(request.amount, Amount::Scale(_)),
@@ -215,7 +212,7 @@ fn own_table(request: &Request) -> Checked {
     )?;
     refuse(
         own.ddl.is_some() && request.append,
-        "--append adds to a table that is there: leave out --ddl, or --append",
+        "--append adds to an existing table: leave out --ddl, or --append",
     )
 }
 

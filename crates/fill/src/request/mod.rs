@@ -446,12 +446,12 @@ impl FromStr for Letters {
             let step = if letter == 'G' { Some(InitStep::Generate) } else { InitStep::from_letter(letter) };
             let Some(step) = step else {
                 return Err(format!(
-                    "\"{letter}\" is no step: d drops, t creates tables, g generates rows (G in the server), v \
+                    "\"{letter}\" is not a step: d drops, t creates tables, g generates rows (G in the server), v \
                      vacuums, p builds primary keys, f adds foreign keys"
                 ));
             };
             if letters.steps.include(step) {
-                return Err(format!("\"{letter}\" is there twice: each step is done once"));
+                return Err(format!("\"{letter}\" is given twice: each step is done once"));
             }
             letters.server_side |= letter == 'G';
             letters.steps.0.push(step);
@@ -473,7 +473,7 @@ mod tests {
         assert!(letters.server_side);
         assert_eq!(letters.steps.letters(), "dtgvpf");
         assert_eq!(InitSteps::whole().first(InitStep::Drop).letters(), "dtgvp");
-        for (text, said) in [("dtx", "\"x\" is no step"), ("dtgG", "there twice"), (" ", "no step")] {
+        for (text, said) in [("dtx", "\"x\" is no step"), ("dtgG", "given twice"), (" ", "no step")] {
             let error = text.parse::<Letters>().unwrap_err();
             assert!(error.contains(said), "{error}");
         }

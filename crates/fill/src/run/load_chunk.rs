@@ -93,7 +93,7 @@ impl ChunkLoop<'_, '_> {
         self.filler.watched(session, &lock).await?;
         for table in tables {
             let row = session.row(&format!("SELECT EXISTS (SELECT FROM {table}) AS has_rows"), &[]).await?;
-            let problem = "it has rows, which somebody else has put there since this fill began";
+            let problem = "it has rows that another session inserted after this fill began";
             direct::refuse(&table, row.get::<_, bool>("has_rows").then_some(problem))?;
         }
         Ok(())

@@ -25,7 +25,7 @@ type Problem = (String, String);
 /// [`FillError::NotAsLeft`] names the table and says how to begin anew.
 pub(crate) fn same_tables(now: Option<&Relations>, begun: &Unfinished) -> Result<(), FillError> {
     let before = &begun.header.relations;
-    let gone = || (before.name.clone(), "or a table beside it was dropped since that fill began".to_owned());
+    let gone = || (before.name.clone(), "or a table beside it was dropped after that fill began".to_owned());
     let problem = now.map_or_else(|| Some(gone()), |now| now.change_since(before));
     problem.map_or(Ok(()), |problem| Err(refusal(begun, problem)))
 }
@@ -36,16 +36,18 @@ fn refusal(begun: &Unfinished, (table, problem): Problem) -> FillError {
     let creates = request.steps.include(InitStep::Create);
     let remedy = match (&request.subject, request.append) {
         (Subject::Table(_), true) => {
-            "To add to the rows that are there now, give --no-resume (and --rows or SIZE for what is missing)"
+            "To add to the present rows, give --no-resume (and --rows or SIZE for the missing rows)"
                 .to_owned()
         }
         (Subject::Table(_), false) if creates => {
-            format!("To begin anew, give --no-resume, once {bulk} is dropped")
+            format!("To start over, drop {bulk} and give --no-resume")
         }
-        (Subject::Table(_), false) => format!("To begin anew, TRUNCATE {bulk} and give --no-resume"),
-        (_, true) => "To fill all anew, give --drop and the whole amount instead of --append".to_owned(),
-        (_, false) if creates => "To drop the tables and begin anew, give --no-resume --drop".to_owned(),
-        (_, false) => "To begin anew, TRUNCATE pgbench's tables and give --no-resume".to_owned(),
+        (Subject::Table(_), false) => format!("To start over, TRUNCATE {bulk} and give --no-resume"),
+        (_, true) => {
+            "To fill all tables again, give --drop and the whole amount instead of --append".to_owned()
+        }
+        (_, false) if creates => "To drop the tables and start over, give --no-resume --drop".to_owned(),
+        (_, false) => "To start over, TRUNCATE pgbench's tables and give --no-resume".to_owned(),
     };
     FillError::NotAsLeft { table, problem, remedy }
 }
@@ -153,8 +155,8 @@ impl Look<'_> {
         }
         if found.rows < rows {
             return Some(format!(
-                "holds {} of the {rows} rows that are recorded as loaded: somebody has deleted or truncated them, \
-                 or a crash of the server emptied what was made unlogged",
+                "holds {} of the {rows} rows that are recorded as loaded: another session deleted or truncated \
+                 them, or a crash of the server emptied unlogged tables",
                 found.rows
             ));
         }
@@ -165,15 +167,15 @@ impl Look<'_> {
         let others = self.plan.is_own_table() && self.plan.append && !moved;
         if found.rows > rows && !others {
             return Some(format!(
-                "holds {} rows where {rows} are recorded as loaded: others have come in since, or a crash of the \
-                 server emptied what was recorded",
+                "holds {} rows, but {rows} are recorded as loaded: another session inserted rows, or a crash of \
+                 the server emptied the record",
                 found.rows
             ));
         }
         let (first, last) = found.ends?;
         let ends = self.expected_ends(&chunks)?;
         ((first, last) != ends).then(|| {
-            format!("holds ids {first} to {last} where {} to {} are recorded as loaded", ends.0, ends.1)
+            format!("holds ids {first} to {last}, but {} to {} are recorded as loaded", ends.0, ends.1)
         })
     }
 
@@ -252,7 +254,7 @@ impl Look<'_> {
                 return Ok(Some(lost(relation, &missing)));
             }
             if number("new") != recorded {
-                let problem = format!("holds {} rows where {recorded} are recorded as loaded", number("new"));
+                let problem = format!("holds {} rows, but {recorded} are recorded as loaded", number("new"));
                 return Ok(Some((relation.name.clone(), problem)));
             }
         }

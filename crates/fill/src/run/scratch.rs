@@ -41,8 +41,8 @@ pub async fn clear_scratch(target: &Target, schema: &str) -> Result<(), FillErro
     if !foreign.is_empty() {
         let names = foreign.join(", ");
         return Err(FillError::Combination(format!(
-            "schema {schema} has {names}, which pgrig fill --ladder did not make and does not drop: move that to another \
-             schema, or give another --schema"
+            "schema {schema} has {names}, which pgrig fill --ladder did not make and does not drop: move them to \
+             another schema, or give another --schema"
         )));
     }
     let is_own = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1 AND obj_description(oid, 'pg_namespace') = $2)";

@@ -41,11 +41,9 @@ fn refuse(command: &str, line: usize) -> Result<(), FillError> {
         return Ok(());
     }
     let problem = if COPY_DATA.contains(&word) {
-        format!("line {line} is data for COPY: give the definitions alone (pg_dump --schema-only)")
+        format!("line {line} is data for COPY: give only the definitions (pg_dump --schema-only)")
     } else {
-        format!(
-            "line {line} is psql's own command {word}, which the server does not know: leave that line out"
-        )
+        format!("line {line} is the psql command {word}, which the server does not know: remove the line")
     };
     Err(FillError::Ddl { problem })
 }
@@ -83,10 +81,10 @@ mod tests {
     #[test]
     fn commands_of_psql_are_refused_by_their_line() {
         for (script, said) in [
-            ("SELECT 1;\n\\connect shop\n", "line 2 is psql's own command \\connect,"),
-            ("SELECT 'a\n\\d';\n  \\d", "line 3 is psql's own command \\d,"),
-            ("SELECT $1a$ \\d $1a$", "line 1 is psql's own command \\d,"),
-            ("SELECT value'x\\' \\gexec", "line 1 is psql's own command \\gexec,"),
+            ("SELECT 1;\n\\connect shop\n", "line 2 is the psql command \\connect,"),
+            ("SELECT 'a\n\\d';\n  \\d", "line 3 is the psql command \\d,"),
+            ("SELECT $1a$ \\d $1a$", "line 1 is the psql command \\d,"),
+            ("SELECT value'x\\' \\gexec", "line 1 is the psql command \\gexec,"),
             ("COPY t FROM stdin;\n1\t\\N\n\\.\n", "line 2 is data for COPY"),
             ("COPY t FROM stdin;\n1\n\\.\n", "line 3 is data for COPY"),
         ] {

@@ -113,7 +113,7 @@ fn a_row_that_breaks_a_foreign_key_is_found_before_the_commit() {
                 let together = &["grandchildren"];
                 let filling = Filling { columns, together, ..Filling::of("children", 5000) };
                 let error = tables.fill(&filling).await.unwrap_err().to_string();
-                assert_says(&error, &[key, "Nothing of it stays"]);
+                assert_says(&error, &[key, "The transaction was rolled back"]);
                 assert_eq!(tables.value::<i64>("SELECT count(*) FROM children").await, 0);
             }
         });

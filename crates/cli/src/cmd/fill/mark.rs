@@ -31,14 +31,14 @@ fn mark(text: &str) -> Result<Mark, String> {
     }
     let Some(number) = text.strip_suffix('%') else {
         let size = text.parse::<Size>().map_err(|why| {
-            format!("\"{text}\" is no mark: give percent used, like 80%, or a size that is left free ({why})")
+            format!("\"{text}\" is not a mark: give percent used, like 80%, or a free size ({why})")
         })?;
         return Ok(Mark::Free(size.0));
     };
     let percent = number.trim_end().parse().ok().and_then(Percent::new);
     percent
         .map(Mark::Used)
-        .ok_or_else(|| format!("\"{text}\" is no mark: percent used goes from 1% to 99%, whole numbers"))
+        .ok_or_else(|| format!("\"{text}\" is not a mark: give a whole number of percent, 1% to 99%"))
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ mod tests {
             ("80", "80%"),
             ("0%", "1% to 99%"),
             ("100%", "1% to 99%"),
-            ("97.5%", "whole numbers"),
+            ("97.5%", "a whole number of percent"),
             ("-5%", "1% to 99%"),
             ("most", "percent used"),
         ] {

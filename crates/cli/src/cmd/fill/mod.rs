@@ -215,7 +215,7 @@ pub(crate) async fn clear_abandoned(
     for abandoned in fill::remove_abandoned(&chosen.target, connection, survey, &records(home)).await {
         match abandoned {
             Abandoned::Removed { pid, files, bytes: size } => printer.say(format!(
-                "removed {files} files ({}) that a crash of the server left of a direct fill (pgrig process {pid})",
+                "removed {files} files ({}) of a direct fill (pgrig process {pid}) that a crash of the server had left",
                 bytes(size)
             )),
             Abandoned::Left { record, why } => printer.warn(format!(
@@ -231,8 +231,8 @@ pub(crate) async fn clear_abandoned(
 fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let dead = outcome.dead_space(plan).map(|dead| {
         format!(
-            "{} in the table are left from transactions that were rolled back: later rows go there once \
-             VACUUM {} has run",
+            "{} of the table hold rows of transactions that were rolled back: after VACUUM {}, new rows can use \
+             that space",
             bytes(dead),
             plan.bulk_qualified()
         )
@@ -245,11 +245,11 @@ fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     });
     let turn = arguments.probe.as_ref().and_then(|kind| turning_point(kind, &outcome.probes));
     let partial = (plan.rows().is_none() && plan.is_resumed())
-        .then(|| format!("{} rows were there from before", grouped(plan.rows_done())));
+        .then(|| format!("{} rows existed before", grouped(plan.rows_done())));
     let by_hash = matches!(plan.chunking.spread, Spread::Hash { .. });
     let gaps = outcome.gaps.iter().map(|rows| {
         format!(
-            "{} {} to {} are missing: there was no room for their chunk, but for another one",
+            "{} {} to {} are missing: a chunk had no room, and a later one had",
             if by_hash { "some of the ids" } else { "ids" },
             grouped(rows.start + 1),
             grouped(rows.end)

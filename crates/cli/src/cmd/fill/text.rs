@@ -55,7 +55,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     if let Some(disk) = &survey.environment.data_volume {
         line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
     } else {
-        line("disk", "free space cannot be seen from here".to_owned());
+        line("disk", "free space is not known".to_owned());
     }
     match plan.subject {
         Subject::Table(_) => line("table", format!("{}.{}, {kind}", plan.schema, plan.bulk_name())),
@@ -79,10 +79,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
         }
     }
     if plan.emptied {
-        line(
-            "completes",
-            "a fill that a crash has emptied: its tables are there, unlogged, without rows".to_owned(),
-        );
+        line("completes", "a fill of unlogged tables that a crash has emptied".to_owned());
     }
     if plan.is_resumed() {
         // A fill to a size ends long before its ids do.
@@ -120,7 +117,7 @@ fn own_table(plan: &Plan, line: &mut impl FnMut(&str, String)) {
     }
     if plan.chunking.first_row > 0 {
         let before = grouped(plan.chunking.first_row);
-        line("values", format!("go on after those of the {before} rows that are there"));
+        line("values", format!("continue after those of the {before} existing rows"));
     }
 }
 
@@ -178,7 +175,7 @@ fn method(plan: &Plan) -> String {
         Method::FrozenCopy => "a transaction for each leaf".to_owned(),
         Method::ChunkedCopy => chunk,
         Method::Server => format!("INSERT … SELECT generate_series, {chunk}"),
-        Method::Reinsert => format!("seed rows again and again, {chunk}"),
+        Method::Reinsert => format!("seed rows repeated, {chunk}"),
         Method::Explode => format!("load densely, then VACUUM FULL at fillfactor {}", plan.fillfactor),
     };
     format!("{}: {how}", method_name(plan))
@@ -209,11 +206,11 @@ pub(crate) fn limits(limits: &Limits, volume: Option<(&Volume, &Headroom)>) -> S
     }
     lines.extend(limits.duration.map(|duration| format!("for {} s", duration.as_secs_f64())));
     if let Some(wait) = limits.wait_for_space {
-        lines.push(format!("waits up to {} s each time that space is short", wait.as_secs_f64()));
+        lines.push(format!("waits up to {} s each time that there is too little space", wait.as_secs_f64()));
     }
     if !limits.marks.is_empty() {
         let marks: Vec<String> = limits.marks.iter().map(ToString::to_string).collect();
-        lines.push(format!("tells of {}", marks.join(", ")));
+        lines.push(format!("marks: {}", marks.join(", ")));
     }
     let name = |first| if first { "limits" } else { "" };
     lines
@@ -316,7 +313,7 @@ pub(crate) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
 fn from_before(plan: &Plan) -> String {
     match plan.rows_done() {
         0 => String::new(),
-        rows => format!(" ({} rows were there from before)", grouped(rows)),
+        rows => format!(" ({} rows existed before)", grouped(rows)),
     }
 }
 

@@ -189,7 +189,7 @@ impl Look<'_> {
             }
             (None, several) => {
                 let problem =
-                    format!("it creates {}: say which to fill with --table NAME", several.join(", "));
+                    format!("it creates {}: name one of them with --table NAME", several.join(", "));
                 return Err(FillError::Ddl { problem });
             }
         };
@@ -385,15 +385,15 @@ impl Look<'_> {
                 .to_owned()
         } else if let Some(column) = table.columns.iter().find(of_server) {
             format!(
-                "the server makes column {}, which decides the partition: give it values with --column",
+                "the server generates column {} of the partition key: give it values with --column",
                 column.name
             )
         } else {
             return Ok(());
         };
         Err(FillError::Combination(format!(
-            "some partitions of {} are unlogged and others are not, so a crash loses a part of each chunk, and {problem}; \
-             or make all partitions logged or all unlogged",
+            "some partitions of {} are logged and some are unlogged, so a crash loses a part of each chunk, and \
+             {problem}; or make all partitions logged, or all unlogged",
             info.display_name()
         )))
     }

@@ -148,17 +148,17 @@ impl StoredTable {
         if !request.steps.include(InitStep::Create) {
             self.relation.can_begin_anew()?;
             if !self.indexes.is_empty() && !self.relation.may_reindex() {
-                let problem = "only its owner may have its indexes built anew";
+                let problem = "only its owner may rebuild its indexes";
                 return Err(NotDirect::Truncate(problem.to_owned()));
             }
             return Ok(());
         }
         if !self.relation.is_new {
-            let text = "--ddl creates it within a block that catches errors, a transaction of its own";
+            let text = "--ddl creates it in a subtransaction (a block with EXCEPTION)";
             return Err(NotDirect::Ddl(text.to_owned()));
         }
         if self.relation.bytes > 0 {
-            return Err(NotDirect::Ddl("--ddl puts rows into it".to_owned()));
+            return Err(NotDirect::Ddl("--ddl inserts rows into it".to_owned()));
         }
         Ok(())
     }

@@ -50,7 +50,7 @@ pub(in crate::plan) async fn rows(
         format!("pgbench_accounts is empty, and pgbench_branches has {branches} rows")
     } else if tellers != branches * TELLERS_PER_SCALE {
         format!(
-            "pgbench_tellers has {tellers} rows for {branches} branches, {TELLERS_PER_SCALE} for each are usual"
+            "pgbench_tellers has {tellers} rows for {branches} branches instead of {TELLERS_PER_SCALE} for each"
         )
     } else {
         refuse_lost_leaves(connection, schema, tables).await?;
@@ -89,8 +89,8 @@ async fn refuse_lost_leaves(
     leaves.iter().find(lost).map_or(Ok(()), |leaf| {
         Err(FillError::NotWhole {
             problem: format!(
-                "{leaf} is empty and unlogged: a crash of the server empties unlogged tables (if it is to be empty, \
-                 ALTER TABLE {leaf} SET LOGGED)",
+                "{leaf} is empty and unlogged: a crash of the server empties unlogged tables (if it should be \
+                 empty, ALTER TABLE {leaf} SET LOGGED)",
                 leaf = leaf.name
             ),
         })
@@ -153,7 +153,7 @@ pub(in crate::plan) async fn refuse_tablespace(connection: &Connection, name: &s
             let role: String = row.get("role");
             format!("may not be used by role {role}: GRANT CREATE ON TABLESPACE {name} TO {role}")
         }
-        (false, _) => format!("does not exist: CREATE TABLESPACE {name} LOCATION '…', or name another one"),
+        (false, _) => format!("does not exist: CREATE TABLESPACE {name} LOCATION '…', or give another one"),
     };
     Err(FillError::Tablespace { name: name.to_owned(), problem })
 }

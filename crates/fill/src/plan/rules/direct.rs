@@ -40,11 +40,11 @@ impl Choice {
     pub(crate) fn reason(&self) -> Option<String> {
         match self {
             Self::Not => None,
-            Self::Impossible(why) => Some(format!("no pages written directly: {why}")),
-            Self::Chosen { asked: true, .. } => Some("--method direct says so".to_owned()),
-            Self::Chosen { asked: false, .. } => {
-                Some("past the server's COPY, at the speed of the disk: it is pgrig's own server".to_owned())
-            }
+            Self::Impossible(why) => Some(format!("method direct is not possible: {why}")),
+            Self::Chosen { asked: true, .. } => Some("--method direct is given".to_owned()),
+            Self::Chosen { asked: false, .. } => Some(
+                "on its own server, pgrig writes pages at the speed of the disk instead of COPY".to_owned(),
+            ),
         }
     }
 }
@@ -88,7 +88,7 @@ fn possible(
         header.until_size.is_some() || header.rows.is_none_or(|rows| header.chunk_rows < rows)
     };
     if request.partitions.is_none() && unfinished.is_some_and(begun_in_chunks) {
-        return Err(NotDirect::InChunks("chunk by chunk, as it was begun".to_owned()));
+        return Err(NotDirect::InChunks("chunk by chunk, as the interrupted fill began".to_owned()));
     }
     if let Some(why) = needs_chunks(request) {
         return Err(NotDirect::InChunks(why.to_owned()));

@@ -19,15 +19,15 @@ pub(crate) fn needs_chunks(request: &Request) -> Option<&'static str> {
     };
     let keys_first = request.steps.order(InitStep::PrimaryKeys, InitStep::Generate);
     if request.amount == Amount::Unbounded {
-        Some("chunk by chunk: only a limit ends this fill")
+        Some("chunk by chunk: a limit ends this fill")
     } else if request.in_chunks {
-        Some("chunk by chunk: limits and probes look between them")
+        Some("chunk by chunk: limits and probes are checked between chunks")
     } else if request.chunk.is_some() {
-        Some("chunk by chunk: --chunk says so")
+        Some("chunk by chunk: --chunk is given")
     } else if !created {
-        Some("chunk by chunk: the tables are there already")
+        Some("chunk by chunk: the tables exist already")
     } else if keys_first {
-        Some("chunk by chunk: keys are there before the rows")
+        Some("chunk by chunk: keys exist before the rows")
     } else {
         None
     }
@@ -43,9 +43,9 @@ impl Rules<'_> {
             return (Method::CreateTableAs, None);
         }
         match self.request.method {
-            MethodChoice::Server => return (Method::Server, Some("--method server says so")),
-            MethodChoice::Reinsert => return (Method::Reinsert, Some("--method reinsert says so")),
-            MethodChoice::Explode => return (Method::Explode, Some("--method explode says so")),
+            MethodChoice::Server => return (Method::Server, Some("--method server is given")),
+            MethodChoice::Reinsert => return (Method::Reinsert, Some("--method reinsert is given")),
+            MethodChoice::Explode => return (Method::Explode, Some("--method explode is given")),
             MethodChoice::Auto | MethodChoice::Copy | MethodChoice::Direct => {}
         }
         if self.direct.is_chosen() {
@@ -61,20 +61,21 @@ impl Rules<'_> {
             return (
                 Method::Explode,
                 Some(
-                    "before 16 COPY extends a heap block by block and writes each twice, VACUUM FULL does not",
+                    "before PostgreSQL 16, COPY extends a heap block by block and writes each block twice; VACUUM \
+                     FULL does not",
                 ),
             );
         }
         if self.request.partitions.is_some() {
             return (
                 Method::FrozenCopy,
-                Some("each leaf emptied, loaded and frozen in a transaction of its own"),
+                Some("each leaf is truncated, loaded and frozen in a transaction of its own"),
             );
         }
         // What was begun one way is completed that way.
         let begun = self.begun.map(|begun| begun.header.chunk_rows < self.rows());
         match (begun, self.table_streams()) {
-            (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as it was begun")),
+            (Some(true), _) => (Method::ChunkedCopy, Some("chunk by chunk, as the interrupted fill began")),
             (None, (streams, _)) if streams.get() > 1 => (Method::ChunkedCopy, None),
             _ => (Method::FrozenCopy, None),
         }

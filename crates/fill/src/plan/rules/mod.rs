@@ -151,14 +151,14 @@ pub(super) fn may_write_pages(
 fn without_vacuum(request: &Request, VacuumRefused { table, role }: &VacuumRefused) -> Vec<String> {
     let unfrozen = request.freezes().then(|| {
         format!(
-            "no vacuum, so rows stay unfrozen: where pages have checksums, or wal_log_hints is on, the first reading \
-             of {table} writes its pages to WAL. Leave room for that: --reserve, --until-free"
+            "no vacuum, so rows stay unfrozen: with data checksums or wal_log_hints = on, the first scan of \
+             {table} writes its pages to WAL. Leave space for them: --reserve, --until-free"
         )
     });
     let unanalyzed = request
         .steps
         .include(InitStep::Vacuum)
-        .then(|| format!("no vacuum, and so no statistics: {table} belongs to another role than {role}"));
+        .then(|| format!("no vacuum and no statistics: role {role} does not own {table}"));
     unfrozen.into_iter().chain(unanalyzed).collect()
 }
 
@@ -196,16 +196,19 @@ impl Rules<'_> {
         }
         if *is_cached {
             reasons.push(
-                "COPYs of less than 16 MB: the table stays in shared_buffers as far as it fits".to_owned(),
+                "COPY commands of less than 16 MB: the table stays in shared_buffers as far as it fits"
+                    .to_owned(),
             );
         }
         if *write_behind {
-            reasons.push("the checkpointer writes behind the load (pgrig's own server)".to_owned());
+            reasons.push("the checkpointer writes pages during the load (pgrig's own server)".to_owned());
         }
         match &self.bulk.foreign_keys {
             ForeignKeys::None => {}
             ForeignKeys::BySet => {
-                reasons.push("foreign keys are proved chunk by chunk, with triggers off".to_owned());
+                reasons.push(
+                    "foreign keys are checked by one query for each chunk, with triggers off".to_owned(),
+                );
             }
             ForeignKeys::RowByRow(why) => reasons.push(format!("foreign keys are checked row by row: {why}")),
         }
@@ -271,16 +274,17 @@ impl Rules<'_> {
         Ok(match (self.request.format, is_binary_possible) {
             (Some(CopyFormat::Binary), false) => {
                 return Err(FillError::Combination(
-                    "--format binary: not all of these columns can be sent so. Leave it out".to_owned(),
+                    "--format binary: pgrig has no binary form of some of these columns. Leave it out"
+                        .to_owned(),
                 ));
             }
-            (Some(format), _) => (format, "--format says so"),
+            (Some(format), _) => (format, "--format is given"),
             (None, true) if !self.site.remote => (CopyFormat::Binary, "the server parses it fastest"),
             (None, true) if self.is_own_table() => {
                 (CopyFormat::Text, "fewer bytes cross the network than in binary")
             }
             (None, true) => (CopyFormat::Text, "a third fewer bytes cross the network than in binary"),
-            (None, false) => (CopyFormat::Text, "not all of these columns can be sent in binary"),
+            (None, false) => (CopyFormat::Text, "pgrig has no binary form of some of these columns"),
         })
     }
 

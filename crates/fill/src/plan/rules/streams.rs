@@ -38,16 +38,16 @@ impl Rules<'_> {
     /// The streams of a method, and why there are so many.
     pub(super) fn streams(&self, method: Method) -> (NonZeroU16, &'static str) {
         if let Some(streams) = self.request.streams {
-            return (streams, "--streams says so");
+            return (streams, "--streams is given");
         }
         if method == Method::Direct {
             return (
                 writers(self.site),
-                "threads that make pages and write them, one more than cores, since some wait for the disk",
+                "threads that build and write pages: one more than cores, since some wait for the disk",
             );
         }
         if let RowSize::Estimated { .. } = self.bulk.row_size {
-            return (self.streams_into_own_table(), "on as many cores, if the rows are not few");
+            return (self.streams_into_own_table(), "one for each core, unless the rows are few");
         }
         let leaves = self.request.partitions.map_or(1, |partitions| partitions.count.get());
         let leaves = u16::try_from(leaves).unwrap_or(u16::MAX);
@@ -56,12 +56,12 @@ impl Rules<'_> {
         match method {
             Method::CreateTableAs => (NonZeroU16::MIN, "one statement"),
             Method::FrozenCopy | Method::Explode | Method::Reinsert if leaves > 1 => {
-                (one_a_leaf, "a leaf for each, on as many cores")
+                (one_a_leaf, "one for each core, each with its own leaf")
             }
             Method::Explode => (NonZeroU16::MIN, "one table"),
             Method::Server => (
                 NonZeroU16::new(cores).unwrap_or(NonZeroU16::MIN),
-                "the server makes the rows, on as many cores",
+                "one for each core; the server makes the rows",
             ),
             Method::FrozenCopy | Method::ChunkedCopy | Method::Reinsert | Method::Direct => {
                 self.table_streams()
@@ -76,19 +76,17 @@ impl Rules<'_> {
         let frozen_pays = vacuum && self.server.major() >= 14 && (self.is_logged() || self.cores() < 4);
         let unlogged_pays = self.is_logged() && self.server.skips_wal() && (vacuum || !self.stays_cached());
         match self.request.streams {
-            Some(streams) => (streams, "--streams says so"),
-            None if self.has_keys_early() => {
-                (NonZeroU16::MIN, "keys that come one after the other fill their pages")
-            }
+            Some(streams) => (streams, "--streams is given"),
+            None if self.has_keys_early() => (NonZeroU16::MIN, "ascending keys fill index pages"),
             None if possible.get() > 1 && !frozen_pays && !unlogged_pays => {
-                (possible, "parallel, since no vacuum follows or it would rewrite every page anyway")
+                (possible, "parallel, since VACUUM does not follow or rewrites every page anyway")
             }
             None if possible.get() < 2 => {
-                (NonZeroU16::MIN, "a second one would not pay for so few rows or cores")
+                (NonZeroU16::MIN, "a second stream does not pay for so few rows or cores")
             }
-            None if needs_chunks(self.request).is_some() => (possible, "parallel, on as many cores"),
+            None if needs_chunks(self.request).is_some() => (possible, "parallel, one for each core"),
             None if frozen_pays => {
-                (NonZeroU16::MIN, "frozen as it is loaded, the table leaves the vacuum nothing to rewrite")
+                (NonZeroU16::MIN, "the rows are loaded frozen, so VACUUM rewrites nothing")
             }
             None => (
                 NonZeroU16::MIN,

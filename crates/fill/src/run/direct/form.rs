@@ -22,12 +22,15 @@ const MICROSECONDS: i32 = 6;
 pub(super) fn fits(attributes: &[Attribute], table: &Table) -> Result<(), NotDirect> {
     let refuse = |text: String| Err(NotDirect::Column(text));
     if attributes.iter().any(|attribute| attribute.dropped) {
-        return refuse("it has a dropped column, which keeps a place in each row".to_owned());
+        return refuse("it has a dropped column, which takes a place in each row".to_owned());
     }
     if !attributes.iter().map(|attribute| &attribute.name).eq(table.columns.iter().map(|column| &column.name))
     {
         let names: Vec<&str> = attributes.iter().map(|attribute| attribute.name.as_str()).collect();
-        return refuse(format!("it has the columns {}, not those that rows were made for", names.join(", ")));
+        return refuse(format!(
+            "it has the columns {}, and pgrig made rows for other columns",
+            names.join(", ")
+        ));
     }
     for (attribute, column) in attributes.iter().zip(&table.columns) {
         let Attribute { name, type_sql, .. } = attribute;
@@ -38,7 +41,7 @@ pub(super) fn fits(attributes: &[Attribute], table: &Table) -> Result<(), NotDir
             return refuse(format!("{name} has STORAGE PLAIN, which pgrig writes by COPY only"));
         }
         if attribute.not_null && !column.not_null {
-            return refuse(format!("{name} is NOT NULL, and was not when rows were made for it"));
+            return refuse(format!("{name} became NOT NULL after pgrig made rows for it"));
         }
         if !is_stored_alike(attribute, column) {
             return refuse(format!("{name} has type {type_sql}, which pgrig writes by COPY only"));

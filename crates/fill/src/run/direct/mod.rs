@@ -90,10 +90,10 @@ pub enum Failure {
         source: io::Error,
     },
     /// A table has no more than 2^32 - 2 blocks.
-    #[error("the table has more blocks than PostgreSQL can count: give --partitions")]
+    #[error("the table needs more blocks than PostgreSQL allows: give --partitions")]
     TooLarge,
     /// A row is not as the table's constraints want it.
-    #[error("a row of {table} breaks {constraints}: {row}. Nothing of it stays")]
+    #[error("a row of {table} violates {constraints}: {row}. The transaction was rolled back")]
     Broken {
         /// The table.
         table: String,
@@ -104,7 +104,8 @@ pub enum Failure {
     },
     /// Rows of a table have the same key in a unique index.
     #[error(
-        "two rows have the same key in {index}, which is unique: {row}. Nothing of them stays. Give one of its columns unique values with --column 'NAME=unique'"
+        "two rows have the same key in the unique index {index}: {row}. The transaction was rolled back. Give one \
+         of its columns unique values with --column 'NAME=unique'"
     )]
     Duplicate {
         /// Qualified and quoted.
@@ -113,7 +114,7 @@ pub enum Failure {
         row: String,
     },
     /// The server does not see what was written.
-    #[error("{relation}: {found} bytes are in it by the server's account, {written} were written")]
+    #[error("{relation}: the server sees {found} bytes, and pgrig wrote {written}")]
     Unseen {
         /// The relation, and its fork.
         relation: String,

@@ -209,7 +209,7 @@ impl Recorded {
         file.read_to_string(&mut text)?;
         let record: Record = serde_json::from_str(&text)?;
         if record.format_version > FORMAT_VERSION {
-            return Err(io::Error::other("it was written by a newer pgrig; use that one"));
+            return Err(io::Error::other("a newer pgrig wrote it; use that pgrig"));
         }
         Ok(Some(Self { path: path.to_owned(), record, _lock: file }))
     }

@@ -7,30 +7,29 @@ use thiserror::Error;
 pub enum NotDirect {
     /// Another machine, or no right to look.
     #[error(
-        "the server's data directory cannot be seen from here: run pgrig on the server's machine, as its operating \
-         system user or root, and as a superuser or a member of pg_read_all_settings; where the directory has another \
-         path here (a container's volume, say) give --data-directory PATH"
+        "pgrig cannot see the server's data directory: run pgrig on the server's machine, as the server's \
+         operating system user or root, and as a superuser or a member of pg_read_all_settings; if the directory \
+         has another path for pgrig (a container's volume, for example), give --data-directory PATH"
     )]
     Unseen,
     /// What the server has just made is not in the directory.
     #[error(
-        "{path} is not as the server says: the directory is a copy of its data directory, or a tablespace has another path here. Nothing was written"
+        "{path} is not as the server reports it: the directory is a copy of its data directory, or a tablespace \
+         has another path here. Nothing was written"
     )]
     Copy {
         /// The file.
         path: String,
     },
     /// Its files may not be written.
-    #[error(
-        "{path} may not be written by this operating system user: run pgrig as the server's own, or as root"
-    )]
+    #[error("this operating system user may not write {path}: run pgrig as the server's user, or as root")]
     ReadOnly {
         /// The data directory.
         path: String,
     },
     /// A format that is not known here.
     #[error(
-        "the server's {what} is {found}, pages are written here for {known} only: leave out --method direct"
+        "the server's {what} is {found}, and pgrig writes pages for {known} only: leave out --method direct"
     )]
     Format {
         /// Which part of the format.
@@ -41,35 +40,36 @@ pub enum NotDirect {
         known: &'static str,
     },
     /// Texts are stored in an encoding that they are not made in.
-    #[error("the database's encoding is {encoding}, and texts are made in UTF8: leave out --method direct")]
+    #[error("the database's encoding is {encoding}, and pgrig makes text in UTF8: leave out --method direct")]
     Encoding {
         /// Of the database.
         encoding: String,
     },
     /// Replicas and backups would miss the rows.
     #[error(
-        "wal_level is {level}, so that WAL has to have every row of a permanent table: give --unlogged, or set \
-         wal_level = minimal and max_wal_senders = 0 (pgrig's own server in its profile bulk has that)"
+        "wal_level is {level}, so WAL must have every row of a permanent table: give --unlogged, or set wal_level \
+         = minimal and max_wal_senders = 0 (as pgrig's own server with --profile bulk)"
     )]
     WalLevel {
         /// Of the server.
         level: String,
     },
     /// Another storage engine.
-    #[error("the tables' access method is {found}: pages are written for heap only")]
+    #[error("the tables' access method is {found}, and pgrig writes pages for heap only")]
     AccessMethod {
         /// Of the table.
         found: String,
     },
     /// Rows cannot come in one go.
-    #[error("rows come {0}, and pages are written a whole table at a time")]
+    #[error("pgrig writes the pages of a whole table at a time, and this fill goes {0}")]
     InChunks(String),
     /// A column cannot be written.
     #[error("{0}")]
     Column(String),
     /// A row is too long.
     #[error(
-        "its rows may have {longest} bytes, and above {threshold} PostgreSQL compresses them or moves parts of them out (TOAST)"
+        "its rows may have {longest} bytes, and PostgreSQL compresses rows above {threshold} bytes or moves parts \
+         of them out (TOAST)"
     )]
     Toast {
         /// Of a row, bytes.
@@ -78,21 +78,21 @@ pub enum NotDirect {
         threshold: u32,
     },
     /// The server itself has to look at each row.
-    #[error("{0}, which only the server can see to")]
+    #[error("{0}, which needs COPY")]
     Duties(String),
     /// A table that is there cannot be given new files.
-    #[error("a table that is there is truncated in the transaction that fills it, and {0}")]
+    #[error("pgrig truncates an existing table in the transaction that fills it, and {0}")]
     Truncate(String),
     /// What --ddl makes of it is more than an empty table.
     #[error("{0}")]
     Ddl(String),
     /// Its size follows only from its rows.
     #[error(
-        "how many rows a size takes is known only afterwards for this table: give --rows instead of a SIZE"
+        "the number of rows of a size is known only after the load for this table: give --rows instead of a SIZE"
     )]
     Size,
     /// The relation is not as it should be in the transaction that fills it.
-    #[error("{relation} is not what was expected: {problem}. Nothing was written")]
+    #[error("{relation} is not as expected: {problem}. Nothing was written")]
     Relation {
         /// Its name.
         relation: String,

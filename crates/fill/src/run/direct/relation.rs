@@ -251,7 +251,7 @@ impl Relation {
             return named("there are triggers for replicas:", &self.replica_triggers);
         }
         if !self.deferrable_keys.is_empty() {
-            return named("the server needs triggers for deferrable", &self.deferrable_keys);
+            return named("these deferrable keys need triggers:", &self.deferrable_keys);
         }
         for key in &self.foreign_keys {
             let name = &key.name;
@@ -262,7 +262,7 @@ impl Relation {
                 return Err(format!("{name} is part of a circle of references"));
             }
             if !key.may_prove {
-                return Err(format!("this role may not lock or read all that {name} references"));
+                return Err(format!("this role may not lock or read a table that {name} references"));
             }
         }
         Ok(())
@@ -274,13 +274,13 @@ impl Relation {
     /// Why not.
     pub(crate) fn can_begin_anew(&self) -> Result<(), NotDirect> {
         let problem = if !self.may_truncate || !self.may_select {
-            "this role may not do so, or not see whether it is empty: GRANT SELECT, TRUNCATE on it".to_owned()
+            "this role may not truncate or read it: GRANT SELECT, TRUNCATE on it".to_owned()
         } else if self.has_children {
             "other tables inherit from it".to_owned()
         } else if !self.referenced_by.is_empty() {
             format!("foreign keys of {} reference it", self.referenced_by.join(", "))
         } else if !self.truncate_triggers.is_empty() {
-            format!("triggers run for that: {}", self.truncate_triggers.join(", "))
+            format!("it has TRUNCATE triggers: {}", self.truncate_triggers.join(", "))
         } else {
             return Ok(());
         };
@@ -387,11 +387,11 @@ pub(super) async fn heap(
         Persistence::Unlogged => "u",
     };
     let problem = if relation.kind != "r" {
-        Some("it is no ordinary table")
+        Some("it is not an ordinary table")
     } else if relation.persistence != expected {
-        Some("it is logged or unlogged, other than when this was planned")
+        Some("it became logged or unlogged after the plan was made")
     } else if !relation.is_new {
-        Some("it was not made in this transaction")
+        Some("it was not created in this transaction")
     } else if !relation.is_locked {
         Some("it is not locked")
     } else if relation.bytes != 0 {
@@ -415,7 +415,7 @@ pub(super) async fn index(
     let is_empty = row.get::<_, Option<i64>>("bytes").map(i64::unsigned_abs) == Some(bytes);
     let is_btree = row.get::<_, Option<&str>>("access_method") == Some("btree");
     let is_as_made = is_empty && is_btree && row.get("is_new");
-    refuse(name, (!is_as_made).then_some("it is no new and empty B-tree"))?;
+    refuse(name, (!is_as_made).then_some("it is not a new and empty B-tree"))?;
     open(data_directory, row.get("path"), bytes)
 }
 

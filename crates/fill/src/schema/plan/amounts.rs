@@ -62,7 +62,7 @@ pub(super) fn shares(
                 let of_place = place(of)?;
                 if of_place >= at {
                     let text = format!(
-                        "--rows {}={number}*{of}: {of} comes after {} in the order of foreign keys; turn the rule round",
+                        "--rows {}={number}*{of}: {of} comes after {} in the order of foreign keys; reverse the rule",
                         rule_name(rule),
                         table.name
                     );
@@ -184,7 +184,7 @@ fn find(tables: &[TableInfo], order: &[Placed], name: &str) -> Result<usize, Fil
         (Some(_), Some(_)) => {
             Err(FillError::Combination(format!("{name} is in several schemas: give schema.{name}")))
         }
-        (None, _) => Err(FillError::Combination(format!("{name} is none of the tables that are filled"))),
+        (None, _) => Err(FillError::Combination(format!("{name} is not one of the tables to fill"))),
     }
 }
 

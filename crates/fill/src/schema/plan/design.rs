@@ -51,7 +51,7 @@ impl Designed<'_> {
 
     /// Warnings for the user.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let capped = self.capped.as_ref().map(|why| format!("{} rows and no more: {why}", self.rows));
+        let capped = self.capped.as_ref().map(|why| format!("only {} rows: {why}", self.rows));
         let name = self.info.display_name();
         let all = capped.iter().chain(&self.described.warnings);
         all.map(|warning| format!("{name}: {warning}")).collect()
@@ -250,7 +250,7 @@ impl<'a> Design<'a> {
             })?;
             if !self.tables.iter().any(|info| is_named(info, table)) {
                 return Err(FillError::Combination(format!(
-                    "--column {text}: {table} is none of the tables that are filled"
+                    "--column {text}: {table} is not one of the tables to fill"
                 )));
             }
             Ok((table, column))

@@ -102,5 +102,5 @@ impl Schedule {
 pub(super) fn announce(plan: &mut Plan) {
     plan.foreign_keys = ForeignKeys::None;
     plan.reasons.retain(|reason| !reason.starts_with("foreign keys"));
-    plan.reasons.push("keys, foreign keys and indexes are made after the rows".to_owned());
+    plan.reasons.push("keys, foreign keys and indexes are created after the rows".to_owned());
 }

@@ -60,7 +60,7 @@ impl Planner<'_> {
             }
             if self.request.ddl.is_some() && self.has_rows(&info).await? {
                 let table = info.display_name();
-                warnings.push(format!("{table} is left out: it has the rows that --ddl gives it"));
+                warnings.push(format!("{table} is left out: --ddl inserts its rows"));
                 continue;
             }
             tables.push(info);

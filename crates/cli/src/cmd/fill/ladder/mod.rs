@@ -98,8 +98,8 @@ fn refuse_flags(arguments: &FillArgs) -> Result<(), Usage> {
     if own == other && arguments.limits() == plain.limits() {
         return Ok(());
     }
-    let text = "--ladder uses the levels' own options: only --schema, --trials, --json and the server's options go with it. \
-                For one level with other options: pgrig fill SIZE --level N …";
+    let text = "--ladder sets the options of each level: it allows only --schema, --trials, --json and the \
+                options of the server. For one level with other options: pgrig fill SIZE --level N …";
     Err(Usage(text.to_owned()))
 }
 

@@ -15,16 +15,16 @@ pub(crate) fn cautions(size: u64, survey: &Survey) -> Vec<Note> {
     let mut texts = Vec::new();
     if is_local && size < memory {
         texts.push(format!(
-            "{} fit the page cache of this machine ({} of memory): what the disk makes of it shows only with a size \
-             some times that",
+            "{} fit the page cache of this machine ({} of memory): give a size several times the memory to \
+             measure the disk",
             bytes(size),
             bytes(memory)
         ));
     }
     if !is_local {
         texts.push(
-            "the server's machine cannot be seen: its page cache may hold all of this size, and was not written \
-             out between trials"
+            "the server is on another machine: its page cache may hold all of this size, and pgrig did not write \
+             it out between trials"
                 .to_owned(),
         );
     }

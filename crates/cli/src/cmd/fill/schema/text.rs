@@ -30,7 +30,7 @@ pub(super) fn plan(plan: &SchemaPlan, survey: &Survey, whole: bool) -> String {
         Some(disk) => {
             line("disk", format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system));
         }
-        None => line("disk", "free space cannot be seen from here".to_owned()),
+        None => line("disk", "free space is not known".to_owned()),
     }
     let done = plan.tables.iter().filter(|table| table.plan().is_none()).count();
     if plan.is_resumed {
