@@ -271,9 +271,9 @@ fn phases(seconds: &[KeptSecond]) -> Vec<Event> {
     let begun = runs.filter_map(|run| run.first()).map(|first| Event {
         at: (first.at - first.length).max(0.0),
         text: match first.phase {
-            Phase::Ramp => "clients begin one after the other".to_owned(),
-            Phase::Warmup => "all clients are at work; nothing is counted yet".to_owned(),
-            Phase::Measured => "what is counted begins".to_owned(),
+            Phase::Ramp => "clients start one after the other".to_owned(),
+            Phase::Warmup => "all clients run; nothing is counted yet".to_owned(),
+            Phase::Measured => "counting begins".to_owned(),
         },
         what: json!({ "event": "phase", "phase": first.phase.name() }),
     });

@@ -21,8 +21,8 @@ pub enum TpsError {
     Request(&'static str),
     /// A pipeline cannot be sent.
     #[error(
-        "script \"{script}\" has a pipeline, which the simple query protocol cannot carry: give \
-         --protocol extended or prepared"
+        "script \"{script}\" has a pipeline, which the simple query protocol does not support: give --protocol \
+         extended or prepared"
     )]
     Pipeline {
         /// The script's name.
@@ -42,7 +42,7 @@ pub enum TpsError {
     Empty,
     /// Too many connections for one process.
     #[error(
-        "{clients} clients need about {needed} open files, and this process may have {most}: raise the limit \
+        "{clients} clients need about {needed} open files, and this process may open {most}: raise the limit \
          (ulimit -n), or give fewer clients"
     )]
     Files {

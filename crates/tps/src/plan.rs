@@ -44,9 +44,7 @@ impl Plan {
         request.check()?;
         let scripts = Scripts::parse(&request.sources)?;
         if scripts.total_weight() == 0 {
-            return Err(TpsError::Request(
-                "no script can be chosen: all have weight 0; give one a weight (-f FILE@1)",
-            ));
+            return Err(TpsError::Request("all scripts have weight 0: give one a weight (-f FILE@1)"));
         }
         let piped = scripts.iter().find(|script| script.has_pipeline());
         if let (Some(script), Protocol::Simple) = (piped, request.protocol) {
@@ -118,8 +116,8 @@ impl Parsed {
                 let found = branches(connection).await?;
                 if let Some(asked) = asked.filter(|asked| *asked != found) {
                     warnings.push(format!(
-                    "--scale {asked} is not what is there: pgbench_branches has {found} rows, and the built-in \
-                     scripts go by those"
+                    "--scale {asked} is ignored: pgbench_branches has {found} rows, which the built-in scripts \
+                     take as the scale"
                 ));
                 }
                 found

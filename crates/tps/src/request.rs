@@ -96,22 +96,19 @@ impl Request {
     pub fn check(&self) -> Result<(), TpsError> {
         let limited_by_time = matches!(self.length, Length::Time(_));
         let refusals = [
-            (self.sources.is_empty(), "there is nothing to run: give a script with -f FILE or -b NAME"),
+            (self.sources.is_empty(), "no script is given: give a script with -f FILE or -b NAME"),
             (self.clients == 0, "--clients must be at least 1"),
             (self.jobs == 0, "--jobs must be at least 1"),
             (self.length == Length::Transactions(0), "--transactions must be at least 1"),
-            (self.length == Length::Time(Duration::ZERO), "--time must be more than nothing"),
+            (self.length == Length::Time(Duration::ZERO), "--time must be more than 0"),
             (
                 self.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0),
-                "--rate must be more than 0 transactions a second; without it, clients go as fast as they can",
+                "--rate must be more than 0 transactions a second; without it, clients run at full speed",
             ),
-            (
-                self.latency_limit == Some(Duration::ZERO),
-                "--latency-limit must be more than nothing: every transaction takes some time",
-            ),
+            (self.latency_limit == Some(Duration::ZERO), "--latency-limit must be more than 0"),
             (
                 self.max_tries == 0 && self.latency_limit.is_none() && !limited_by_time,
-                "--max-tries 0 (as many as it takes) could go on forever: give --time or --latency-limit too",
+                "--max-tries 0 (no limit) could run forever: give --time or --latency-limit too",
             ),
             (self.scale.is_some_and(|scale| scale < 1), "--scale must be at least 1"),
         ];

@@ -93,7 +93,7 @@ fn durability_by_clients(version: &str) {
         expected.extend([1, 2].map(|clients| format!("durability={durability} clients={clients}")));
     }
     assert_eq!(configs, expected);
-    for part in ["1 client", "2 clients", "durability=unlogged", "×", "p99", "beside normal"] {
+    for part in ["1 client", "2 clients", "durability=unlogged", "×", "p99", "ratio to normal"] {
         assert!(ran.stdout.contains(part), "{part:?} is not in {}", ran.stdout);
     }
     let server = rig.server("");
@@ -185,7 +185,7 @@ fn an_interrupted_matrix_puts_everything_back() {
             in_the_middle(&rig, &server.url, &format!("--allow-dangerous-settings {}", named(&server)));
         pgrig.signal(signal);
         let ran = pgrig.end();
-        assert_says(&ran, 130, &["interrupted in trial 1 of 3", "putting settings and tables back"]);
+        assert_says(&ran, 130, &["interrupted in trial 1 of 3", "restoring settings and tables"]);
         assert!(ran.stdout.contains("durability=unlogged"), "what was measured is told: {ran:#?}");
         assert_put_back(&rig, &server);
     }
@@ -247,7 +247,7 @@ fn a_matrix_in_a_container_is_left_alone() {
         rig.done("server status").stderr.contains("in another container").then_some(())
     });
     let ran = rig.run(&format!("tps -T 1 {named}"));
-    assert_says(&ran, 1, &["may still be at work", "ALTER SYSTEM RESET \"fsync\";", "Then delete"]);
+    assert_says(&ran, 1, &["may still be running", "ALTER SYSTEM RESET \"fsync\";", "Then delete"]);
     assert_eq!(show(&server, "fsync"), "off");
 }
 
@@ -276,7 +276,7 @@ fn a_password_comes_from_the_verb_or_the_user_learns_how_to_give_it() {
     let status = rig.status();
     let socket = format!("-h {} -p {} -d postgres", status["socket_dir"].as_str().unwrap(), status["port"]);
     let ran = rig.run(&format!("tps -T 1 -U plain {socket}"));
-    assert_says(&ran, 1, &["NOT restored", "are not restored, so nothing is measured"]);
+    assert_says(&ran, 1, &["NOT restored", "are not restored, so pgrig does not measure"]);
     assert_eq!(ran.stdout, "");
     let ran = rig.done(&format!("tps -T 1 {named}"));
     assert_says(&ran, 0, &["ended without restoring the server", "restored now: fsync = on"]);
@@ -370,7 +370,7 @@ fn a_server_that_is_restarted_meanwhile_is_restored() {
     rig.done("server stop");
     rig.done("server start --set shared_buffers=128MB");
     let ran = pgrig.end();
-    assert_says(&ran, 1, &["putting settings and tables back"]);
+    assert_says(&ran, 1, &["restoring settings and tables"]);
     assert!(!ran.stderr.contains("NOT"), "{ran:#?}");
     assert_put_back(&rig, &server);
 }
@@ -452,7 +452,7 @@ fn after_an_error_everything_is_put_back() {
     let script = rig.home.path().join("wrong.sql");
     fs::write(&script, "SELECT * FROM nowhere;").unwrap();
     let ran = rig.run(&format!("tps --matrix clients=1 --set fsync=off -f {} {SHORT}", script.display()));
-    assert_says(&ran, 1, &["nowhere", "putting settings and tables back"]);
+    assert_says(&ran, 1, &["nowhere", "restoring settings and tables"]);
     assert_put_back(&rig, &server);
 }
 

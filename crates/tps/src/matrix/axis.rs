@@ -70,7 +70,7 @@ impl Axis {
         let name = name.trim();
         let part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         if name.is_empty() || !name.chars().all(part) {
-            return Err(format!("{name:?} is no name of a setting"));
+            return Err(format!("{name:?} is not the name of a setting"));
         }
         let values = list(name, values, |value| Ok::<_, String>(value.to_owned()))?;
         Ok(Self::Setting { name: name.to_ascii_lowercase(), values })
@@ -116,7 +116,7 @@ impl FromStr for Axis {
             Some((name, values)) => (name.trim(), Some(values)),
             None => (text.trim(), None),
         };
-        let wanted = |example: &str| format!("say which: --matrix {example}");
+        let wanted = |example: &str| format!("give the axis a value: --matrix {example}");
         match name {
             "durability" => Ok(Self::Durability(match values {
                 None => Durability::ALL.to_vec(),
@@ -131,7 +131,7 @@ impl FromStr for Axis {
             }
             _ if values.is_some() => Self::setting(text),
             _ => Err(format!(
-                "{name:?} is no axis: there are durability, clients=1,2,4, protocol=simple,prepared, and any setting \
+                "{name:?} is not an axis: give durability, clients=1,2,4, protocol=simple,prepared, or a setting \
                  of the server as NAME=VALUE,VALUE"
             )),
         }
@@ -146,11 +146,11 @@ fn list<T: PartialEq, E: fmt::Display>(
     let mut list = Vec::new();
     for text in values.split(',').map(str::trim) {
         if text.is_empty() {
-            return Err(format!("{name}={values}: there is an empty value"));
+            return Err(format!("{name}={values}: a value is empty"));
         }
         let value = read(text).map_err(|error| format!("{name}={values}: {error}"))?;
         if list.contains(&value) {
-            return Err(format!("{name}={values}: {text} is there twice"));
+            return Err(format!("{name}={values}: {text} is given twice"));
         }
         list.push(value);
     }
@@ -159,7 +159,7 @@ fn list<T: PartialEq, E: fmt::Display>(
 
 fn durability(text: &str) -> Result<Durability, &'static str> {
     let found = Durability::ALL.into_iter().find(|durability| durability.name() == text);
-    found.ok_or("there are normal, dangerous, async and unlogged")
+    found.ok_or("give normal, dangerous, async or unlogged")
 }
 
 fn clients(text: &str) -> Result<usize, &'static str> {
@@ -168,7 +168,7 @@ fn clients(text: &str) -> Result<usize, &'static str> {
 
 fn protocol(text: &str) -> Result<Protocol, &'static str> {
     let all = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
-    all.into_iter().find(|protocol| protocol.name() == text).ok_or("there are simple, extended and prepared")
+    all.into_iter().find(|protocol| protocol.name() == text).ok_or("give simple, extended or prepared")
 }
 
 #[cfg(test)]
@@ -197,9 +197,9 @@ mod tests {
         for (text, told) in [
             ("clients", "--matrix clients=1,2,4"),
             ("clients=0", "from 1 on"),
-            ("clients=1,1", "1 is there twice"),
-            ("clients=1,,2", "empty value"),
-            ("durability=safe", "there are normal"),
+            ("clients=1,1", "1 is given twice"),
+            ("clients=1,,2", "a value is empty"),
+            ("durability=safe", "give normal"),
             ("work_mem", "NAME=VALUE,VALUE"),
         ] {
             let error = text.parse::<Axis>().unwrap_err();

@@ -16,8 +16,8 @@ pub enum MatrixError {
     Request(String),
     /// Something a crash may cost, on a server that is not pgrig's own.
     #[error(
-        "{what} on a server that is not pgrig's own: meanwhile {cost}. Leave it out, use pgrig's own server (no -d, -h, -p, -U), \
-         or accept that with --allow-dangerous-settings"
+        "{what} on a server that is not pgrig's own: during the run, {cost}. Leave it out, use pgrig's own server \
+         (no -d, -h, -p, -U), or accept the risk with --allow-dangerous-settings"
     )]
     Dangerous {
         /// The refused level.
@@ -26,7 +26,7 @@ pub enum MatrixError {
         cost: &'static str,
     },
     /// Nothing normal can be measured.
-    #[error("the server runs with {name} = {shown} already, so \"normal\" would not be: {remedy}")]
+    #[error("the server already runs with {name} = {shown}, so \"normal\" would not be normal: {remedy}")]
     NotNormal {
         /// The setting.
         name: String,
@@ -37,8 +37,8 @@ pub enum MatrixError {
     },
     /// Nothing logged can be measured.
     #[error(
-        "table {table} is unlogged, so \"normal\" would not be: ALTER TABLE {table} SET LOGGED first, or fill it without \
-         --unlogged"
+        "table {table} is unlogged, so \"normal\" would not be normal: run ALTER TABLE {table} SET LOGGED first, \
+         or fill it without --unlogged"
     )]
     Unlogged {
         /// The table.
@@ -131,13 +131,13 @@ impl Classified for MatrixError {
 }
 
 fn before(ended: Option<&MatrixError>) -> String {
-    ended.map_or(String::new(), |ended| format!("{ended}; and "))
+    ended.map_or(String::new(), |ended| format!("{ended}; also, "))
 }
 
 /// What a person can do about changes that are still there.
 pub(super) fn left(record: &Record, path: &std::path::Path) -> String {
     format!(
-        "The next pgrig tries again (its journal is {}). By hand, as a superuser: {}",
+        "The next pgrig command tries again (journal: {}). By hand, as a superuser: {}",
         path.display(),
         record.remedy().join(" ")
     )

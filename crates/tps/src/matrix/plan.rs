@@ -44,21 +44,19 @@ impl Matrix {
         let refused = |why: String| Err(MatrixError::Request(why));
         let mut names = HashSet::new();
         if let Some(axis) = self.axes.iter().find(|axis| !names.insert(axis.name())) {
-            return refused(format!("there are two axes {}: give all its values in one", axis.name()));
+            return refused(format!("axis {} is given twice: give all its values at once", axis.name()));
         }
         let mut settings = HashSet::new();
         for axis in &self.axes {
             let own: HashSet<&str> = axis.settings().into_iter().collect();
             if let Some(name) = own.iter().find(|name| settings.contains(**name)) {
-                return refused(format!("durability sets {name} too: vary one of them"));
+                return refused(format!("durability sets {name} too: leave one of them out"));
             }
             settings.extend(own);
         }
         let unlogged = Cell::all(&self.axes).iter().any(Cell::is_unlogged);
         if !self.tables.is_empty() && !unlogged {
-            return refused(
-                "--tables says what durability=unlogged makes unlogged: it is not asked for".to_owned(),
-            );
+            return refused("--tables needs durability=unlogged: leave it out, or add that level".to_owned());
         }
         Ok(())
     }
@@ -237,8 +235,8 @@ fn refuse_danger(matrix: &Matrix, ground: ServerFacts) -> Result<(), MatrixError
     Ok(())
 }
 
-const COST_OF_NO_FSYNC: &str = "a crash of the machine may corrupt EVERY database of that cluster beyond repair, not only \
-                                the one that is measured";
+const COST_OF_NO_FSYNC: &str = "a crash of the machine may corrupt EVERY database of that cluster beyond repair, \
+                                not only the measured one";
 const COST_OF_UNLOGGED: &str =
     "a crash of the server empties these tables, and its standbys and backups lack their rows";
 
@@ -270,8 +268,8 @@ async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<
             "user" | "database user" | "global" => format!("ALTER ROLE … RESET {name}"),
             "client" => "leave it out of PGOPTIONS and the connection string".to_owned(),
             _ => format!(
-                "set {name} = on in the server's configuration (pgrig's own: leave --profile dangerous out, or \
-                 pgrig server stop and start it without)"
+                "set {name} = on in the server's configuration (pgrig's own server: leave out --profile \
+                 dangerous, or run pgrig server stop and start it without that profile)"
             ),
         };
         return Err(MatrixError::NotNormal { name, shown, remedy });
@@ -287,7 +285,8 @@ async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>
     let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
     if let Some(found) = restarting {
         return Ok(Some(format!(
-            "each other value of {} restarts the server, whose cache is cold then: --warmup 10 leaves that out",
+            "each other value of {} restarts the server, which empties its cache: --warmup 10 leaves the cold \
+             seconds out",
             found.before.name
         )));
     }
@@ -298,8 +297,8 @@ async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>
     };
     Ok((age < YOUNG).then(|| {
         format!(
-            "the server was started {age:.0} s ago: the first trials find its cache colder than the later ones; \
-             --warmup 10 leaves that out"
+            "the server was started {age:.0} s ago: its cache is colder in the first trials than later; --warmup \
+             10 leaves the cold seconds out"
         )
     }))
 }

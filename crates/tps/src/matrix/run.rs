@@ -303,8 +303,8 @@ impl<'a> Bench<'a> {
             Err(ConnectError::Query { .. }) => {
                 self.may_checkpoint.set(false);
                 self.observer.warn(
-                    "this role may not CHECKPOINT (from PostgreSQL 15 on: GRANT pg_checkpoint), so trials begin with \
-                     what others have left to be written",
+                    "this role may not CHECKPOINT (from PostgreSQL 15 on: GRANT pg_checkpoint), so a trial begins \
+                     with pages that earlier work left to write",
                 );
                 Ok(())
             }

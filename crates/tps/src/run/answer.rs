@@ -88,7 +88,7 @@ impl Answer {
                 Message::Copy => {
                     // There is no way out of it but the connection's end.
                     let why =
-                        "COPY needs a file or a program of the server: scripts have no data of their own";
+                        "COPY FROM STDIN is not possible in a script: use a file or a program on the server";
                     let problem = Some(Problem::Results(why.to_owned()));
                     return Ok(Some(Heard { status: TransactionStatus::Failed, problem }));
                 }

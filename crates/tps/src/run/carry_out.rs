@@ -71,7 +71,7 @@ impl Client {
                 clock.forget();
                 match step? {
                     Step::Next(next) => Ok(self.end_command(common, clock, command, next)),
-                    Step::Yours => Err(Lost("a command that cannot be carried out".to_owned())),
+                    Step::Yours => Err(Lost("a command that pgrig cannot run".to_owned())),
                 }
             }
         }
@@ -181,7 +181,7 @@ impl Client {
             (At::Answer(command) | At::Parsing(command), Some(problem)) => {
                 self.failed(common, clock, command, &problem)
             }
-            (At::Command(_) | At::Asleep { .. }, _) => Err(Lost("an answer to nothing".to_owned())),
+            (At::Command(_) | At::Asleep { .. }, _) => Err(Lost("an answer without a query".to_owned())),
         }
     }
 

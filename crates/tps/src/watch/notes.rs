@@ -39,12 +39,12 @@ pub(super) fn of(
     notes.extend(watched.used.iter().flat_map(|used| limits(used, length, jobs, disk)));
     if unseen.others {
         notes.push(
-            "what other sessions and autovacuum did is not known: this role is no member of pg_read_all_stats \
-             (or pg_monitor)"
+            "the work of other sessions and of autovacuum is not known: this role is not a member of \
+             pg_read_all_stats (or pg_monitor)"
                 .to_owned(),
         );
     }
-    notes.extend(unseen.why.iter().map(|why| format!("not all could be watched: {why}")));
+    notes.extend(unseen.why.iter().map(|why| format!("pgrig could not watch everything: {why}")));
     notes
 }
 
@@ -54,7 +54,7 @@ fn happened(once: &str, often: &str, spells: &[Spell], length: f64) -> Vec<Strin
         return spells.iter().map(|spell| format!("{once} {}", spell.words(length))).collect();
     }
     let seconds: f64 = spells.iter().map(|spell| spell.seconds(length)).sum();
-    let altogether = format!("for {seconds:.0} of {length:.0} s altogether");
+    let altogether = format!("for {seconds:.0} of {length:.0} s in total");
     let times = spells.len();
     vec![if once == often {
         format!("{once} {times} times, {altogether}")
@@ -69,10 +69,10 @@ fn others(watched: &Watched) -> Option<String> {
     let most = counts.iter().copied().max().filter(|most| *most > 0)?;
     let busy = counts.iter().filter(|count| **count > 0).count();
     let sessions = match most {
-        1 => "another session was".to_owned(),
-        _ => format!("up to {most} other sessions were"),
+        1 => "another session ran".to_owned(),
+        _ => format!("up to {most} other sessions ran"),
     };
-    Some(format!("{sessions} at work too, in {busy} of {} looks", counts.len()))
+    Some(format!("{sessions} at the same time, in {busy} of {} samples", counts.len()))
 }
 
 /// What was at its limit on this machine.
@@ -82,7 +82,7 @@ fn limits(used: &Used, length: f64, jobs: usize, disk: Option<&str>) -> Vec<Stri
     let threads = used.own / length / (jobs as f64).min(cores);
     let mut notes = Vec::new();
     if threads > CLIENT_FULL {
-        let remedy = if (jobs as f64) < cores { ": more jobs (-j) may get more" } else { "" };
+        let remedy = if (jobs as f64) < cores { ": more jobs (-j) may give more" } else { "" };
         notes.push(format!(
             "the client was the bottleneck: pgrig's own threads were busy {} of the time{remedy}",
             percent(threads)
@@ -125,10 +125,10 @@ mod tests {
         assert_eq!(told(0), [""; 0]);
         assert_eq!(told(1), ["a checkpoint ran from 10 s to 12 s"]);
         assert_eq!(told(3).len(), 3);
-        assert_eq!(told(4), ["4 checkpoints ran, for 10 of 60 s altogether"]);
+        assert_eq!(told(4), ["4 checkpoints ran, for 10 of 60 s in total"]);
         let vacuum = "autovacuum worked on t";
         let told = happened(vacuum, vacuum, &spells(5), 60.0);
-        assert_eq!(told, ["autovacuum worked on t 5 times, for 12 of 60 s altogether"]);
+        assert_eq!(told, ["autovacuum worked on t 5 times, for 12 of 60 s in total"]);
     }
 
     #[test]
@@ -145,9 +145,12 @@ mod tests {
         };
         assert_eq!(told(&[None, None]), None);
         assert_eq!(told(&[Some(0), Some(0)]), None);
-        assert_eq!(told(&[Some(0), Some(1)]).unwrap(), "another session was at work too, in 1 of 2 looks");
+        assert_eq!(
+            told(&[Some(0), Some(1)]).unwrap(),
+            "another session ran at the same time, in 1 of 2 samples"
+        );
         let three = told(&[Some(2), Some(3), None, Some(0)]).unwrap();
-        assert_eq!(three, "up to 3 other sessions were at work too, in 2 of 3 looks");
+        assert_eq!(three, "up to 3 other sessions ran at the same time, in 2 of 3 samples");
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn a_vacuum_at_work_and_others_at_work_are_told() {
         let watched = watch(&server.target("postgres"), admin).await.finish().await;
         let notes = notes(&watched);
         assert!(notes.contains("VACUUM worked on slow all the time"), "{notes}");
-        assert!(notes.contains("up to 2 other sessions were at work too"), "{notes}");
+        assert!(notes.contains("up to 2 other sessions ran at the same time"), "{notes}");
         canceller.cancel().await.unwrap();
         sleeper.cancel().await.unwrap();
         vacuum.await.unwrap();
@@ -168,7 +168,7 @@ fn an_ordinary_role_sees_its_own() {
         assert!(notes.contains("pg_read_all_stats"), "{notes}");
         assert!(notes.contains("a checkpoint ran"), "{notes}");
         assert!(notes.contains("VACUUM worked on seen"), "{notes}");
-        assert!(!notes.contains("not all could be watched"), "{notes}");
+        assert!(!notes.contains("pgrig could not watch everything"), "{notes}");
         assert_eq!(watched.waits, [("Client:ClientRead".to_owned(), 1.0)]);
         assert_eq!(watched.seconds.last().unwrap().others, None);
         client.close().await;
@@ -192,7 +192,7 @@ fn a_watch_that_cannot_look_fails_nothing() {
                    WHERE application_name = 'pgrig watch'";
         assert!(admin.client.query_one(end, &[]).await.unwrap().get::<_, bool>(0));
         let watched = cut.finish().await;
-        assert!(notes(&watched).contains("not all could be watched"), "{watched:?}");
+        assert!(notes(&watched).contains("pgrig could not watch everything"), "{watched:?}");
 
         // Given up: the session ends too.
         drop(watch(&server.target("postgres"), admin).await);

@@ -385,7 +385,7 @@ fn a_backend_that_crashes() {
     wires[2].send().unwrap();
     let mut endings = wires.into_iter().map(|mut wire| ending(&mut wire));
     let victim = endings.next().unwrap();
-    assert_says(&victim.to_string(), &["without a word"]);
+    assert_says(&victim.to_string(), &["without a message"]);
     let witness = endings.next().unwrap();
     assert_eq!(witness.sqlstate(), Some(&SqlState::CRASH_SHUTDOWN), "{witness}");
 }

@@ -264,7 +264,7 @@ impl TpsArgs {
             builtin.map(|option| Source::builtin(option).map_err(|error| wrong("-b", option, &error)));
         let mut sources = builtin.collect::<Result<Vec<_>, _>>()?;
         if self.file.iter().filter(|option| is_stdin(option)).count() > 1 {
-            return Err(Usage("standard input is there once: give -f - only once".to_owned()));
+            return Err(Usage("standard input can be read only once: give -f - once".to_owned()));
         }
         for option in &self.file {
             sources.push(read(option)?);
@@ -344,9 +344,9 @@ const ELSEWHERE: [(&[&str], &str); 12] = [
         "--failures-detailed counts failures by kind, -r by command; the server's log has their texts",
     ),
     (&["--exit-on-abort"], "a lost client ends with exit status 1 in any case"),
-    (&["--continue-on-error"], "--max-tries N has serialization failures and deadlocks tried again"),
-    (&["--report-latencies"], "it is now called -r, --report-per-command"),
-    (&["--debug"], "--explain shows what will be done"),
+    (&["--continue-on-error"], "--max-tries N retries serialization failures and deadlocks"),
+    (&["--report-latencies"], "its new name is -r, --report-per-command"),
+    (&["--debug"], "--explain shows the plan"),
 ];
 
 /// What to use instead of an option of pgbench's that `pgrig tps` does not have.

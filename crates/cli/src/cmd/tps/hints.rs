@@ -15,14 +15,14 @@ pub(crate) fn hints(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let again = command_line(&["--json", "--label"]).shown();
     if plan.request.rate.is_none() {
         let half = (outcome.tps() / 2.0).max(1.0).round();
-        hints.push(format!("latency when the server is half busy: {again} -R {half}"));
+        hints.push(format!("latency at half of this rate: {again} -R {half}"));
     }
     let statements = |script: &Script| {
         script.commands().iter().filter(|command| matches!(command.action(), Action::Sql(_))).count()
     };
     let has_several = plan.scripts.iter().any(|script| statements(script) > 1);
     if has_several && !plan.request.statements {
-        hints.push(format!("which command takes the time: {again} -r"));
+        hints.push(format!("time of each command: {again} -r"));
     }
     hints.extend(comparison());
     hints
@@ -35,11 +35,7 @@ fn comparison() -> Option<String> {
     let reads_input = command.0.iter().any(|argument| argument == "-" || argument == "-f-");
     let is_whole = !command.0.iter().any(|argument| is_secret(argument)) && !reads_input;
     let quoted = quoted(&command.shown());
-    is_whole.then(|| {
-        format!(
-            "compare this with a change, made in the second command: pgrig ab --rounds 10 {quoted} {quoted}"
-        )
-    })
+    is_whole.then(|| format!("compare with a changed second command: pgrig ab --rounds 10 {quoted} {quoted}"))
 }
 
 /// The arguments of the command that runs.

@@ -44,21 +44,22 @@ pub(crate) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
     };
     let each = match request.connecting {
         Connecting::Once => "",
-        Connecting::EachTransaction => ", connecting anew for each transaction",
+        Connecting::EachTransaction => ", a new connection for each transaction",
     };
     line("clients", format!("{} on {threads}, protocol {}{each}", request.clients, request.protocol.name()));
     if arguments.trials() > 1 {
         line("trials", format!("{}, one after the other", arguments.trials()));
     }
-    line("length", length(request) + if arguments.is_time_chosen() { " (-T says how long)" } else { "" });
+    line("length", length(request) + if arguments.is_time_chosen() { " (-T sets the length)" } else { "" });
     if let Some(rate) = request.rate {
-        line("rate", format!("{} transactions a second begin, at random times", rounded(rate)));
+        line("rate", format!("{} transactions begin per second, at random times", rounded(rate)));
     }
     if let Some(limit) = request.latency_limit {
-        let skipped = if request.rate.is_some() { "; what would begin later is skipped" } else { "" };
-        line("limit", format!("what takes longer than {} is late{skipped}", duration(limit)));
+        let skipped =
+            if request.rate.is_some() { "; a transaction that would begin later is skipped" } else { "" };
+        line("limit", format!("a transaction that takes longer than {} is late{skipped}", duration(limit)));
     }
-    line("seed", format!("{0} (--random-seed {0} has the same random numbers)", request.seed));
+    line("seed", format!("{0} (--random-seed {0} gives the same random numbers)", request.seed));
     format!("plan\n{}", text.trim_end())
 }
 
@@ -124,7 +125,7 @@ fn why_nothing(plan: &Plan, outcome: &Outcome) -> &'static str {
         End::Complete if plan.request.rate.is_some() => {
             "no transaction was due in that time: give a higher rate, or more time"
         }
-        End::Complete => "no transaction ended in that time: give more",
+        End::Complete => "no transaction ended in that time: give more time",
     }
 }
 
@@ -218,8 +219,8 @@ fn latencies(plan: &Plan, outcome: &Outcome) -> String {
     table.add_rows(rows);
     align_right(&mut table, 1..header.len());
     let from = match plan.request.rate {
-        Some(_) => "latency from when a transaction was due by the schedule, lag included",
-        None => "latency of transactions that succeeded, from their begin",
+        Some(_) => "latency from the scheduled start of a transaction, including lag",
+        None => "latency of transactions that succeeded, from their start",
     };
     let skipped = with_skipped.skipped().map_or(String::new(), |skipped| {
         format!("; with skipped: each skipped transaction took more than {}", duration(skipped.limit))

@@ -86,9 +86,10 @@ impl TransactionStatus {
             b"I" => Ok(Self::Idle),
             b"T" => Ok(Self::InTransaction),
             b"E" => Ok(Self::Failed),
-            other => {
-                Err(format!("the server is ready, but in a state of {:?}", other.escape_ascii().to_string()))
-            }
+            other => Err(format!(
+                "the server is ready, but in the unknown state {:?}",
+                other.escape_ascii().to_string()
+            )),
         }
     }
 }

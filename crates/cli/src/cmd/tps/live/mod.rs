@@ -49,7 +49,7 @@ impl Lull {
         }
         self.told_at *= 2.0;
         Some(format!(
-            "no transaction has ended for {:.0} s: pgrig waits for the server's answers, or the scripts sleep",
+            "no transaction has ended for {:.0} s: the server does not answer, or the scripts sleep",
             self.lasts
         ))
     }

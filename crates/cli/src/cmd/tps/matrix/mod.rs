@@ -67,7 +67,7 @@ async fn measure(
         printer.warn(warning);
     }
     if let Some(danger) = plan.danger().filter(|_| !chosen.server_facts().is_own) {
-        printer.danger(format!("DANGEROUS, until this has ended: {danger}"));
+        printer.danger(format!("DANGEROUS until pgrig ends: {danger}"));
     }
 
     let begun = Begun {
@@ -129,7 +129,7 @@ impl MatrixObserver for Progress<'_> {
     }
 
     fn putting_back(&self) {
-        self.printer.say("putting settings and tables back");
+        self.printer.say("restoring settings and tables");
     }
 
     fn warn(&self, text: &str) {

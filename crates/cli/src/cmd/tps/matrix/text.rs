@@ -46,12 +46,12 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
         ),
     );
     let total = plan.duration().map_or(String::new(), |total| {
-        format!("; about {} in all, and what lies between trials", duration(total))
+        format!("; about {} in total, plus the time between trials", duration(total))
     });
     line("length", format!("{} each{total}", length(&plan.base)));
     for (effect, how) in [
         (Effect::Session, "in pgrig's own sessions only"),
-        (Effect::Reload, "of the whole server, by ALTER SYSTEM; put back afterwards"),
+        (Effect::Reload, "of the whole server, by ALTER SYSTEM; restored afterwards"),
         (Effect::Restart, "of the whole server, by restarting it"),
     ] {
         let names = plan.varied(effect);
@@ -64,7 +64,7 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
         line(
             "unlogged",
             format!(
-                "{}; each change to it, or back, writes {} anew",
+                "{}; each change to or from it writes {} again",
                 names.join(", "),
                 bytes(plan.rewritten())
             ),
@@ -91,11 +91,11 @@ pub(crate) fn results(plan: &MatrixPlan, run: &Run) -> String {
                 level * 100.0
             )
         }
-        _ => "the least and the greatest".to_owned(),
+        _ => "the minimum and the maximum".to_owned(),
     };
     let times = measured.iter().any(|measured| measured.times.is_some());
     let times = if times {
-        format!("; times: beside {} of the same round", reference_name(plan))
+        format!("; times: ratio to {} in the same round", reference_name(plan))
     } else {
         String::new()
     };
