@@ -48,12 +48,12 @@ impl Baseline {
             return refuse(format!("it is a run of {}, not of blockio", run.verb));
         }
         if run.status != Status::Done {
-            return refuse("that run was not completed: some of it is missing".to_owned());
+            return refuse("that run is not complete".to_owned());
         }
         let asked = |field: &str| run.request.get(field).cloned().unwrap_or_default();
         if asked("mode") != request.mode.name() {
             return refuse(format!(
-                "that run is of mode {}, this one of mode {}: their rows and statements differ",
+                "that run has mode {}, this one mode {}: their rows and statements differ",
                 asked("mode").as_str().unwrap_or("unknown"),
                 request.mode.name()
             ));
@@ -61,7 +61,7 @@ impl Baseline {
         if asked("size") != request.size {
             let size = asked("size").as_u64().unwrap_or_default();
             return refuse(format!(
-                "its SIZE is {}, not {}: give the same",
+                "its SIZE is {}, not {}: give the same SIZE",
                 bytes(size),
                 bytes(request.size)
             ));

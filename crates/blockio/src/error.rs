@@ -48,7 +48,7 @@ pub enum BlockioError {
         schema: String,
     },
     /// Names are taken by what is not pgrig's.
-    #[error("schema {schema} has {} that pgrig did not make: give --schema NAME with another one", names.join(", "))]
+    #[error("schema {schema} has {} that pgrig did not make: give another --schema", names.join(", "))]
     Taken {
         /// The schema.
         schema: String,
@@ -57,7 +57,7 @@ pub enum BlockioError {
     },
     /// What an earlier run left is another role's.
     #[error(
-        "role {owner} has run pgrig blockio in schema {schema} and left its tables: have that role drop them \
+        "schema {schema} has tables that an earlier pgrig blockio of role {owner} left: have that role drop them \
          (its next pgrig blockio does), or give --schema NAME"
     )]
     LeftByAnother {
@@ -68,8 +68,8 @@ pub enum BlockioError {
     },
     /// The volume is too small.
     #[error(
-        "not enough disk: {} are needed (tables with CLUSTER's second copy {}, sorting {}, WAL {}), {} are free on \
-         {mount}. Ask for less, or free some",
+        "not enough disk space: {} are needed (tables with CLUSTER's second copy {}, sorting {}, WAL {}), {} are \
+         free on {mount}. Ask for less, or free some space",
         bytes(needed.total()), bytes(needed.tables), bytes(needed.sorting), bytes(needed.wal), bytes(*free)
     )]
     Disk {
@@ -82,8 +82,8 @@ pub enum BlockioError {
     },
     /// Another pgrig is at it.
     #[error(
-        "another session (server process {pid}) is at a blockio in schema {schema}: wait until it ends, or end it \
-         with SELECT pg_terminate_backend({pid})"
+        "another session (server process {pid}) runs pgrig blockio in schema {schema}: wait until it ends, or end \
+         it with SELECT pg_terminate_backend({pid})"
     )]
     InHand {
         /// The schema.
@@ -100,7 +100,7 @@ pub enum BlockioError {
         source: ConnectError,
     },
     /// What a query's plan says cannot be understood.
-    #[error("{step}: the server's EXPLAIN says something unexpected: {what}")]
+    #[error("{step}: unexpected EXPLAIN output of the server: {what}")]
     Explain {
         /// The step's title.
         step: &'static str,
@@ -111,7 +111,7 @@ pub enum BlockioError {
     #[error(transparent)]
     Panicked(#[from] Panicked),
     /// The user interrupted it.
-    #[error("interrupted while at {step}")]
+    #[error("interrupted in step {step}")]
     Interrupted {
         /// The step's title.
         step: &'static str,

@@ -61,7 +61,7 @@ impl Request {
         }
         if self.mode == Mode::Compat && self.clients > 1 {
             return Err(BlockioError::Combination(
-                "--compat runs the published statements, which are for one client: leave out --clients or --compat",
+                "--compat runs the published statements, which use one client: leave out --clients or --compat",
             ));
         }
         Ok(())

@@ -38,7 +38,7 @@ pub enum MicroError {
     },
     /// Plans that do something else than was meant.
     #[error(
-        "what the server would execute is not what was asked for:\n  {}\nto measure it all the same: --anyway",
+        "the server would not execute the given statements as written:\n  {}\nto measure them anyway, give --anyway",
         findings.join("\n  ")
     )]
     Refused {
@@ -47,8 +47,7 @@ pub enum MicroError {
     },
     /// Somebody else's table has the name of a candidate's.
     #[error(
-        "schema {schema} has {name}, which pgrig did not make and does not drop: rename it, or give --schema NAME with \
-         another schema"
+        "schema {schema} has {name}, which pgrig did not make and does not drop: rename it, or give another --schema"
     )]
     Taken {
         /// The schema.
@@ -73,7 +72,7 @@ pub enum MicroError {
         source: ConnectError,
     },
     /// What a plan says cannot be understood.
-    #[error("{name}: the server's EXPLAIN says something unexpected: {what}")]
+    #[error("{name}: unexpected EXPLAIN output of the server: {what}")]
     Explain {
         /// The candidate's name.
         name: String,

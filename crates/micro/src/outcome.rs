@@ -80,7 +80,7 @@ impl Outcome {
             let text = if is_measurable {
                 format!("{name}: {} ns a row", nanoseconds(own.value))
             } else {
-                format!("{name}: not measurable, the empty loop takes as long")
+                format!("{name}: not measurable: the empty loop takes the same time")
             };
             let what =
                 json!({ "event": "own-time", "candidate": name, "time": own, "measurable": is_measurable });

@@ -55,7 +55,7 @@ impl Request {
         let kind = std::mem::discriminant(&first.body);
         if self.candidates.iter().any(|candidate| std::mem::discriminant(&candidate.body) != kind) {
             return refuse(
-                "expressions, statements and tables cannot be compared with one another: give one kind",
+                "pgrig does not compare expressions, statements and tables with one another: give one kind",
             );
         }
         if self.rows.is_some_and(|rows| rows == 0 || rows > MOST_ROWS) {
@@ -69,16 +69,14 @@ impl Request {
 
     fn check_placeholders(&self, first: &Body) -> Result<(), MicroError> {
         if self.empty.is_some() && !matches!(first, Body::Statement(_)) {
-            return Err(MicroError::Request(
-                "--empty is for --statement: expressions have the loop itself, tables nothing".to_owned(),
-            ));
+            return Err(MicroError::Request("--empty is for --statement only".to_owned()));
         }
         let has_rows = first.has_rows();
         let empty = self.empty.iter().map(|text| text.contains(ROWS));
         let others = self.candidates.iter().map(|candidate| candidate.body.has_rows());
         if others.chain(empty).any(|other| other != has_rows) {
             return Err(MicroError::Request(format!(
-                "either all statements have {ROWS} or none: else their times per row do not compare"
+                "some statements have {ROWS} and some do not, so their times per row do not compare"
             )));
         }
         for candidate in &self.candidates {
@@ -95,7 +93,7 @@ impl Request {
                 && text.contains(TABLE)
             {
                 return Err(MicroError::Request(format!(
-                    "{TABLE} stands for what --ddl makes: give --ddl too"
+                    "{TABLE} is the table that --ddl makes: give --ddl too"
                 )));
             }
         }

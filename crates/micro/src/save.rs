@@ -70,7 +70,7 @@ async fn refuse(session: &Session, state: &Row) -> Result<(), MicroError> {
     match session.run(columns).await {
         Ok(()) => Ok(()),
         Err(ConnectError::Query { error, .. }) => Err(MicroError::Save(format!(
-            "benchmark.outcome is there, but not as pgrig makes it ({}): rename that one",
+            "benchmark.outcome exists, but not as pgrig creates it ({}): rename it",
             error.message
         ))),
         Err(error) => Err(error.into()),

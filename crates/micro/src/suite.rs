@@ -86,7 +86,7 @@ impl Suite {
         let suite = Self { title, candidates, empty, setup, teardown, extensions, rows };
         if suite.texts().any(|text| text.contains('\0')) {
             return Err(refuse(
-                "it has a NUL character (\\u0000) in a string, which PostgreSQL takes nowhere".to_owned(),
+                "it has a NUL character (\\u0000) in a string, which PostgreSQL does not accept".to_owned(),
             ));
         }
         Ok(suite)
@@ -110,8 +110,8 @@ impl Entry {
             (Some(expression), None, None) => Body::Expression(expression),
             (None, Some(statement), None) => Body::Statement(statement),
             (None, own, Some(ddl)) => Body::Table { ddl, statement: own.unwrap_or_else(|| FILL.to_owned()) },
-            (None, None, None) => return Err("it has neither expression nor statement nor ddl"),
-            (Some(_), ..) => return Err("it has an expression and something else: give one of them"),
+            (None, None, None) => return Err("it has no expression, statement or ddl"),
+            (Some(_), ..) => return Err("it has more than one of expression, statement and ddl: give one"),
         };
         let mut candidate = Candidate::new(body);
         if let Some(name) = self.name {
@@ -140,10 +140,10 @@ mod tests {
             ("title = 'x'", "missing field `candidate`"),
             ("title = 'x'\n[[candidate]]\nexpresion = 'i'", "expresion"),
             ("title = 'x'\n[[candidate]]\nexpression = \"i + \\u0000\"", "NUL"),
-            ("title = 'x'\n[[candidate]]\nname = 'n'", "candidate 1: it has neither"),
+            ("title = 'x'\n[[candidate]]\nname = 'n'", "candidate 1: it has no"),
             (
                 "title = 'x'\n[[candidate]]\nexpression = 'i'\nddl = 'd'",
-                "candidate 1: it has an expression and",
+                "candidate 1: it has more than one of",
             ),
         ] {
             let error = Suite::read("mine.toml", text).unwrap_err().to_string();

@@ -89,11 +89,11 @@ impl<'a> Bench<'a> {
         if others > 0 {
             let plural = if others == 1 { "checkpoint" } else { "checkpoints" };
             notes.push(format!(
-                "trial {number}: {others} {plural} began meanwhile: some of the time is theirs"
+                "trial {number}: {others} {plural} began during the trial and took a part of the time"
             ));
         }
         if trial.was_autovacuumed().await? {
-            notes.push(format!("trial {number}: autovacuum was at the table too: some of the time is its"));
+            notes.push(format!("trial {number}: autovacuum worked on the table and took a part of the time"));
         }
         Ok(trial.finish(notes).await)
     }

@@ -42,14 +42,17 @@ impl Eviction {
     ) -> Result<Self, BlockioError> {
         let none = |because: &str| Ok(Self::None { because: because.to_owned() });
         if mode == Mode::Compat {
-            return none("the published check evicts nothing");
+            return none("the published statements do not evict");
         }
         if survey.server.major() < FIRST_MAJOR {
-            return none("SQL can evict from PostgreSQL 18 on");
+            return none("before PostgreSQL 18, SQL cannot evict");
         }
         let row = ask(connection, include_str!("../sql/eviction.sql"), &[]).await?;
         if !row.get::<_, bool>("superuser") {
-            return none(&format!("only superusers may evict, and role {} is none", survey.server.role));
+            return none(&format!(
+                "only superusers may evict, and role {} is not a superuser",
+                survey.server.role
+            ));
         }
         if let Some(schema) = row.get("schema") {
             return Ok(Self::Extension { schema });
@@ -58,7 +61,7 @@ impl Eviction {
             return none("the extension pg_buffercache is too old: ALTER EXTENSION pg_buffercache UPDATE");
         }
         if !row.get::<_, bool>("available") {
-            return none("the extension pg_buffercache is not on the server's machine");
+            return none("the extension pg_buffercache is not installed on the server's machine");
         }
         Ok(Self::CreateExtension)
     }

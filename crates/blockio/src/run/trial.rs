@@ -221,8 +221,7 @@ impl<'b, 'a> Trial<'b, 'a> {
                 _ => format!("GRANT SET ON PARAMETER track_io_timing TO {role}"),
             };
             notes.push(format!(
-                "role {role} may not set track_io_timing, so how long the server waited for I/O is not known: \
-                 {remedy}"
+                "role {role} may not set track_io_timing, so the server's I/O waits are not known: {remedy}"
             ));
         }
         if let Eviction::None { because } = &self.bench.plan.eviction
@@ -233,8 +232,8 @@ impl<'b, 'a> Trial<'b, 'a> {
         let vacuum = self.steps.iter().find(|done| done.step.action == Action::Vacuum);
         if let Some(End::Timed(Timed { rates: None, .. })) = vacuum.map(|done| &done.end) {
             notes.push(match major {
-                ..15 => "VACUUM tells its own rates from PostgreSQL 15 on".to_owned(),
-                _ => "VACUUM's own rates were not found in its messages (lc_messages?)".to_owned(),
+                ..15 => "before PostgreSQL 15, VACUUM does not report its rates".to_owned(),
+                _ => "pgrig found no rates in VACUUM's messages (lc_messages?)".to_owned(),
             });
         }
         notes

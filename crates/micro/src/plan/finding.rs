@@ -93,33 +93,33 @@ impl fmt::Display for Finding {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folded { value } => write!(
-                f,
-                "the planner computes it once, and each row only gets the constant {value}; make it depend on i"
-            ),
+            Self::Folded { value } => {
+                write!(f, "the planner replaces it with the constant {value}; make it depend on i")
+            }
             Self::Dropped { functions } => write!(
                 f,
-                "{} is not called for each row: the planner computed it beforehand, or left it out because nobody \
-                 needs it; make it depend on i, and have its result counted",
+                "{} is not called for each row: the planner evaluated it at plan time, or removed it as unused; \
+                 make it depend on i, and use its result",
                 listed(functions)
             ),
             Self::Once { what } => {
-                write!(f, "it is computed once for all rows ({what}); make it depend on i")
+                write!(f, "it is evaluated once for all rows ({what}); make it depend on i")
             }
             Self::Parallel => f.write_str(
-                "parallel workers share the work, so it is no time per row; leave max_parallel_workers_per_gather at 0",
+                "parallel workers share the work, so the time per row is not known; leave \
+                 max_parallel_workers_per_gather at 0",
             ),
             Self::Compiled { above: Some(above) } => write!(
                 f,
-                "jit is on and the statement costs more than jit_above_cost ({above}), so compiling it would be timed \
-                 too; leave jit off"
+                "jit is on and the statement costs more than jit_above_cost ({above}), so the time includes \
+                 compilation; leave jit off"
             ),
             Self::Compiled { above: None } => {
-                f.write_str("the server compiles it (JIT), which is timed too; leave jit off")
+                f.write_str("the server compiles it (JIT), so the time includes compilation; leave jit off")
             }
             Self::Inlined { functions } => write!(
                 f,
-                "{} is inlined: the server executes what it does, without a call; --explain shows it",
+                "{} is inlined: the server executes its body without a call; --explain shows it",
                 listed(functions)
             ),
             Self::NumericSeries => f.write_str(
@@ -127,14 +127,24 @@ impl fmt::Display for Kind {
                  3000000, not 3e6",
             ),
             Self::OtherShape { first, this } => {
-                write!(f, "its plan is {this}, the first candidate's is {first}: more than the expressions differs")
+                write!(
+                    f,
+                    "its plan is {this}, and that of the first candidate is {first}: not only the \
+                           expressions differ"
+                )
             }
             Self::Spills { blocks, rows } => write!(
                 f,
-                "at {rows} rows it writes {blocks} blocks to temporary files, which is timed too: give fewer --rows"
+                "at {rows} rows it writes {blocks} blocks to temporary files, and the time includes that: give \
+                 fewer --rows"
             ),
-            Self::Triggers { names } => write!(f, "triggers fire, which is timed too: {}", names.join(", ")),
-            Self::Unexplained => f.write_str("the server does not explain such statements: its plan was not looked at"),
+            Self::Triggers { names } => {
+                write!(f, "triggers fire, and the time includes them: {}", names.join(", "))
+            }
+            Self::Unexplained => f.write_str(
+                "the server has no EXPLAIN for this statement: pgrig did not check \
+                                              its plan",
+            ),
         }
     }
 }

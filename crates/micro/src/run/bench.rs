@@ -120,7 +120,7 @@ impl<'a> Bench<'a> {
             let all: Vec<String> =
                 left_out.iter().map(|out| format!("{}: {}", out.name, out.because)).collect();
             return Err(MicroError::Request(format!(
-                "the server has none of the candidates:\n{}",
+                "the server supports none of the candidates:\n{}",
                 all.join("\n")
             )));
         }
@@ -245,8 +245,8 @@ impl<'a> Bench<'a> {
             Ok(()) => self.checkpoints.set(self.checkpoints.get() + 1),
             Err(error) if error.sqlstate() == Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
                 self.may_checkpoint.set(false);
-                let note = "this role may not CHECKPOINT (a member of pg_checkpoint may, from PostgreSQL 15 on): one of the \
-                            server's own may fall into a round";
+                let note = "this role may not CHECKPOINT (from PostgreSQL 15 on: GRANT pg_checkpoint), so a \
+                            checkpoint of the server may fall into a round";
                 self.notes.borrow_mut().push(note.to_owned());
             }
             Err(error) => return Err(error.into()),
@@ -330,13 +330,13 @@ fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
             "; it must give one value for each row: give it as --statement 'SELECT count(*) FROM …'"
         }
         SqlState::GROUPING_ERROR | SqlState::WINDOWING_ERROR => {
-            "; it is evaluated for each row, so aggregates and window functions go into a --statement"
+            "; an expression is evaluated for each row: use --statement for aggregates and window functions"
         }
         SqlState::UNDEFINED_FUNCTION | SqlState::UNDEFINED_OBJECT => {
             "; does this server have it (SELECT version(), CREATE EXTENSION)?"
         }
         SqlState::SYNTAX_ERROR if error.message.contains("multiple commands") => {
-            "; what is not to be timed goes into --setup"
+            "; put SQL that is not timed into --setup"
         }
         _ => "",
     };

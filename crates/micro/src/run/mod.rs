@@ -148,7 +148,7 @@ async fn guarded<T>(
         }
         interruption::Ended::Stopped(Some(result)) => (result.map_err(|_| stopped()), true),
         interruption::Ended::Stopped(None) => {
-            let left = "the server does not answer; the next run drops what this one made".to_owned();
+            let left = "the server does not answer; the next run drops the objects of this run".to_owned();
             return (Err(stopped()), Some(left));
         }
     };

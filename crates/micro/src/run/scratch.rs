@@ -83,9 +83,9 @@ impl Scratch {
         if session.row(exists, &[&name]).await?.get(0) {
             return Ok(None);
         }
-        let remedy = format!("CREATE EXTENSION {} beforehand", identifier(name));
+        let remedy = format!("run CREATE EXTENSION {} first", identifier(name));
         if !self.is_own {
-            return Ok(Some(format!("extension {name} is not there: {remedy}")));
+            return Ok(Some(format!("extension {name} does not exist: {remedy}")));
         }
         let (extension, schema) = (identifier(name), identifier(&self.schema));
         let create = format!(
@@ -95,7 +95,7 @@ impl Scratch {
         match session.run(&create).await {
             Ok(()) => Ok(None),
             Err(ConnectError::Query { error, .. }) => Ok(Some(format!(
-                "extension {name} is not there and cannot be created ({}): {remedy}",
+                "extension {name} does not exist and cannot be created ({}): {remedy}",
                 error.message
             ))),
             Err(error) => Err(error.into()),
@@ -135,8 +135,8 @@ impl Scratch {
         let made = marked::look(session, &self.schema, &unquoted, MARK).await?;
         let Some(made) = made.filter(|made| made.get("is_locked")) else {
             return Err(refused(format!(
-                "its DDL did not create {table} in the transaction that pgrig runs it in: create that table, without \
-                 IF NOT EXISTS and COMMIT"
+                "its DDL did not create {table} in pgrig's transaction: create that table, without IF NOT EXISTS \
+                 and COMMIT"
             )));
         };
         let kind: String = made.get("kind");

@@ -59,5 +59,5 @@ async fn work_mem(session: &Session, rows: u64) -> Result<u64, ConnectError> {
 pub(crate) async fn listeners(session: &Session) -> Result<Option<String>, ConnectError> {
     let row = session.row(include_str!("../sql/listeners.sql"), &[]).await?;
     let names: Vec<String> = row.get("names");
-    Ok((!names.is_empty()).then(|| format!("{} takes part of each statement's time", names.join(", "))))
+    Ok((!names.is_empty()).then(|| format!("{} adds to the time of each statement", names.join(", "))))
 }

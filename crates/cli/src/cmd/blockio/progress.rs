@@ -121,7 +121,7 @@ impl Observer for BlockioProgress<'_> {
     fn left_behind(&self, why: &str) {
         self.take();
         self.printer.warn(format!(
-            "what was made in schema {} is still there ({why}): the next pgrig blockio there drops it",
+            "the tables in schema {} are still there ({why}): the next pgrig blockio in this schema drops them",
             self.schema
         ));
     }

@@ -29,7 +29,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let new = if plan.create_schema { ", a new schema" } else { "" };
     let rows = match plan.request.mode {
         Mode::Own => "rows of the same width on every server",
-        Mode::Compat => "this server's settings, again and again",
+        Mode::Compat => "rows of this server's settings, repeated",
     };
     let tables = match plan.request.clients {
         1 => "a table".to_owned(),
@@ -50,22 +50,18 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
                 format!("the table from shared_buffers, by pg_buffercache in schema {schema}")
             }
             Eviction::CreateExtension => {
-                "the table from shared_buffers, by pg_buffercache, which is created for this run".to_owned()
+                "the table from shared_buffers, by pg_buffercache, created for this run".to_owned()
             }
             Eviction::None { because } => format!("nothing: {because}"),
         },
     );
-    let disk = survey
-        .environment
-        .data_volume
-        .as_ref()
-        .map_or("free space cannot be seen from here".to_owned(), |disk| {
-            format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system)
-        });
+    let disk = survey.environment.data_volume.as_ref().map_or("free space is not known".to_owned(), |disk| {
+        format!("{} free on {} ({})", bytes(disk.free), disk.mount, disk.file_system)
+    });
     line("disk", format!("up to {} at once; {disk}", bytes(plan.needed.total())));
     line("trials", plan.request.trials.to_string());
     let kept = if plan.request.keep { "kept until the next run" } else { "dropped at the end" };
-    line("afterwards", format!("all of it is {kept}"));
+    line("afterwards", format!("the tables are {kept}"));
     format!("plan\n{}", text.trim_end())
 }
 
@@ -79,11 +75,7 @@ fn relations(plan: &Plan) -> Vec<String> {
     );
     let memory = match plan.memory {
         Some(memory) if times(memory) >= 2.0 => {
-            format!(
-                "{} times the memory ({}): what is read comes from storage",
-                digits(times(memory)),
-                bytes(memory)
-            )
+            format!("{} times the memory ({}): reads come from storage", digits(times(memory)), bytes(memory))
         }
         Some(memory) => format!(
             "{} times the memory ({}): the operating system may cache it",
@@ -91,8 +83,7 @@ fn relations(plan: &Plan) -> Vec<String> {
             bytes(memory)
         ),
         None => {
-            "the server's memory cannot be seen: nothing is called cold (--memory SIZE says how much it has)"
-                .to_owned()
+            "the server's memory is not known, so no source is called cold (give --memory SIZE)".to_owned()
         }
     };
     vec![buffers, memory]
@@ -163,8 +154,8 @@ fn steps(plan: &Plan, run: &Run) -> String {
     let heap = sample(run, "heap").map_or(0.0, |sample| sample.median());
     let index = sample(run, "index").map_or(0.0, |sample| sample.median());
     format!(
-        "{}\n\n{release}; {trials}; table {}, index {}\nMB/s of what a step must read and write; hits: found in shared_buffers; \
-         I/O wait:\nof all processes together",
+        "{}\n\n{release}; {trials}; table {}, index {}\nMB/s: bytes that a step must read and write; hits: blocks \
+         found in shared_buffers;\nI/O wait: sum over all processes",
         trimmed(&table),
         whole_bytes(heap),
         whole_bytes(index)
@@ -339,7 +330,7 @@ pub(crate) fn comparison(baseline: &Baseline, request: &Request, run: &Run) -> S
     }
     align_right(&mut table, 1..4);
     let mut text = format!("\nbeside the baseline of {}\n\n{}", baseline.started_at(), trimmed(&table));
-    text += "\n\none run on each side shows no more than this: for verdicts, run both sides in turn with pgrig ab";
+    text += "\n\none run on each side gives no verdict: run both sides in turn with pgrig ab";
     let release = |version: &str| version.split(" on ").next().unwrap_or_default().to_owned();
     let (then, now) = (release(baseline.server()), release(&run.environment.server.version));
     if then != now {
@@ -367,7 +358,7 @@ pub(crate) fn hints(arguments: &BlockioArgs, plan: &Plan, run: &Run) -> Vec<Stri
         hints.push(format!("the published statements: {again}"));
     }
     if plan.request.keep {
-        hints.push(format!("kept: schema {}; the next pgrig blockio there drops it", plan.schema));
+        hints.push(format!("kept: schema {}; the next pgrig blockio in this schema drops it", plan.schema));
     }
     hints
 }

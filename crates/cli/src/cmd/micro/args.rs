@@ -130,7 +130,8 @@ impl MicroArgs {
     /// What is asked for.
     pub(crate) fn request(&self) -> Result<Request, Failure> {
         if self.format != TableFormat::Text && (self.save.json.as_deref() == Some("-") || self.explain) {
-            let text = "--format md and csv print the table of results alone: leave out --explain, and give --json a file";
+            let text = "--format md and csv print only the table of results: leave out --explain, and give --json \
+                        a file";
             return Err(Usage(text.to_owned()).into());
         }
         let suite = match &self.suite {
@@ -180,7 +181,7 @@ impl MicroArgs {
                 1 => {}
                 _ => {
                     return Err(Usage(
-                        "--calibrate times one expression or statement: give only that".to_owned(),
+                        "--calibrate times one expression or statement: give only one".to_owned(),
                     ));
                 }
             }
@@ -198,7 +199,7 @@ impl MicroArgs {
         let (tables, timed) = (self.ddl.len(), statements.len());
         if tables != timed && tables > 1 && timed > 1 {
             return Err(Usage(format!(
-                "{tables} --ddl and {timed} --statement: give as many of both, or one of either for all of the other"
+                "{tables} --ddl and {timed} --statement: give the same number of both, or only one of either"
             )));
         }
         let candidate = |number: usize| {
@@ -222,7 +223,7 @@ fn suite(name: &str) -> Result<Suite, Failure> {
     let text = input::file(Path::new(name)).map_err(|error| {
         let known: Vec<&str> = shipped().into_iter().map(|(known, _)| known).collect();
         Usage(format!(
-            "--suite {name}: give a file (this one cannot be read: {error}), or one of pgrig's own: {}",
+            "--suite {name}: cannot read this file ({error}): give another, or one of pgrig's own suites: {}",
             known.join(", ")
         ))
     })?;
@@ -234,6 +235,6 @@ fn share(text: &str) -> Result<f64, String> {
     let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
     match percent {
         Some(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("\"{text}\" is no share: give one like 1% or 0.5%")),
+        _ => Err(format!("\"{text}\" is not a percentage: give one like 1% or 0.5%")),
     }
 }

@@ -158,8 +158,8 @@ impl Conducted<'_> {
         let now = Checkpoints::so_far(&self.connection.client).await;
         recording.run.notes.extend(disturbances(checkpoints, now, ended.own_checkpoints));
         if let Some(why) = &ended.left_behind {
-            self.printer.warn(format!("not all could be cleared up: {why}"));
-            recording.note(format!("not all could be cleared up: {why}"));
+            self.printer.warn(format!("pgrig could not drop everything that it made: {why}"));
+            recording.note(format!("pgrig could not drop everything that it made: {why}"));
         }
         let finished = recording.finish(ended.result.map_err(Failure::from));
         // What an interrupted run has measured is not lost.
@@ -184,7 +184,7 @@ impl Conducted<'_> {
         let (request, format) = (self.request, self.arguments.format);
         let judged = outcome.judged(request);
         let table = judged.map(|judged| table::results(outcome, &judged, request.has_rows(), format));
-        let few = "too few rounds to tell anything";
+        let few = "too few rounds for a result";
         let details = text::details(outcome, request);
         if format == TableFormat::Text {
             self.printer.result(format!("{}\n\n{details}", table.as_deref().unwrap_or(few)))?;

@@ -33,7 +33,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     let subtracted = if plan.has_empty() { ", subtracted with the empty loop" } else { "" };
     let fixed = plan
         .fixed_share()
-        .map_or(String::new(), |share| format!("; {} of that are not the rows'{subtracted}", percent(share)));
+        .map_or(String::new(), |share| format!("; {} of that is overhead{subtracted}", percent(share)));
     let about = shortest.map_or(String::new(), |seconds| format!(", {} or more{fixed}", latency(seconds)));
     line(
         "a sample",
@@ -54,7 +54,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
         format!("until intervals are narrow, or {} have passed", seconds(request.budget.as_secs_f64())),
     );
     if let Some(schema) = plan.schema.as_ref() {
-        line("schema", format!("{schema}: what is made for the run, dropped in the end"));
+        line("schema", format!("{schema}, for the objects of the run; dropped at the end"));
     }
     let settings: Vec<String> =
         plan.settings.iter().map(|given| format!("{} {}", given.name, given.value)).collect();
@@ -68,7 +68,7 @@ pub(crate) fn explained(plan: &Plan) -> String {
     for arm in &plan.arms {
         let what = match arm.role {
             Role::Candidate => arm.name.clone(),
-            Role::Empty => "the empty loop, which is subtracted".to_owned(),
+            Role::Empty => "the empty loop (subtracted)".to_owned(),
             Role::Repeat => continue,
         };
         let mut text = what;
@@ -118,7 +118,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     let mut lines = vec![format!("{} rounds of {} rows", grouped(warm as u64), grouped(outcome.plan.rows))];
     lines.extend(unmeasurable(outcome, judged, request));
     lines.push(format!(
-        "noise: the first candidate beside itself differs by {} ns ({} to {}); no smaller difference is reported",
+        "noise: the first candidate differs from itself by {} ns ({} to {}); pgrig reports no smaller difference",
         ns(judged.repeat.value),
         ns(judged.repeat.low),
         ns(judged.repeat.high)
@@ -139,7 +139,7 @@ fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     if let Some(drift) = judged.drift {
         let word = if drift > 0.0 { "slower" } else { "faster" };
         lines.push(format!(
-            "drift: rounds got {} {word} from the first third to the last; differences are free of it, times are not",
+            "drift: rounds got {} {word} from the first third to the last; this changes times, not differences",
             percent(drift.abs())
         ));
     }
@@ -156,13 +156,13 @@ fn unmeasurable(outcome: &Outcome, judged: &Judged, request: &Request) -> Vec<St
     names
         .map(|(candidate, name)| {
             let why = if judged.own[candidate].high >= 0.0 {
-                "its time less the empty loop's cannot be told from 0"
+                "its time minus the empty loop's does not differ from 0"
             } else if request.empty.is_some() {
-                "it takes less than the --empty statement, which then does more than the loop around it"
+                "it is faster than the --empty statement, which therefore does more than the loop"
             } else {
-                "it takes less than the empty loop, which reads i of each row: an expression without i saves that"
+                "it is faster than the empty loop, which reads i of each row: an expression without i does not"
             };
-            format!("not measurable: {}: {why}; differences between candidates hold", short(name))
+            format!("not measurable: {}: {why}; differences between candidates are valid", short(name))
         })
         .collect()
 }
@@ -181,7 +181,7 @@ fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
         table.add_row([vec![short(&arm.name)], figures(&all).to_vec(), figures(&cut).to_vec()].concat());
     }
     align_right(&mut table, 1..9);
-    format!("{}\ncut: without what is below the 10th or above the 90th percentile", trimmed(&table))
+    format!("{}\ncut: without samples below the 10th or above the 90th percentile", trimmed(&table))
 }
 
 /// What to do next.
@@ -202,22 +202,22 @@ pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
         let budget = request.budget.as_secs_f64() * (rounds + f64::from(more)) / rounds;
         if budget <= LONGEST_BUDGET {
             hints.push(format!(
-                "inconclusive: a verdict would take about {} more rounds: --budget {:.0}s",
+                "inconclusive: a verdict needs about {} more rounds: --budget {:.0}s",
                 grouped(u64::from(more)),
                 budget.ceil()
             ));
         } else {
             hints.push(format!(
-                "inconclusive: a verdict would take about {} more rounds, which is more than an hour: a larger \
-                 --threshold takes fewer, a quieter machine too",
+                "inconclusive: a verdict needs about {} more rounds, which take more than an hour: give a larger \
+                 --threshold, or use a quieter machine",
                 grouped(u64::from(more))
             ));
         }
     }
     for pair in inconclusive.iter().filter(|pair| pair.rounds_needed.is_none()) {
         hints.push(format!(
-            "{} beside {}: more rounds alone will not tell, the difference is too near to what matters ({} ns) or to \
-             the noise ({} ns): another --threshold, or a quieter machine",
+            "{} beside {}: more rounds do not suffice, because the difference is too close to the threshold ({} \
+             ns) or to the noise ({} ns): give another --threshold, or use a quieter machine",
             short(names[pair.candidate]),
             short(names[pair.baseline]),
             ns(pair.margin),
@@ -245,7 +245,7 @@ pub(crate) fn calibrated(found: &Calibration) -> String {
 
 /// The conclusion of a calibration.
 pub(crate) fn concluded(found: &Calibration) -> String {
-    let cut = "cut: without what is below the 10th or above the 90th percentile";
+    let cut = "cut: without samples below the 10th or above the 90th percentile";
     let counts = |rows: &[u64]| rows.iter().map(|rows| grouped(*rows)).collect::<Vec<_>>().join(", ");
     let conclusion = match found.conclusion() {
         None => return cut.to_owned(),
@@ -253,16 +253,16 @@ pub(crate) fn concluded(found: &Calibration) -> String {
             let alike = if alike.is_empty() {
                 String::new()
             } else {
-                format!(" (not told apart from it: {})", counts(&alike))
+                format!(" (no clear difference: {})", counts(&alike))
             };
             format!(
-                "single samples scatter least at {} rows{alike}. pgrig micro rather takes more and shorter ones, and \
-                 compares within rounds",
+                "single samples vary least at {} rows{alike}. pgrig micro takes more and shorter samples instead, \
+                 and compares within rounds",
                 grouped(rows)
             )
         }
         Some(Conclusion::TooFew { rows, budget }) => format!(
-            "too few samples to tell where they scatter least ({} rows): --budget {budget}s is likely to do",
+            "too few samples to find where they vary least ({} rows): --budget {budget}s probably suffices",
             counts(&rows)
         ),
     };
