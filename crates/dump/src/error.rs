@@ -52,17 +52,17 @@ pub enum DumpError {
         line: u64,
     },
     /// A second pass found something else than the first.
-    #[error("the dump was changed while it was read: it is read twice")]
+    #[error("the dump changed between the two times that pgrig reads it")]
     Changed,
     /// A name that is none.
-    #[error("\"{0}\" is no name of a table: write [schema.]table, with double quotes where SQL needs them")]
+    #[error("\"{0}\" is not a table name: write [schema.]table, with double quotes where SQL needs them")]
     Name(String),
     /// A table to keep that the dump does not create.
-    #[error("the dump creates no logged table {0}, which is to be kept")]
+    #[error("the dump creates no logged table {0} to keep")]
     NoSuchTable(String),
     /// Found in one pass when the table had been made unlogged already.
     #[error(
-        "table {table} has been made unlogged, but {why}: give the dump as a file, which is then read twice, or \
+        "table {table} has been made unlogged, but {why}: give the dump as a file, which pgrig can read twice, or \
          keep the table: --keep '{table}'"
     )]
     TooLate {

@@ -67,10 +67,10 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Partitioned => f.write_str("partitioned"),
-            Self::Asked => f.write_str("as asked"),
+            Self::Asked => f.write_str("as given with --keep"),
             Self::Referenced { by } => write!(f, "referenced by {by}, which is logged"),
             Self::Published { publication } => write!(f, "published by {publication}"),
-            Self::PartitionOf { kept } => write!(f, "partition of {kept}, which is kept"),
+            Self::PartitionOf { kept } => write!(f, "partition of the kept table {kept}"),
             Self::View => f.write_str("a rule makes it a view"),
         }
     }

@@ -244,9 +244,9 @@ impl Unlogger {
 
     fn check_references(&self, from: &Relation, to: Vec<TableName>) -> Result<(), DumpError> {
         let Some(why) = self.left.get(from) else { return Ok(()) };
-        let what = if *why == Why::Partitioned { "a partitioned table, " } else { "" };
+        let what = if *why == Why::Partitioned { "partitioned, " } else { "" };
         to.into_iter().map(|to| self.scope.resolve(to)).try_for_each(|to| {
-            self.must_be_left(&to, || format!("{from}, {what}which stays logged, references it"))
+            self.must_be_left(&to, || format!("{from} ({what}stays logged) references it"))
         })
     }
 
@@ -265,7 +265,7 @@ impl Unlogger {
     }
 
     fn hold_partition(&mut self, partition: &Relation, parent: &Relation) -> Result<(), DumpError> {
-        self.must_be_left(partition, || format!("it is a partition of {parent}, which is to be kept"))?;
+        self.must_be_left(partition, || format!("it is a partition of {parent}, a table to keep"))?;
         self.hold_partitioned(partition, Why::PartitionOf { kept: parent.to_string() })
     }
 

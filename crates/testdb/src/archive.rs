@@ -110,7 +110,7 @@ fn version() -> Result<String, ArchiveError> {
         .split(|character: char| !character.is_ascii_digit())
         .find_map(|digits| digits.parse::<u32>().ok());
     if !output.status.success() || major.is_none_or(|major| major < 12) {
-        let error = format!("{text}: 12 or later is needed");
+        let error = format!("{text}: version 12 or later is needed");
         return Err(ArchiveError::Run(io::Error::new(io::ErrorKind::Unsupported, error)));
     }
     Ok(text)
@@ -179,7 +179,7 @@ impl Restoring {
         }
         let is_too_new = told.contains("unsupported version");
         let remedy = if is_too_new {
-            "; the archive is of a newer pg_dump: put client programs as new as that first in PATH"
+            "; a newer pg_dump wrote the archive: put client programs of that version first in PATH"
         } else {
             ""
         };

@@ -84,8 +84,8 @@ impl fmt::Display for Strategy {
 pub enum CloneError {
     /// Somebody is connected to the template.
     #[error(
-        "database {template} is in use, and cannot be copied meanwhile: {by}. End that, or copy a database that \
-         nobody uses (ALTER DATABASE … ALLOW_CONNECTIONS false keeps it so)"
+        "cannot copy database {template} while it is in use: {by}. End these sessions, or copy a database without \
+         sessions (ALTER DATABASE … ALLOW_CONNECTIONS false keeps it so)"
     )]
     InUse {
         /// The template.
@@ -101,8 +101,8 @@ pub enum CloneError {
     },
     /// The role may not copy this one.
     #[error(
-        "role {role} may not copy database {template}: connect as its owner, or have that one run ALTER DATABASE {} \
-         IS_TEMPLATE true",
+        "role {role} may not copy database {template}: connect as its owner, or have the owner run ALTER DATABASE \
+         {} IS_TEMPLATE true",
         identifier(.template)
     )]
     NoTemplate {
@@ -112,7 +112,7 @@ pub enum CloneError {
         template: String,
     },
     /// The name is taken.
-    #[error("there is a database {name} already")]
+    #[error("database {name} exists already")]
     Exists {
         /// The name of the copy.
         name: String,

@@ -75,7 +75,7 @@ pub enum SourceError {
         error: io::Error,
     },
     /// The file has another format.
-    #[error("{what} is no dump: {why}")]
+    #[error("{what} is not a dump: {why}")]
     NotSql {
         /// The file.
         what: String,
@@ -83,7 +83,7 @@ pub enum SourceError {
         why: String,
     },
     /// pg_restore cannot be used.
-    #[error("{what} is an archive of pg_dump's: {error}")]
+    #[error("{what} is a pg_dump archive: {error}")]
     Archive {
         /// The file.
         what: String,
@@ -92,7 +92,7 @@ pub enum SourceError {
         error: ArchiveError,
     },
     /// What is read once is gone.
-    #[error("standard input is no file, and can be read only once: give the dump as a file")]
+    #[error("standard input can be read only once: give the dump as a file")]
     ReadOnce,
 }
 
@@ -163,7 +163,7 @@ impl Source {
     pub fn open_watched(&self) -> Result<Opened, SourceError> {
         if let Location::Directory(path) = &self.location {
             if !path.join(CONTENTS).is_file() {
-                let why = format!("a directory without {CONTENTS}, so not one of pg_dump's");
+                let why = format!("a directory without {CONTENTS}, so not a pg_dump archive");
                 return Err(self.not_sql(why));
             }
             return self.restore(Archive::Named(path.clone()), Arc::default());
@@ -284,7 +284,7 @@ fn form(head: &[u8]) -> Result<Form, String> {
             if is_of_pg_dump {
                 Ok(Form::Archive)
             } else {
-                Err("a tar file, but not one of pg_dump's".to_owned())
+                Err("a tar file, but not a pg_dump archive".to_owned())
             }
         }
         [0x04, 0x22, 0x4d, 0x18, ..] => unpack("lz4"),
@@ -294,7 +294,7 @@ fn form(head: &[u8]) -> Result<Form, String> {
             Err("it is in UTF-16, as PowerShell's > writes: use pg_dump --file, or iconv -f UTF-16 -t UTF-8"
                 .to_owned())
         }
-        _ if head.contains(&0) => Err("it holds bytes that are no text".to_owned()),
+        _ if head.contains(&0) => Err("it has bytes that are not text".to_owned()),
         _ => Ok(Form::Plain),
     }
 }
@@ -355,7 +355,9 @@ impl<R: Read> Read for Decoded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.sql.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
-            kind => io::Error::new(kind, format!("the {} data are damaged or cut off: {error}", self.method)),
+            kind => {
+                io::Error::new(kind, format!("the {} data are damaged or truncated: {error}", self.method))
+            }
         })
     }
 }

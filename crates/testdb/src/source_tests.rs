@@ -65,7 +65,7 @@ fn what_is_cut_off_is_an_error() {
     {
         let source = file(&directory, method, &bytes[..bytes.len() - 9]);
         let error = io::copy(&mut source.open().unwrap(), &mut io::sink()).unwrap_err().to_string();
-        assert!(error.contains(&format!("the {method} data are damaged or cut off")), "{error}");
+        assert!(error.contains(&format!("the {method} data are damaged or truncated")), "{error}");
     }
 }
 
@@ -79,10 +79,10 @@ fn what_is_no_dump_is_told() {
         (b"BZh91AY&SY", "bzip2 -dc"),
         (b"\xfd7zXZ\0", "xz -dc"),
         (b"\xff\xfeS\0E\0", "UTF-16"),
-        (b"\x7fELF\x02\x01\x01\0\0\0", "bytes that are no text"),
-        (&tar, "not one of pg_dump's"),
+        (b"\x7fELF\x02\x01\x01\0\0\0", "bytes that are not text"),
+        (&tar, "not a pg_dump archive"),
         (&gzip(&gzip(b"SELECT 1;")), "compressed twice"),
-        (&gzip(b"\0\0"), "bytes that are no text"),
+        (&gzip(b"\0\0"), "bytes that are not text"),
     ];
     for (bytes, told) in cases {
         let Err(error) = file(&directory, "a", bytes).open() else { panic!("{told}") };

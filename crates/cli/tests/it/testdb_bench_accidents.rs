@@ -41,7 +41,7 @@ fn what_a_command_leaves_in_the_background_ends_with_its_trial() {
     );
     // It fails in the second way.
     let ran = rig.done(&format!("testdb bench --instance default {SHORT} --variants dangerous -- {suite}"));
-    assert_says(&ran, 0, &["dangerous is out: exit status: 1"]);
+    assert_says(&ran, 0, &["dangerous is dropped: exit status: 1"]);
     let pids = fs::read_to_string(rig.home.path().join("pids")).unwrap();
     let pids: Vec<Pid> = pids.lines().map(|pid| Pid::from_raw(pid.parse().unwrap())).collect();
     assert_eq!(pids.len(), 4);
@@ -68,10 +68,10 @@ fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
         );
         pgrig.signal(signal);
         let ran = pgrig.end();
-        assert_says(&ran, 130, &["interrupted: ", "putting settings back, dropping databases"]);
+        assert_says(&ran, 130, &["interrupted: ", "restoring settings, dropping databases"]);
         let has_table = !ran.stdout.is_empty();
         assert_eq!(ran.stderr.contains("is above"), has_table, "{ran:#?}");
-        assert_eq!(ran.stderr.contains("nothing that counts was measured"), !has_table, "{ran:#?}");
+        assert_eq!(ran.stderr.contains("before the first trial that counts"), !has_table, "{ran:#?}");
         until("the command is gone", || is_gone(command));
         let document = read(&file);
         assert_eq!(document["status"], "interrupted");
@@ -105,13 +105,13 @@ fn a_second_bench_is_told_of_the_first() {
         (
             Some(2),
             format!(
-                "error: another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER\n"
+                "error: another bench (pgrig process {pid}) is running: wait until it ends, or give --instance OTHER\n"
             )
         )
     );
     // There is one server in memory.
     let ran = rig.run(&format!("testdb bench {SHORT} --instance default --variants tmpfs -- true"));
-    assert_says(&ran, 2, &[&format!("another bench, pgrig process {pid}, has its server in memory")]);
+    assert_says(&ran, 2, &[&format!("another bench (pgrig process {pid}) has its server in memory")]);
     assert!(!ran.stderr.contains("left"), "{ran:#?}");
     pgrig.signal(Signal::SIGINT);
     assert_says(&pgrig.end(), 130, &["interrupted"]);
@@ -179,7 +179,7 @@ fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
         let (server, url) = named(&rig, version);
         let before = databases(&server);
         let ran = ended_at_the_beginning(&rig, &server, &url, signal);
-        assert_says(&ran, 130, &["interrupted: nothing that counts was measured"]);
+        assert_says(&ran, 130, &["interrupted: before the first trial that counts"]);
         assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
     }
@@ -201,7 +201,7 @@ fn sessions_that_the_role_may_not_end_do_not_keep_it_from_tidying_up() {
     let url = server.url.replace("postgres@", "plain@");
     let arguments = format!("{SHORT} --variants normal --schema-file {} -d {url}", schema.display());
     let ran = rig.run(&format!("testdb bench {arguments} -- {suite}"));
-    assert_says(&ran, 1, &["not everything was put back"]);
+    assert_says(&ran, 1, &["could not restore everything"]);
     let left: Vec<String> =
         databases(&server).into_iter().filter(|name| name.starts_with("pgrig_testdb")).collect();
     assert!(left.len() == 1 && left[0].matches('_').count() == 3, "{left:?}");

@@ -29,7 +29,7 @@ fn an_interrupted_rewriting_leaves_nothing() {
     let ran = Ran::from(child.wait_with_output().unwrap());
     drop(stdin);
     assert_eq!(ran.code, Some(130), "{ran:#?}");
-    assert!(ran.stderr.contains("interrupted: nothing is written"), "{ran:#?}");
+    assert!(ran.stderr.contains("interrupted: pgrig wrote nothing"), "{ran:#?}");
     assert_eq!(written(), None);
 }
 

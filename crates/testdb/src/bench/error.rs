@@ -26,7 +26,7 @@ pub enum BenchError {
         missing: Missing,
     },
     /// Nothing can be compared with.
-    #[error("the command fails on a database as it normally is ({how}), so there is nothing to compare with")]
+    #[error("the command fails with variant normal ({how}), so the other variants have no comparison")]
     NormalFailed {
         /// Exit status or signal.
         how: String,
@@ -53,15 +53,15 @@ pub enum BenchError {
     },
     /// The databases have no tables of pgbench's, or empty ones.
     #[error(
-        "{content} holds no tables of pgbench's with rows, which the built-in scripts need: give --dump FILE, made by \
-         pg_dump of a database that pgrig fill has filled (pgrig fill --scale 10), or a script of your own (--tps FILE)"
+        "{content} has no pgbench tables with rows, which the built-in scripts need: give --dump FILE, a pg_dump \
+         of a database that pgrig fill --scale 10 filled, or a script of your own (--tps FILE)"
     )]
     NoTables {
         /// What the databases are made from.
         content: String,
     },
     /// Standard input cannot be read for each trial anew.
-    #[error("the script is loaded again and again: give a file, not standard input")]
+    #[error("pgrig loads the script several times: give a file, not standard input")]
     ReadOnce,
     /// The command's log.
     #[error("cannot write the commands' output to {path}: {error}")]
@@ -104,7 +104,7 @@ pub enum BenchError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// Something is left changed, or left behind.
-    #[error("not everything was put back ({error}); the next pgrig does that{by_hand}", by_hand = by_hand(.record.as_deref()))]
+    #[error("pgrig could not restore everything ({error}); the next pgrig command does{by_hand}", by_hand = by_hand(.record.as_deref()))]
     NotPutBack {
         /// The error.
         error: Box<BenchError>,
@@ -114,10 +114,10 @@ pub enum BenchError {
         ended: Option<Box<BenchError>>,
     },
     /// The user wanted it to stop.
-    #[error("interrupted: what was measured until then is above")]
+    #[error("interrupted: the results until then are above")]
     Interrupted,
     /// The same, before any trial that counts had come to its end.
-    #[error("interrupted: nothing that counts was measured until then")]
+    #[error("interrupted before the first trial that counts")]
     InterruptedEarly,
 }
 

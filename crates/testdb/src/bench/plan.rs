@@ -73,9 +73,9 @@ pub fn check<'a>(
         }
         if let (Err(how), false) = (&site.own, request.allow_dangerous) {
             let why = format!(
-                "fsync and full_page_writes would be off on a server that may be somebody else's: meanwhile a crash of the \
-             machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own server ({how}), or accept \
-             that with --allow-dangerous-settings"
+                "fsync and full_page_writes would be off on a server that is not pgrig's own: during the run, a \
+                 crash of the machine may corrupt EVERY database of that cluster beyond repair. Use pgrig's own \
+                 server ({how}), or accept the risk with --allow-dangerous-settings"
             );
             lacks(Means::Dangerous, why);
         } else if let Err(error) = dangerous().look(site.target).await {

@@ -107,10 +107,10 @@ impl FromStr for Variant {
         for name in text.split('+') {
             let found = Means::ALL.into_iter().find(|means| means.name() == name.trim());
             let means = found.ok_or_else(|| {
-                format!("{name:?} is none of unlogged, dangerous, template and tmpfs; join several with +")
+                format!("{name:?} is not unlogged, dangerous, template or tmpfs; join several with +")
             })?;
             if variant.has(means) {
-                return Err(format!("{name} is there twice"));
+                return Err(format!("{name} is given twice"));
             }
             variant.0 |= means.bit();
         }
@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(name.parse::<Variant>().unwrap().to_string(), name);
         }
         assert_eq!(variants(&["tmpfs+dangerous+template"]), variants(&["dangerous+template+tmpfs"]));
-        assert!("safe".parse::<Variant>().unwrap_err().contains("none of unlogged"));
+        assert!("safe".parse::<Variant>().unwrap_err().contains("not unlogged, dangerous"));
         assert!("tmpfs+tmpfs".parse::<Variant>().unwrap_err().contains("twice"));
         assert!("normal+tmpfs".parse::<Variant>().is_err());
     }

@@ -277,29 +277,31 @@ impl Refusal {
     }
 
     pub(super) fn ending() -> Self {
-        Self::new(ENDING, "this keeper is ending", "ask again")
+        Self::new(ENDING, "this keeper is shutting down", "ask again")
     }
 
     pub(super) fn too_many(most: usize) -> Self {
-        let error = format!("{most} databases are lent or waited for, and more are not");
+        let error = format!("{most} databases are lent or requested, the maximum");
         Self::new(
             429,
             error,
-            "give some back (DELETE /databases/NAME, pgrig testdb drop), or lend them for a shorter time",
+            "return some (DELETE /databases/NAME, pgrig testdb drop), or borrow them for a shorter time",
         )
     }
 
     pub(super) fn unknown(name: &str) -> Self {
-        let error = format!("{} is no database of pgrig's that this role owns", quote::identifier(name));
-        Self::new(404, error, "pgrig testdb list shows those that are; others are never touched")
+        let error = format!("{} is not a pgrig database of this role", quote::identifier(name));
+        Self::new(
+            404,
+            error,
+            "pgrig testdb list shows the databases of this role; pgrig never changes others",
+        )
     }
 
     pub(super) fn not_lent(name: &str) -> Self {
-        let error = format!(
-            "{} is not lent: it is a template, a spare, or about to be dropped",
-            quote::identifier(name)
-        );
-        Self::new(409, error, "only what is lent can be kept or renewed: pgrig testdb list")
+        let error =
+            format!("{} is not lent: it is a template, a spare, or will be dropped", quote::identifier(name));
+        Self::new(409, error, "only a lent database can be kept or renewed: pgrig testdb list")
     }
 }
 

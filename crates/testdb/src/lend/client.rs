@@ -28,12 +28,10 @@ pub enum CallError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It went away, or is about to: another one will answer.
-    #[error("the keeper went away: {0}")]
+    #[error("the keeper closed the connection: {0}")]
     Gone(String),
     /// It answered something else.
-    #[error(
-        "the keeper answered something that this pgrig does not understand: {0}; is it of another version?"
-    )]
+    #[error("unexpected answer of the keeper: {0}; does it have another version?")]
     Answer(String),
 }
 

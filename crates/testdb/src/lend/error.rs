@@ -17,11 +17,11 @@ pub enum LendError {
     #[error(transparent)]
     Clone(#[from] CloneError),
     /// The server is a standby.
-    #[error("this server is a standby, or recovering: no database can be made here; name its primary")]
+    #[error("this server is a standby, or recovering, and cannot create a database; connect to its primary")]
     Standby,
     /// The server is too old.
     #[error(
-        "this server is PostgreSQL {0}: databases are lent from 13 on, where DROP DATABASE can end sessions"
+        "this server is PostgreSQL {0}: pgrig testdb needs 13 or later, where DROP DATABASE can end sessions"
     )]
     TooOld(String),
     /// The role may not make databases.
@@ -29,9 +29,10 @@ pub enum LendError {
     NoRight(String),
     /// Another keeper has the same id.
     #[error(
-        "another keeper of the same id works on this server: server process {pid} is its session, {seen}. Its machine \
-         or container has the same machine-id and host name as this one: give one of them another PGRIG_HOME. If it is \
-         gone, the server notices within a minute, or at once by SELECT pg_terminate_backend({pid})"
+        "another keeper with the same id works on this server: server process {pid} is its session, {seen}. Its \
+         machine or container has the same machine-id and host name as this one: give one of them another \
+         PGRIG_HOME. If that keeper has ended, the server ends its session within a minute; SELECT \
+         pg_terminate_backend({pid}) ends it at once"
     )]
     Taken {
         /// The server's process.
@@ -41,8 +42,8 @@ pub enum LendError {
     },
     /// What an earlier keeper began does not end.
     #[error(
-        "{sessions} sessions of an earlier keeper do not end, though they were told to: see SELECT * FROM \
-         pg_stat_activity WHERE application_name = '{named}', and try again when they are gone"
+        "{sessions} sessions of an earlier keeper do not end after pg_terminate_backend: see SELECT * FROM \
+         pg_stat_activity WHERE application_name = '{named}', and try again when they have ended"
     )]
     Lingering {
         /// Number of sessions.
@@ -51,9 +52,7 @@ pub enum LendError {
         named: String,
     },
     /// The connection ended while databases were lent.
-    #[error(
-        "the server is gone, and the keeper ends: {0}; what is left is swept up by the next pgrig testdb"
-    )]
+    #[error("the keeper lost the server and ends: {0}; the next pgrig testdb command drops its databases")]
     ServerGone(ConnectError),
     /// A socket failed.
     #[error("cannot listen: {0}")]

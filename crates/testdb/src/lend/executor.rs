@@ -325,7 +325,7 @@ async fn make_as(
     clone(&session, origin, making, Strategy::Default).await.map_err(refused)?;
     let target = target.clone().with_database(making);
     if let Origin::File(path) = &recipe.from {
-        let unreadable = |error| Refusal::new(422, format!("{error}"), "name a dump or script that is there");
+        let unreadable = |error| Refusal::new(422, format!("{error}"), "give an existing dump or script");
         let source = Source::file(path).map_err(unreadable)?;
         load(&target, &source, recipe.unlogged).await.map_err(|error| not_loaded(path, &error))?;
     }

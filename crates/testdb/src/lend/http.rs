@@ -208,7 +208,7 @@ fn refuse_browsers(headers: &HeaderMap) -> Result<(), Refusal> {
     if from_page || !host.is_some_and(is_here) {
         return Err(Refusal::new(
             403,
-            "requests from web pages are not answered",
+            "the keeper does not answer requests of web pages",
             "send Host: localhost or 127.0.0.1, and no Origin or Sec-Fetch-* header",
         ));
     }

@@ -241,7 +241,7 @@ impl Work {
                 let log = Arc::clone(&self.config.log);
                 self.spawn(async move {
                     if let Err(error) = executor.touch(&name, &tag).await {
-                        log(&format!("cannot write down that {name} is in use: {error}"));
+                        log(&format!("cannot record that {name} is in use: {error}"));
                     }
                     None
                 });
@@ -292,19 +292,19 @@ impl Work {
     fn may_retire(&self, state: &KeeperState) -> Result<(), Refusal> {
         if let Some(serves) = &self.config.serves {
             let error =
-                format!("pgrig testdb serve runs already, process {}, at {serves}", std::process::id());
+                format!("pgrig testdb serve is running (process {}), at {serves}", std::process::id());
             return Err(Refusal::new(409, error, "use that one, or end it"));
         }
         let counts = state.counts();
         if self.config.owns_server && counts.lent > 0 {
             let (lent, pid) = (counts.lent, std::process::id());
             let error =
-                format!("{lent} databases are lent by keeper process {pid}, whose server would end with it");
+                format!("keeper process {pid} has lent {lent} databases, and its server would stop with it");
             return Err(Refusal::new(
                 409,
                 error,
-                "end their owners, drop them (pgrig testdb list, drop), or start the server for itself: pgrig server \
-                 start",
+                "end their owners, drop them (pgrig testdb list, drop), or start the server separately: pgrig \
+                 server start",
             ));
         }
         Ok(())
@@ -388,8 +388,10 @@ impl KeeperHandle {
             }
             Which::All => {
                 if let Some(serves) = &self.config.serves {
-                    let error =
-                        format!("pgrig testdb serve runs, process {}, at {serves}", std::process::id());
+                    let error = format!(
+                        "pgrig testdb serve is running (process {}), at {serves}",
+                        std::process::id()
+                    );
                     return Err(Refusal::new(409, error, "end it first"));
                 }
                 let foreign = self.foreign(|_, _| true).await?;

@@ -41,7 +41,7 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], access: Access, handle: &
         (&Method::POST, ["databases"]) if !query.is_empty() => Err(Refusal::new(
             400,
             format!("POST /databases has no parameters: ?{query}"),
-            "put them into the body, as JSON, or use GET /database?…",
+            "put them into the body as JSON, or use GET /database?…",
         )),
         (&Method::POST, ["databases"]) => lend(json(body)?, Format::Json, access, handle).await,
         (&Method::GET, ["database"]) => {
@@ -74,14 +74,14 @@ pub(super) async fn answer(parts: &Parts, body: &[u8], access: Access, handle: &
             Ok(nothing())
         }
         (_, ["databases" | "database" | "status" | "retire", ..]) => {
-            let error = format!("{} {} is no request", parts.method, parts.uri.path());
+            let error = format!("method not allowed: {} {}", parts.method, parts.uri.path());
             Err(Refusal::new(405, error, REQUESTS))
         }
-        _ => Err(Refusal::new(404, format!("there is nothing at {}", parts.uri.path()), REQUESTS)),
+        _ => Err(Refusal::new(404, format!("not found: {}", parts.uri.path()), REQUESTS)),
     }
 }
 
-const REQUESTS: &str = "there are: POST /databases, GET /database, GET /databases, DELETE /databases/NAME, POST \
+const REQUESTS: &str = "requests: POST /databases, GET /database, GET /databases, DELETE /databases/NAME, POST \
                         /databases/NAME/keep, POST /databases/NAME/renew, GET /status";
 
 async fn lend(request: LendRequest, format: Format, access: Access, handle: &KeeperHandle) -> Answered {
@@ -136,7 +136,7 @@ fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Resul
     let LendRequest { from, template, unlogged, .. } = request;
     let recipe = match (from, template) {
         (Some(_), Some(_)) => {
-            return Err(Refusal::new(422, "from and template are two different sources", "give one of them"));
+            return Err(Refusal::new(422, "from and template are both given", "give one of them"));
         }
         (Some(path), None) => Recipe { from: Origin::File(offered_as(path, offers)), unlogged: *unlogged },
         (None, Some(database)) => Recipe { from: Origin::Database(database.clone()), unlogged: *unlogged },
@@ -162,8 +162,8 @@ fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Resul
             Err(Refusal::new(
                 403,
                 format!(
-                    "{} is not offered here: over TCP, which anybody on this machine can reach, only what pgrig testdb \
-                 serve was started with is",
+                    "{} is not available over TCP, which every user of this machine can reach: only the sources \
+                     given to pgrig testdb serve are",
                     recipe.source()
                 ),
                 "start it with --from or --template, or listen on a Unix socket: --listen unix:PATH",
@@ -171,12 +171,12 @@ fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Resul
         }
         Origin::File(path) if !path.is_absolute() => {
             let error =
-                format!("{} is relative, and the keeper is connect_beside_templates else", path.display());
+                format!("{} is relative, and the keeper has another working directory", path.display());
             Err(Refusal::new(422, error, "give an absolute path"))
         }
         Origin::Database(name) if recipe.unlogged => Err(Refusal::new(
             422,
-            format!("database {name} is copied as it is"),
+            format!("pgrig copies database {name} unchanged"),
             format!("make its tables unlogged first: pgrig testdb unlog -d '{}'", url(name, handle)),
         )),
         _ => Ok(recipe),
@@ -209,7 +209,7 @@ async fn template(recipe: &Recipe, handle: &KeeperHandle) -> Result<String, Refu
         Origin::Database(database) => {
             let missing = || {
                 let error = format!("there is no database {database} on this server");
-                Refusal::new(422, error, "create it, or name another one")
+                Refusal::new(422, error, "create it, or give another one")
             };
             let found = handle.executor.fingerprint(database).await.map_err(Refusal::failed)?;
             Ok(name::template(keeper, &["database", &found.ok_or_else(missing)?]))
@@ -225,8 +225,8 @@ async fn hash(path: PathBuf, handle: &KeeperHandle) -> Result<String, Refusal> {
 
 fn owner(named: OwnerName) -> Result<Owner, Refusal> {
     let gone = |pid| {
-        let error = format!("there is no process {pid} that could own a database");
-        Refusal::new(422, error, "name one that runs, or give a time instead: for")
+        let error = format!("there is no process {pid} to own a database");
+        Refusal::new(422, error, "give a running process, or a time instead (for)")
     };
     match named {
         OwnerName::Pid(pid) => Owner::of(pid).ok_or_else(|| gone(pid)),
@@ -375,7 +375,7 @@ fn trusted(access: Access) -> Result<(), Refusal> {
         Access::Trusted => Ok(()),
         Access::Untrusted => Err(Refusal::new(
             403,
-            "not over TCP, which anybody on this machine can reach",
+            "not allowed over TCP, which every user of this machine can reach",
             "use pgrig testdb drop, or listen on a Unix socket: --listen unix:PATH",
         )),
     }
@@ -384,7 +384,7 @@ fn trusted(access: Access) -> Result<(), Refusal> {
 fn json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
     let body = if body.trim_ascii().is_empty() { b"{}" } else { body };
     serde_json::from_slice(body).map_err(|error| {
-        let error = format!("the body is not the JSON that is asked for: {error}");
+        let error = format!("the body is not valid JSON for this request: {error}");
         Refusal::new(
             400,
             error,
@@ -399,7 +399,7 @@ fn asked(query: &str) -> Result<(LendRequest, Format), Refusal> {
     let mut format = Format::Json;
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let bad = || {
-            let error = format!("{name}={value} means nothing");
+            let error = format!("unknown parameter or value: {name}={value}");
             Refusal::new(
                 400,
                 error,

@@ -20,7 +20,7 @@ pub enum LoadError {
     #[error(transparent)]
     Dump(#[from] DumpError),
     /// A command that only psql can run.
-    #[error("line {line}: {command} is a command of psql's, which is not run here: {remedy}", remedy = remedy_for_command(.command))]
+    #[error("line {line}: {command} is a psql command, which pgrig does not run: {remedy}", remedy = remedy_for_command(.command))]
     Command {
         /// With its backslash.
         command: String,
@@ -101,10 +101,8 @@ fn copy_line(context: &str) -> Option<u64> {
 
 fn remedy_for_command(command: &str) -> &'static str {
     match command {
-        "\\connect" | "\\c" => {
-            "make the dump of one database, without --create (pg_dumpall's holds several: pg_dump each)"
-        }
-        _ => "give SQL only, or what psql would make of it",
+        "\\connect" | "\\c" => "dump one database, without --create (pg_dumpall dumps several: pg_dump each)",
+        _ => "give only SQL",
     }
 }
 
@@ -112,9 +110,9 @@ fn remedy_for_command(command: &str) -> &'static str {
 fn remedy(error: &ServerError, statement: &str) -> &'static str {
     match error.code {
         SqlState::DUPLICATE_OBJECT if makes_what_outlives_a_database(statement) => {
-            "; roles and tablespaces belong to the whole cluster and outlive the database, so a script that is loaded \
-             again finds them there: make them once beforehand, outside of the script, or only if they are not there \
-             (a DO block with IF NOT EXISTS … FROM pg_roles)"
+            "; roles and tablespaces belong to the whole cluster and outlive the database, so they exist when a \
+             script is loaded again: create them once, outside of the script, or only if they do not exist (a DO \
+             block with IF NOT EXISTS … FROM pg_roles)"
         }
         SqlState::DUPLICATE_TABLE
         | SqlState::DUPLICATE_OBJECT

@@ -7,8 +7,8 @@ use server::quote::identifier;
 /// So many tables are named one by one.
 const MOST_NAMED: usize = 10;
 
-const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transaction on so many tables; nothing was \
-                              changed: raise max_locks_per_transaction (and restart it)";
+const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transaction on so many tables; nothing \
+                              was changed: raise max_locks_per_transaction (and restart the server)";
 
 /// A publication that tables are in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub enum UnlogError {
         name: String,
     },
     /// The server takes no changes.
-    #[error("{why}: connect to the primary, as a role that may write there")]
+    #[error("{why}: connect to the primary, as a role that may write")]
     ReadOnly {
         /// `the server is a standby` or another reason.
         why: &'static str,
@@ -62,8 +62,8 @@ pub enum UnlogError {
     },
     /// A logged table would reference an unlogged one.
     #[error(
-        "{referencing} references {referenced}, and {outside} is outside of --schema: a logged table may not reference \
-         an unlogged one, so take both (--schema) or neither (--keep {selected})"
+        "{referencing} references {referenced}, and {outside} is not in --schema: a logged table may not \
+         reference an unlogged one, so include both (--schema) or neither (--keep {selected})"
     )]
     Outside {
         /// The table with the foreign key, qualified.
@@ -95,13 +95,13 @@ pub enum UnlogError {
         holder: String,
     },
     /// The transaction needs more locks than the server has room for.
-    #[error("{TOO_MANY_LOCKS}, or go schema by schema (--schema): {error}")]
+    #[error("{TOO_MANY_LOCKS}, or change one schema at a time (--schema): {error}")]
     TooManyLocks {
         /// The server's words.
         error: ConnectError,
     },
     /// A statement failed.
-    #[error("{error}; nothing was changed: all of it is one transaction. The statement: {statement}")]
+    #[error("{error}; the transaction was rolled back, and nothing was changed. The statement: {statement}")]
     Statement {
         /// The statement.
         statement: String,
@@ -110,8 +110,8 @@ pub enum UnlogError {
     },
     /// The user interrupted it, and the server did not say what became of the transaction.
     #[error(
-        "interrupted while the server did not answer: it rolls the transaction back when it notices that, unless it was \
-         committing"
+        "interrupted while the server did not answer: the server rolls the transaction back, unless it was \
+         already committing"
     )]
     Silent,
     /// The user ended it.
@@ -119,7 +119,8 @@ pub enum UnlogError {
     Interrupted,
     /// The connection was lost while the server committed.
     #[error(
-        "{error}; whether the transaction was committed is not known: give the same command again, which does the rest or says that nothing is left to do"
+        "{error}; it is not known whether the transaction was committed: repeat the command, which completes the \
+         work or reports that nothing is left to do"
     )]
     InDoubt {
         /// The error by which the connection was lost.
@@ -152,13 +153,13 @@ impl Classified for UnlogError {
 }
 
 fn not_owner(object: &str, owner: &str) -> String {
-    format!("{object} belongs to role {owner}: connect as that one or as a superuser")
+    format!("{object} belongs to role {owner}: connect as that role or as a superuser")
 }
 
 fn disabled_triggers(constraint: &str, table: &str) -> String {
     format!(
-        "foreign key {constraint} of {table} is one of a circle and must be dropped and added again, but its triggers are \
-         disabled (ALTER TABLE … DISABLE TRIGGER), and would come back enabled: enable them first"
+        "foreign key {constraint} of {table} is part of a circle, so pgrig must drop it and add it again, which \
+         would enable its disabled triggers (ALTER TABLE … DISABLE TRIGGER): enable them first"
     )
 }
 
@@ -185,8 +186,8 @@ fn published(tables: &[String], publications: &[Publication]) -> String {
 /// A further remedy.
 fn unpublished(tables: &[String], publications: &[Publication]) -> String {
     if publications.iter().any(|publication| publication.is_of_all) {
-        return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --keep does not help, for \
-                FOR ALL TABLES takes in every table"
+        return "unlog a dump made with pg_dump --no-publications (pgrig testdb unlog FILE); --keep does not help, \
+                because FOR ALL TABLES includes every table"
             .to_owned();
     }
     if tables.len() > MOST_NAMED {

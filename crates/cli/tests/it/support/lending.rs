@@ -149,7 +149,10 @@ impl Service {
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
         let mut told = String::new();
         self.child.stderr.as_mut().unwrap().read_to_string(&mut told).unwrap();
-        assert!(told.contains("interrupted: what was lent is dropped") && !told.contains("error"), "{told}");
+        assert!(
+            told.contains("interrupted: dropped the lent databases") && !told.contains("error"),
+            "{told}"
+        );
     }
 }
 

@@ -37,7 +37,7 @@ impl TestCommand {
     /// If there is no such program.
     pub fn new(words: &[OsString]) -> Result<Self, String> {
         let Some((program, arguments)) = words.split_first() else {
-            return Err("there is no command: give it after --".to_owned());
+            return Err("no command is given: write it after --".to_owned());
         };
         let shown = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
         let is_script = arguments.is_empty() && program.to_string_lossy().contains(char::is_whitespace);

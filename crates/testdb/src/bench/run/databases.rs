@@ -18,7 +18,7 @@ use server::quote::{identifier, literal};
 /// What all names begin with. As in `testdb_bench_left.sql`.
 const PREFIX: &str = "pgrig_testdb_bench_";
 /// The anchor's comment.
-const MARK: &str = "made by pgrig testdb bench, whose next run drops it and all that is named after it";
+const MARK: &str = "made by pgrig testdb bench, whose next run drops it and all databases named after it";
 /// A session that a killed pgrig left behind ends by itself, once it has done what it is at.
 const IN_USE_DEADLINE: Duration = Duration::from_secs(10);
 /// Between two looks.

@@ -219,12 +219,12 @@ impl<'a> Bench<'a> {
     ) -> Result<BenchPlan, BenchError> {
         let normal = self.lab.normal().clone();
         if let Some(name) = normal.off() {
-            let why = format!("the server runs with {name} = off already, so normal is that");
+            let why = format!("the server already runs with {name} = off, so normal is dangerous");
             missing.push(Missing { means: Means::Dangerous, why });
         }
         let wanted = choose(self.request, &missing)?;
         if !matches!(self.request.content, Content::Empty) {
-            observer.stage("making a template, to see that it can be made and how large it is");
+            observer.stage("making a template, and measuring its size");
         }
         let template_size = self.lab.make_template().await?;
         if wanted.has(Means::Tmpfs)
@@ -270,7 +270,7 @@ impl<'a> Bench<'a> {
         observer: &mut dyn BenchObserver,
     ) -> Result<Result<(), String>, BenchError> {
         let Ok(tmpfs) = self.site.tmpfs else { return Ok(Ok(())) };
-        observer.stage("starting a server whose data are in memory");
+        observer.stage("starting a server with its data in memory");
         let started = tokio::task::block_in_place(|| tmpfs.start(template_size));
         let Volatile { target, journals } = match started {
             Ok(volatile) => volatile,

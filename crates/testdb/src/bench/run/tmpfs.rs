@@ -70,11 +70,11 @@ fn needed(template_size: u64, max_wal_size: u64) -> u64 {
 
 fn fits(needed: u64, free: u64, memory: u64) -> Result<(), String> {
     if needed > free {
-        return Err(format!("{} may be needed there, and {} are free", bytes(needed), bytes(free)));
+        return Err(format!("pgrig may need {} there, and {} are free", bytes(needed), bytes(free)));
     }
     if needed > memory / SHARE {
         return Err(format!(
-            "{} may be needed, and only half of the {} of memory that are available are taken",
+            "pgrig may need {}, and takes at most half of the {} of available memory",
             bytes(needed),
             bytes(memory)
         ));

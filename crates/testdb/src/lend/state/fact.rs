@@ -99,7 +99,7 @@ pub(in crate::lend) enum Failed {
 impl Failed {
     pub(super) fn told(self) -> Refusal {
         match self {
-            Self::Missing => Refusal::new(409, "the database was dropped meanwhile", "ask for another one"),
+            Self::Missing => Refusal::new(409, "the database was dropped", "request another one"),
             Self::Other(refusal) => refusal,
         }
     }

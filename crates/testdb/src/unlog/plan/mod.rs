@@ -174,18 +174,18 @@ pub enum Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Kept => f.write_str("kept, as asked"),
+            Self::Kept => f.write_str("kept, as given with --keep"),
             Self::ReferencedBy { table, is_partitioned: true } => {
                 write!(f, "{table} references it, which is partitioned and so always logged")
             }
             Self::ReferencedBy { table, .. } => write!(f, "{table} references it and stays logged"),
             Self::References(table) => write!(f, "it references {table}, which stays unlogged"),
-            Self::Partitioned => f.write_str("partitioned: only its partitions change"),
+            Self::Partitioned => f.write_str("it is partitioned: only its partitions change"),
             Self::RowType(column) => write!(f, "column {column} has its row type, so it cannot be rewritten"),
             Self::Extension(extension) => write!(f, "it belongs to extension {extension}"),
-            Self::OwnerStays(table) => write!(f, "{table}, which owns it, stays as it is"),
+            Self::OwnerStays(table) => write!(f, "its table {table} does not change"),
             Self::MaterializedView => f.write_str("PostgreSQL has no unlogged materialized views"),
-            Self::ForeignTable => f.write_str("a foreign table: its rows are elsewhere"),
+            Self::ForeignTable => f.write_str("it is a foreign table: its rows are on another server"),
             Self::NoUnloggedSequences => f.write_str("sequences can be unlogged from PostgreSQL 15 on"),
         }
     }

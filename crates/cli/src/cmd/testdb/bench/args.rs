@@ -138,7 +138,7 @@ impl BenchArgs {
             // A name that is no file is one of pgbench's.
             Err(unread) => Source::builtin(script).map_err(|_| {
                 Usage(format!(
-                    "--tps {script}: it is no built-in script, and cannot be read as a file: {unread}"
+                    "--tps {script} is not a built-in script, and cannot be read as a file: {unread}"
                 ))
             })?,
         };

@@ -49,7 +49,10 @@ impl<'a> Memory<'a> {
                 Ok(()) | Err(pgserver::Error::NotCreated { .. }) => remove(twin.root(), printer),
                 // It is a living bench's.
                 Err(pgserver::Error::InUse { .. }) => {}
-                Err(error) => printer.warn(format!("a server in {} is left: {error}", twin.root().display())),
+                Err(error) => {
+                    printer
+                        .warn(format!("could not remove the server in {}: {error}", twin.root().display()));
+                }
             }
         }
     }
@@ -94,7 +97,7 @@ impl Tmpfs for Memory<'_> {
                 Ok(None) => why = format!("the server's account cannot enter {}", place.display()),
                 Err(pgserver::Error::InUse { pid, .. }) => {
                     why = format!(
-                        "another bench, pgrig process {pid}, has its server in memory: wait for its end"
+                        "another bench (pgrig process {pid}) has its server in memory: wait until it ends"
                     );
                 }
                 Err(error) => why = error.to_string(),

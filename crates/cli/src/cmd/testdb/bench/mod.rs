@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &BenchArgs, printer: &Printer) -> Result<(), Failur
             if instance == BenchArgs::INSTANCE && arguments.server.embedded.instance.is_none() =>
         {
             let told = format!(
-                "another bench, pgrig process {pid}, is running: wait for its end, or give --instance OTHER"
+                "another bench (pgrig process {pid}) is running: wait until it ends, or give --instance OTHER"
             );
             Usage(told).into()
         }
@@ -88,9 +88,9 @@ async fn measure(
         journals: &journals,
         tmpfs: match &own {
             Ok(()) => Ok(&memory),
-            Err(how) => Err(format!(
-                "a server that is named keeps its data where they are. Use pgrig's own server ({how})"
-            )),
+            Err(how) => {
+                Err(format!("pgrig does not move the data of a given server. Use pgrig's own server ({how})"))
+            }
         },
         own,
     };
@@ -117,7 +117,7 @@ async fn measure(
     }
     printer.say(format!("\nrun document: {}", finished.path().display()));
     if log.exists() && !arguments.show_output {
-        printer.say(format!("what the command wrote: {}", log.display()));
+        printer.say(format!("output of the command: {}", log.display()));
     }
     finished.end(printer)?;
     destroyed
@@ -254,13 +254,13 @@ impl BenchObserver for Recorder<'_> {
         self.recording.run.notes.push(Note { text: format!("{variant} failed: {how}") });
         self.printer.warn(text::failure(failure));
         if !output.is_empty() {
-            self.printer.warn(format!("the end of what the command wrote:\n{output}"));
+            self.printer.warn(format!("last lines of the command's output:\n{output}"));
         }
         self.recording.save();
     }
 
     fn putting_back(&mut self) {
-        self.printer.say("putting settings back, dropping databases");
+        self.printer.say("restoring settings, dropping databases");
     }
 
     fn wants_sync(&mut self) {

@@ -84,7 +84,7 @@ pub(crate) fn trial(done: &Done, trials: usize, left: Option<Duration>) -> Strin
 /// Why a variant is out.
 pub(crate) fn failure(failure: &Failure) -> String {
     let Failure { variant, how, .. } = failure;
-    format!("{variant} is out: {how}")
+    format!("{variant} is dropped: {how}")
 }
 
 /// The tables.
@@ -99,10 +99,10 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
                 level * 100.0
             )
         }
-        _ => "the least and the greatest".to_owned(),
+        _ => "the minimum and the maximum".to_owned(),
     };
     format!(
-        "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; times: beside normal of the same round",
+        "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; times: ratio to normal in the same round",
         trimmed(&table),
         trimmed(&active(results)),
         release(environment),
@@ -201,11 +201,11 @@ fn active(results: &Results) -> Table {
 /// What to use, how, and what that may cost.
 pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let advice = match results.advice() {
-        Advice::Nothing => "nothing of this helps: what this suite waits for is something else".to_owned(),
-        Advice::NothingElse => "nothing of this helps, as far as it did not fail".to_owned(),
-        Advice::Unknown => "nothing can be recommended: no way beside normal came to its end".to_owned(),
+        Advice::Nothing => "none of the ways helps: the suite waits for something else".to_owned(),
+        Advice::NothingElse => "none of the ways that did not fail helps".to_owned(),
+        Advice::Unknown => "no recommendation: only normal completed".to_owned(),
         Advice::Unsure => format!(
-            "nothing is proved to help, and some of it may: give more trials (--trials {})",
+            "no way is proved to help, but some may: give more trials (--trials {})",
             (results.plan.rounds.len() * 2).max(12)
         ),
         Advice::Use(variant) => used(variant, arguments, chosen),
@@ -325,7 +325,7 @@ fn costs(variants: &[Variant]) -> String {
     if costs.is_empty() {
         return String::new();
     }
-    format!("only for data that can be made again: {}", costs.join("; "))
+    format!("only for data that you can create again: {}", costs.join("; "))
 }
 
 #[cfg(test)]

@@ -74,8 +74,10 @@ impl<'a> Caller<'a> {
                 Some((keeper, Err(error @ CallError::Gone(_)))) => {
                     if gone.count(keeper) >= KEEPERS {
                         let log = self.place.log();
-                        let told =
-                            format!("{KEEPERS} keepers in a row ended; why may stand in {}", log.display());
+                        let told = format!(
+                            "{KEEPERS} keepers in a row ended; the log may say why: {}",
+                            log.display()
+                        );
                         return Err(error).context(told);
                     }
                     // One that is ending answers until it has dropped what was lent.
@@ -119,7 +121,7 @@ impl<'a> Caller<'a> {
                 }
             } else {
                 let lock = self.place.lock()?;
-                if !lock.is_held().context("cannot look at the keeper's lock")? {
+                if !lock.is_held().context("cannot read the keeper's lock")? {
                     starting = Some(self.spawn()?);
                 } else if begin.elapsed() > TELL_AFTER && !told {
                     // Another one is starting or ending.
@@ -137,7 +139,7 @@ impl<'a> Caller<'a> {
         let open = || File::options().create(true).append(true).read(true).open(&path);
         let mut log = open().with_context(|| format!("cannot write to {}", path.display()))?;
         log.seek(SeekFrom::End(0))?;
-        let program = std::env::current_exe().context("cannot tell where this program is")?;
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
         let mut command = Command::new(program);
         command.args(["testdb", "serve", "--background", &format!("{}s", self.idle.as_secs())]);
         if let Some(KeeperArgs { pool, template_age }) = self.keeper {

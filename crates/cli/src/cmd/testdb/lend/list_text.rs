@@ -17,7 +17,7 @@ const COMMAND: usize = 40;
 /// Prints the databases and what SHOW says.
 pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
     if list.databases.is_empty() {
-        printer.result("no databases of pgrig testdb that this role owns")?;
+        printer.result("this role has no databases of pgrig testdb")?;
     } else {
         let now = Timestamp::now();
         let rows: Vec<_> = list.databases.iter().map(|database| row(database, now)).collect();

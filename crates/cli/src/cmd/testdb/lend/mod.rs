@@ -120,7 +120,7 @@ fn drop(arguments: &DropArgs, printer: &Printer) -> Result<(), Failure> {
     match dropped.failed.as_slice() {
         [] => Ok(()),
         [(_, error), ..] => {
-            Err(Broken(format!("{} of them could not be dropped: {error}", dropped.failed.len())).into())
+            Err(Broken(format!("{} databases could not be dropped: {error}", dropped.failed.len())).into())
         }
     }
 }
@@ -140,12 +140,12 @@ impl From<LeaseFormat> for Format {
 fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     if path.as_os_str() == "-" {
         return Err(Usage(
-            "--from: a template is made from a file that can be read again: give its name".to_owned(),
+            "--from: pgrig reads the file of a template again later: give a file name".to_owned(),
         )
         .into());
     }
     if !path.exists() {
-        return Err(Usage(format!("--from: there is no {}", path.display())).into());
+        return Err(Usage(format!("--from: {} does not exist", path.display())).into());
     }
-    std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
+    std::path::absolute(path).with_context(|| format!("cannot find the path of {}", path.display()))
 }

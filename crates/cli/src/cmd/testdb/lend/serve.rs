@@ -29,7 +29,7 @@ use crate::cmd::testdb::lend::{EMPTIED, absolute, list_text};
 
 /// Between two looks whether another keeper has ended.
 const EVERY: Duration = Duration::from_millis(10);
-const NO_LOCK: &str = "cannot lock the keeper's place";
+const NO_LOCK: &str = "cannot lock the keeper's directory";
 
 /// Runs a keeper until it is done or interrupted.
 pub(crate) fn run(arguments: &ServeArgs, printer: &Printer) -> Result<(), Failure> {
@@ -166,8 +166,8 @@ impl Public {
                     tokio::net::lookup_host((host, port)).await.map_err(|_| shape())?.collect();
                 if addresses.iter().any(|address| !address.ip().is_loopback()) {
                     let other = format!(
-                        "--listen {text} can be reached from other machines, and anybody there could drop databases: \
-                         use 127.0.0.1, and let others come through ssh -L"
+                        "other machines can reach --listen {text} and drop databases: use 127.0.0.1, and ssh -L \
+                         for other machines"
                     );
                     return Err(Usage(other).into());
                 }
@@ -188,7 +188,7 @@ impl Public {
 /// A socket where there may be one of a process that is gone.
 fn fresh_socket(path: &Path) -> Result<UnixListener, Failure> {
     if std::os::unix::net::UnixStream::connect(path).is_ok() {
-        return Err(Usage(format!("somebody listens on {} already", path.display())).into());
+        return Err(Usage(format!("another process already listens on {}", path.display())).into());
     }
     let is_socket = fs::symlink_metadata(path).is_ok_and(|meta| {
         use std::os::unix::fs::FileTypeExt;
@@ -258,7 +258,7 @@ impl Work {
         }
         let (interrupted, failed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let (noticed, ends) = (Arc::clone(&interrupted), Arc::clone(&failed));
-        let interrupt = interrupted_telling(|_| log("told to end: dropping what is lent"));
+        let interrupt = interrupted_telling(|_| log("shutting down: dropping the lent databases"));
         let stop = async move {
             tokio::select! {
                 () = interrupt => noticed.notify_one(),

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
         ];
         refuse(
             &for_dumps,
-            "for a dump, and a server is named, whose tables are changed in place: leave out one of both",
+            "for a dump, and the server options are for tables to change in place: leave out one or the other",
         )?;
         live::run(arguments, printer)
     } else {
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failur
             ("--dry-run", arguments.dry_run),
             ("--lock-timeout", arguments.lock_timeout.is_some()),
         ];
-        refuse(&for_databases, "for a live database: name it with -d, -h, -p, -U or --instance")?;
+        refuse(&for_databases, "for a live database: give it with -d, -h, -p, -U or --instance")?;
         dump::run(arguments, printer)
     }
 }

@@ -20,7 +20,7 @@ use crate::app::printer::Printer;
 use crate::cmd::testdb::unlog::dump::progress::Watched;
 
 /// What to do then.
-const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or name a server whose tables are meant \
+const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or a server with the tables \
                        (pgrig testdb unlog -d mydb)";
 /// Tables that are listed by name; of more only the number is told.
 const LISTED: usize = 20;
@@ -108,9 +108,9 @@ fn tidy_up_if_interrupted(unfinished: Unfinished) -> io::Result<Runtime> {
             Some(file) => {
                 // It goes with whatever was to become of it.
                 let _ = std::fs::remove_file(file);
-                b"interrupted: nothing is written\n"
+                b"interrupted: pgrig wrote nothing\n"
             }
-            None => b"interrupted: what was written is not whole\n",
+            None => b"interrupted: the written dump is not complete\n",
         };
         let _ = io::Write::write_all(&mut io::stderr(), told);
         source::end_pg_restores();
@@ -134,25 +134,25 @@ fn warn(summary: &Summary, printer: &Printer) {
     for left in &summary.left {
         if let Why::Published { publication } = &left.why {
             printer.warn(format!(
-                "{} stays logged: publication {publication} publishes it, which it could not do with an unlogged table",
+                "{} stays logged: publication {publication} publishes it, and cannot publish an unlogged table",
                 left.table
             ));
         }
     }
     for publication in &summary.publications_of_all {
-        printer.warn(format!("publication {publication} will leave out the tables that are unlogged now"));
+        printer.warn(format!("publication {publication} leaves out the unlogged tables"));
     }
     for (sequence, table) in &summary.lone_sequences {
         printer.warn(format!(
-            "sequence {sequence} is unlogged and begins anew after a crash, though its table {table} is kept: give the \
-             dump as a file, which is then read twice, or --no-sequences"
+            "sequence {sequence} is unlogged and restarts after a crash, but its table {table} stays logged: give \
+             the dump as a file, which pgrig can read twice, or --no-sequences"
         ));
     }
     if summary.is_cut_off {
-        printer.warn("the dump lacks the line that pg_dump writes last: it may be cut off");
+        printer.warn("the dump lacks the last line of pg_dump: it may be truncated");
     }
     if summary.tables == 0 && summary.left.is_empty() {
-        printer.warn("no table is created in this dump");
+        printer.warn("this dump creates no table");
     }
 }
 
@@ -165,13 +165,13 @@ fn text(summary: &Summary, speed: &str) -> String {
     )];
     if partitioned > 0 {
         lines.push(format!(
-            "{} as before: it is their partitions that count",
+            "{} unchanged: their partitions hold the rows",
             counted(partitioned, "partitioned table")
         ));
     }
     if summary.undecided_sequences > 0 {
         lines.push(format!(
-            "{} as before: the dump does not say that its server can have unlogged ones (15 or later)",
+            "{} unchanged: by its header, the dump is not from PostgreSQL 15 or later, which has unlogged sequences",
             counted(summary.undecided_sequences, "sequence")
         ));
     }
@@ -185,7 +185,7 @@ fn text(summary: &Summary, speed: &str) -> String {
     lines.push(speed.to_owned());
     if summary.tables > 0 {
         lines.push(
-            "unlogged tables are empty after a crash of the server: only for data that can be made again"
+            "unlogged tables are empty after a crash of the server: only for data that you can create again"
                 .to_owned(),
         );
     }

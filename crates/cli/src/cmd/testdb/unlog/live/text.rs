@@ -39,21 +39,23 @@ pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
         line(
             "disk",
             &format!(
-                "{} are written anew{logged}; so much is needed beside until the end",
+                "the server writes {} again{logged}, and needs that much extra space until the end",
                 bytes(plan.bytes())
             ),
         );
         let patience = plan.lock_timeout;
         line(
             "locks",
-            &format!("nobody else reads or writes these tables meanwhile; {patience:?} for each lock"),
+            &format!(
+                "other sessions cannot read or write these tables until the end; {patience:?} for each lock"
+            ),
         );
     }
     for key in plan.circles() {
         line(
             "circle",
             &format!(
-                "foreign key \"{}\" of {} is dropped, and added again in the same transaction",
+                "foreign key \"{}\" of {} is dropped and added again in the same transaction",
                 key.name, key.table
             ),
         );
@@ -72,18 +74,18 @@ pub(crate) fn script(plan: &UnlogPlan) -> String {
     let mut text = String::new();
     let mut comment = |line: &str| _ = writeln!(text, "-- {}", one_line(line));
     if plan.is_empty() && plan.already == 0 && plan.left.is_empty() {
-        comment("nothing to do: there are no tables here");
+        comment("nothing to do: there are no tables");
     } else if plan.is_empty() {
-        comment(&format!("nothing to do: all that can be {} is so already", plan.direction.after()));
+        comment(&format!("nothing to do: all tables that can be {} already are", plan.direction.after()));
     } else {
-        comment(&format!("needs {} beside the tables until all is done", bytes(plan.bytes())));
+        comment(&format!("needs {} of extra space until the end", bytes(plan.bytes())));
         if plan.direction == Direction::Unlogged {
             comment(CRASH);
         }
     }
     for key in plan.circles() {
         comment(&format!(
-            "foreign key \"{}\" of {} closes a circle: dropped, and added again, which checks its rows",
+            "foreign key \"{}\" of {} closes a circle: it is dropped and added again, which checks its rows",
             key.name, key.table
         ));
     }
@@ -100,7 +102,7 @@ pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     }
     let left = match plan.left.len() {
         0 => String::new(),
-        left => format!("; {left} stay as they are (--dry-run says why)"),
+        left => format!("; {left} do not change (--dry-run shows why)"),
     };
     format!(
         "nothing to do in database {database}: {} of its tables and sequences {} {} already{left}",
@@ -121,14 +123,14 @@ pub(crate) fn done(plan: &UnlogPlan, done: &Unlogged, times: &Times, database: &
     let (tables, sequences) = (counted(done.tables, "table"), counted(done.sequences, "sequence"));
     let _ = writeln!(
         text,
-        "{tables} ({}) and {sequences} of database {database} are {after} now, after {seconds:.2} s",
+        "made {tables} ({}) and {sequences} of database {database} {after} in {seconds:.2} s",
         bytes(done.bytes)
     );
     let settings: Vec<String> =
         done.durability.0.iter().map(|(name, value)| format!("{name} = {value}")).collect();
     let _ = write!(text, "active: {}", settings.join(", "));
     if plan.direction == Direction::Unlogged {
-        let _ = write!(text, "\n{CRASH}; back to logged: the same command with --back");
+        let _ = write!(text, "\n{CRASH}; to make them logged again: the same command with --back");
     }
     text
 }
