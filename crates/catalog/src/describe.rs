@@ -198,8 +198,12 @@ impl<'a> Design<'a> {
         let Assigned { most, trusted } = assigned;
         self.refuse_too_many(most.as_ref())?;
         self.refuse_unknown_present(&parts, present)?;
-        let trusted = (!trusted.is_empty())
-            .then(|| format!("whether {} stays unique is up to --column", trusted.join(", ")));
+        let trusted = (!trusted.is_empty()).then(|| {
+            format!(
+                "pgrig does not check that {} stays unique: --column decides its values",
+                trusted.join(", ")
+            )
+        });
         let first_row = self.first_row(&parts, present).await?;
         let choice = self.choice(basis, groups, &parts, first_row);
         let columns = compose(self.info, &choice, &conditions.checks)?;
@@ -301,15 +305,16 @@ impl<'a> Design<'a> {
         for slot in self.slots.iter().filter(|slot| slot.role == Role::Unknown) {
             let (name, data_type) = (slot.name(), &slot.info.data_type.sql);
             warnings.push(format!(
-                "column {name} is NULL: pgrig makes no values of type {data_type}. Give some: --column '{name}=list(…)'"
+                "column {name} is NULL: pgrig makes no values of type {data_type}. Give values: --column \
+                 '{name}=list(…)'"
             ));
         }
         for slot in self.slots.iter().filter(|slot| slot.is_free()) {
             if super::slot::has_sequence(&slot.info.source) {
                 let name = slot.name();
                 warnings.push(format!(
-                    "column {name} gets its values from pgrig and its sequence stays behind: setval() it before \
-                     others insert"
+                    "column {name} gets its values from pgrig, and its sequence does not advance: call setval() \
+                     before other sessions insert"
                 ));
             }
         }
@@ -366,8 +371,7 @@ impl<'a> Design<'a> {
         {
             let bounds = std::slice::from_ref(bounds);
             if narrow.all(bounds).len() > 1 || narrow.best(bounds).is_some_and(|way| way.has_gaps()) {
-                let warning =
-                    "not all partitions get rows: their bounds have gaps, and one stretch is filled";
+                let warning = "not all partitions get rows: their bounds have gaps, and pgrig fills one range without gaps";
                 warnings.push(warning.to_owned());
             }
         }

@@ -182,7 +182,7 @@ fn in_order(parts: &mut [Part], others: &[usize], numbered: usize, rows: u64) ->
 fn reason(parts: &[Part], turning: &[usize], key: &KeyInfo) -> String {
     let counts: Vec<String> =
         turning.iter().map(|&part| format!("{} of {}", parts[part].count, parts[part].name)).collect();
-    format!("{} ({}) has no more different values: {}", key.name, key.definition, counts.join(" × "))
+    format!("{} ({}) has no more values: {}", key.name, key.definition, counts.join(" × "))
 }
 
 #[cfg(test)]

@@ -187,12 +187,12 @@ impl Document {
             'S' => Some("a sequence"),
             'i' | 'I' => Some("an index"),
             'c' => Some("a composite type"),
-            _ => Some("no table"),
+            _ => Some("not a table"),
         };
         let of_the_server = matches!(self.schema.as_str(), "pg_catalog" | "information_schema" | "pg_toast");
         let what = what
-            .or(of_the_server.then_some("one of the server's own tables"))
-            .or(self.temporary.then_some("a temporary table, which only its own session can fill"));
+            .or(of_the_server.then_some("a system catalog"))
+            .or(self.temporary.then_some("a temporary table of another session"));
         if let Some(what) = what {
             return Err(CatalogError::NotATable { table, what });
         }

@@ -58,8 +58,8 @@ pub fn verify<'a>(
         if !info.may_create_temporary {
             let role = &info.role;
             return Ok(Verified::untried(format!(
-                "the rows are not tried beforehand: role {role} may not create temporary tables in this database \
-             (GRANT TEMPORARY ON DATABASE … TO {role})"
+                "pgrig does not test the rows first: role {role} may not create temporary tables in this database \
+                 (GRANT TEMPORARY ON DATABASE … TO {role})"
             )));
         }
         let trial = Trial { client, info, described };
@@ -78,7 +78,7 @@ impl Trial<'_> {
         if let Err(error) = self.client.batch_execute(&self.ddl()).await {
             return match error.as_db_error() {
                 Some(why) => {
-                    Ok(Verified::untried(format!("the rows cannot be tried beforehand: {}", why.message())))
+                    Ok(Verified::untried(format!("pgrig cannot test the rows first: {}", why.message())))
                 }
                 None => Err(error.into()),
             };

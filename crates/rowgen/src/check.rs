@@ -43,7 +43,7 @@ const INTEGERS: &str = "smallint, int and bigint";
 const FILLABLE: &str = "text, varchar, char, name and bytea";
 const MEASURED: &str = "numbers, dates and times, boolean and enums";
 const TOPICAL: &str =
-    "text that is long enough; latitude, longitude, price, percent, age and year are for numbers";
+    "text of sufficient length; latitude, longitude, price, percent, age and year are for numbers";
 const UNIQUE: &str = "types that can have a unique index";
 
 impl Column {
@@ -241,7 +241,7 @@ impl Check<'_> {
     fn distribution(&self, distribution: Distribution) -> Result<(), Unsuited> {
         match distribution {
             Distribution::Uniform { low, high } => {
-                self.that((high - low).is_finite(), "an end is out of range")?;
+                self.that((high - low).is_finite(), "a bound is out of range")?;
                 self.that(low <= high, "the low end is above the high end")
             }
             Distribution::Normal { mean, sd } => {
@@ -322,23 +322,23 @@ impl Check<'_> {
             return Err(self.unsuited(FILLABLE));
         }
         let fits = self.kind.characters().is_none_or(|most| high <= most);
-        self.that(fits, &format!("length {high} is more than the type holds"))?;
-        self.that(low <= high, "the least length is above the greatest")
+        self.that(fits, &format!("length {high} is more than the type allows"))?;
+        self.that(low <= high, "the minimum length is above the maximum")
     }
 
     fn keys(&self, keys: &Keys, column: usize) -> Result<(), Unsuited> {
         match keys {
             Keys::Interval { low, high } => {
                 self.counted(&[*low, *high])?;
-                self.that(low <= high && column == 0, "there is no key to refer to")
+                self.that(low <= high && column == 0, "the referenced table has no keys")
             }
             Keys::Listed(keys) => {
                 let there = !keys.is_empty() && keys.iter().all(|key| column < key.len());
-                self.that(there, "there is no key to refer to")
+                self.that(there, "the referenced table has no keys")
             }
             Keys::Made { table, first } => {
                 let there = *first < table.rows && column < table.columns.len();
-                self.that(there, "there is no key to refer to")?;
+                self.that(there, "the referenced table has no keys")?;
                 table.columns[column].values.check(&table.columns[column].kind)
             }
         }

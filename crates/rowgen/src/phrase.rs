@@ -15,7 +15,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
     let units = |units| units_as_text(kind, units);
     match values {
         Values::Any => "any".to_owned(),
-        Values::Server => "left to the server".to_owned(),
+        Values::Server => "made by the server".to_owned(),
         Values::Null => "NULL".to_owned(),
         Values::Int(value) => value.to_string(),
         Values::Text(text) => format!("'{text}'"),

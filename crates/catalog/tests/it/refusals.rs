@@ -23,11 +23,11 @@ fn what_is_no_table() {
             ("nothing", ["there is no table nothing", "--ddl FILE"]),
             ("a.b.c.d", ["--table a.b.c.d: ", "Give NAME or SCHEMA.NAME"]),
             ("\"open", ["--table \"open: ", "quoted as in SQL"]),
-            ("v", ["public.v is a view", "only tables can be filled"]),
+            ("v", ["public.v is a view", "which pgrig cannot fill"]),
             ("mv", ["public.mv is a materialized view", "only tables"]),
             ("f", ["public.f is a foreign table", "only tables"]),
             ("s", ["public.s is a sequence", "only tables"]),
-            ("pg_class", ["pg_catalog.pg_class is one of the server's own tables", "only tables"]),
+            ("pg_class", ["pg_catalog.pg_class is a system catalog", "only tables"]),
             ("none", ["public.none has no columns", "add some"]),
             ("parted", ["public.parted is partitioned but has no partition", "PARTITION OF public.parted"]),
             ("mixed", ["public.mixed_f of public.mixed is a foreign table", "detach it"]),
@@ -70,7 +70,7 @@ fn what_the_role_may_not() {
         let info = TableInfo::read(limited.client(), "own", Scope::Idle).await.unwrap();
         let described = describe(limited.client(), &info, &Wish::default(), Scope::Idle).await.unwrap();
         let warnings = verify(limited.client(), &info, &described, Scope::Idle).await.unwrap().warnings;
-        assert_says(&warnings.join(""), &["not tried beforehand", "GRANT TEMPORARY", "TO r"]);
+        assert_says(&warnings.join(""), &["pgrig does not test the rows first", "GRANT TEMPORARY", "TO r"]);
         database.sql("DROP OWNED BY r; DROP ROLE r").await;
     });
 }
@@ -100,20 +100,20 @@ fn constraints_that_cannot_be_kept() {
             (
                 "odd",
                 [
-                    "of 100000 rows that pgrig tried for a, the server accepts 0 under odd_only",
+                    "pgrig tried 100000 rows for a, and the server accepts 0 under odd_only",
                     "CHECK (((a % 2) = 5))",
                     "--column 'a=SPEC'",
                 ],
             ),
             ("pattern", ["the server accepts 0 under code_form", "'^[A-Z]{3}$'", "--column 'code=SPEC'"]),
-            ("torn", ["no values fulfil all of public.torn's constraints", "over, under", "--column"]),
+            ("torn", ["no values satisfy all constraints of public.torn", "over, under", "--column"]),
             ("addresses", ["the server accepts 0 under post_form", "'^[0-9]{5}$'", "--column 'code=SPEC'"]),
             (
                 "slots",
                 ["no unique values for slots_during_excl", "EXCLUDE USING gist (during WITH &&)", "--column"],
             ),
             ("computed", ["no unique values for computed_mod", "a % 10", "--column"]),
-            ("bound", ["1000 rows do not fit public.bound, at most 2 do", "bound_pkey", "2 of b"]),
+            ("bound", ["public.bound has room for 2 rows, not 1000", "bound_pkey", "2 of b"]),
             (
                 "unknown",
                 [
@@ -166,7 +166,7 @@ fn columns_that_cannot_be_given() {
             assert_says(&database.refused("t", &columns).await, &parts);
         }
         let error = database.refused("child", &["parent=constant(3)"]).await;
-        assert_says(&error, &["no row has the key (3) that parent would reference", "child_parent_fkey"]);
+        assert_says(&error, &["parent would reference key (3), which does not exist", "child_parent_fkey"]);
 
         database.sql("INSERT INTO words VALUES ('one'), ('two')").await;
         let columns = ["d=constant($.a)", "b=reference(public.words.word)"];

@@ -38,10 +38,11 @@ pub(super) fn step(kind: &Kind, text: &str) -> Result<i64, SpecError> {
     match kind {
         Kind::Date => {
             let span = span(text).filter(|span| span % DAY == 0);
-            span.map(|span| span / DAY).ok_or_else(|| wrong(text, "a number of days, as 1d or 2w".into()))
+            span.map(|span| span / DAY)
+                .ok_or_else(|| wrong(text, "a number of days, such as 1d or 2w".into()))
         }
         _ if is_time => {
-            span(text).ok_or_else(|| wrong(text, "a time span, as 10ms, 1s, 5min, 2h, 1d".into()))
+            span(text).ok_or_else(|| wrong(text, "a time span, such as 10ms, 1s, 5min, 2h or 1d".into()))
         }
         Kind::Bool | Kind::Enum { .. } | Kind::PgLsn => {
             text.parse().map_err(|_| wrong(text, "a whole number".into()))
@@ -67,15 +68,15 @@ fn wrong(argument: &str, expected: String) -> SpecError {
 
 fn expected(kind: &Kind) -> String {
     match kind {
-        Kind::Date => "a date, as 2024-12-31".into(),
+        Kind::Date => "a date, such as 2024-12-31".into(),
         Kind::Timestamp | Kind::TimestampTz => {
-            "a date or a time, as 2024-12-31 or 2024-12-31 23:59:59".into()
+            "a date or a timestamp, such as 2024-12-31 or 2024-12-31 23:59:59".into()
         }
-        Kind::Time | Kind::TimeTz => "a time of day, as 23:59:59".into(),
-        Kind::Interval => "a time span, as 10ms, 1s, 5min, 2h, 1d".into(),
+        Kind::Time | Kind::TimeTz => "a time of day, such as 23:59:59".into(),
+        Kind::Interval => "a time span, such as 10ms, 1s, 5min, 2h or 1d".into(),
         Kind::Bool => "true or false".into(),
-        Kind::Enum { name, labels, .. } => format!("a label of {name}, which has {}", labels.join(", ")),
-        Kind::PgLsn => "a log position, as 16/B374D848".into(),
+        Kind::Enum { name, labels, .. } => format!("a label of {name}: {}", labels.join(", ")),
+        Kind::PgLsn => "a log position, such as 16/B374D848".into(),
         kind => match places(kind) {
             0 => format!("a whole number that {} can hold", kind.sql()),
             places => format!("a number with at most {places} decimals that {} can hold", kind.sql()),

@@ -89,7 +89,7 @@ const MOST_LEVELS: u32 = 8;
 #[non_exhaustive]
 pub enum SpecError {
     /// There is no `=`, or nothing before it.
-    #[error("{0:?} is not of the form column=specification, as in price=uniform(1,999.99)")]
+    #[error("{0:?} is not of the form column=specification, for example price=uniform(1,999.99)")]
     NoColumn(String),
     /// Parentheses or quotes do not fit together.
     #[error("{spec:?}: {reason}")]
@@ -127,7 +127,7 @@ pub enum SpecError {
     #[error(transparent)]
     Unsuited(#[from] Unsuited),
     /// A reference was not resolved.
-    #[error("the values of {0} are not known here")]
+    #[error("pgrig does not know the values of {0}")]
     Unresolved(String),
 }
 

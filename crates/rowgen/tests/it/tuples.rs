@@ -232,7 +232,7 @@ fn what_only_the_server_can_write_is_refused_by_name() {
     let weekday = Values::Cycle(vec!["new".into(), "old".into()]);
     assert_eq!(
         refused(mood.clone(), weekday),
-        "c has the value 'old', which only the server can read as mood, so by COPY"
+        "c has the value 'old', which only the server can read as mood, so it needs COPY"
     );
     assert_eq!(
         refused(Kind::Array(Box::new(Kind::TsQuery)), nulls(0.5, Values::Any)),
@@ -240,11 +240,11 @@ fn what_only_the_server_can_write_is_refused_by_name() {
     );
     assert_eq!(
         refused(Kind::Int4, Values::Server),
-        "c gets its values from the server (default, identity or generated), so only by COPY"
+        "the server makes the values of c (default, identity or generated), which needs COPY"
     );
     assert_eq!(
         refused(Kind::Date, Values::Cycle(vec!["2024-02-29".into(), "tomorrow".into()])),
-        "c has the value 'tomorrow', which only the server can read as date, so by COPY"
+        "c has the value 'tomorrow', which only the server can read as date, so it needs COPY"
     );
     // NULLs need no form.
     assert_eq!(encoded(&one(mood, Values::Null), 0..1).bodies().next().unwrap().bytes, [0]);
