@@ -144,8 +144,8 @@ fn uri_hosts<'t>(text: &'t str, pairs: &mut Pairs) -> Result<&'t str, ConnectErr
 
 fn unencoded() -> ConnectError {
     syntax(
-        "the URI's user or password contains a character with a meaning in URIs; write @ as %40, \
-         / as %2F, : as %3A and % as %25",
+        "the URI's user or password contains a character that is reserved in URIs; write @ as %40, / as %2F, : as \
+         %3A and % as %25",
     )
 }
 

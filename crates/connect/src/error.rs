@@ -96,7 +96,7 @@ pub enum ConnectError {
     },
     /// The operating system does not say who runs this.
     #[error(
-        "cannot tell which user to connect as: the operating-system user has no name; give one with -U USER or PGUSER"
+        "no user name to connect as: the operating-system user has no name; give one with -U USER or PGUSER"
     )]
     NoUser,
     /// The name does not resolve.
@@ -149,7 +149,8 @@ pub enum ConnectError {
     },
     /// The connection ended before it was ready.
     #[error(
-        "{at} closed the connection before it was ready{why}; the server may be stopping, or a proxy in between has no server; its log says more"
+        "{at} closed the connection before it was ready{why}; the server may be stopping, or a proxy in between \
+         has no server; see its log"
     )]
     ClosedEarly {
         /// The place.
@@ -159,7 +160,8 @@ pub enum ConnectError {
     },
     /// sslmode demands TLS, the server has none.
     #[error(
-        "{at} does not offer TLS, but sslmode={sslmode} demands it; set ssl=on in the server, or connect with sslmode=prefer"
+        "{at} does not support TLS, but sslmode={sslmode} requires it; set ssl=on in the server, or connect with \
+         sslmode=prefer"
     )]
     TlsNotOffered {
         /// The place.
@@ -216,7 +218,7 @@ pub enum ConnectError {
         remedy: String,
     },
     /// The server is not of the kind that target_session_attrs asks for.
-    #[error("{at} is not what target_session_attrs={wanted} asks for: it {found}")]
+    #[error("{at} does not match target_session_attrs={wanted}: it {found}")]
     SessionAttributes {
         /// The place.
         at: String,
@@ -247,7 +249,7 @@ pub enum ConnectError {
         why: String,
     },
     /// The text for the server has a NUL byte.
-    #[error("a statement, name or value has a NUL byte, which PostgreSQL takes nowhere: remove it")]
+    #[error("a statement, name or value has a NUL byte, which PostgreSQL does not accept: remove it")]
     Nul,
     /// The server or the driver broke the protocol.
     #[error("protocol error with {at}: {why}")]
@@ -432,7 +434,7 @@ fn beginning(sql: &str) -> String {
 
 /// Why a connection ended of which nothing else is known.
 pub const CLOSED_WITHOUT_A_WORD: &str =
-    "the server closed it without a word (killed or crashed? its log says more)";
+    "the server closed it without a message (killed or crashed? see its log)";
 
 /// Why a connection ended with this error of its socket. A server that is killed resets connections on which it
 /// has not read everything, and closes the others.

@@ -52,9 +52,9 @@ const KEYWORDS: &[(&str, &str, Support)] = &[
     (
         "max_protocol_version",
         "PGMAXPROTOCOLVERSION",
-        Only(&["3.0", "3.2", "latest"], "pgrig speaks protocol 3.0; remove it"),
+        Only(&["3.0", "3.2", "latest"], "pgrig uses protocol 3.0; remove it"),
     ),
-    ("min_protocol_version", "PGMINPROTOCOLVERSION", Only(&["3.0"], "pgrig speaks protocol 3.0; remove it")),
+    ("min_protocol_version", "PGMINPROTOCOLVERSION", Only(&["3.0"], "pgrig uses protocol 3.0; remove it")),
     ("oauth_client_id", "", Refused("pgrig has no OAuth; use a password")),
     ("oauth_client_secret", "", Refused("pgrig has no OAuth; use a password")),
     ("oauth_issuer", "", Refused("pgrig has no OAuth; use a password")),

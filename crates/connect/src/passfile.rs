@@ -41,7 +41,7 @@ impl PassFile {
         };
         let name = path.display();
         if !metadata.is_file() {
-            return (empty, Some(format!("password file {name} is not a plain file; it is ignored")));
+            return (empty, Some(format!("password file {name} is not a plain file and is ignored")));
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             let warning = format!(

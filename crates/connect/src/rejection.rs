@@ -69,12 +69,12 @@ fn tls_error(attempt: &Attempt<'_>, at: String, error: &rustls::Error) -> Connec
         // What came is no TLS, though TLS was announced: an `S` that meant something else, or a stranger.
         rustls::Error::InvalidMessage(_) => return ConnectError::NotPostgres { at, answer: String::new() },
         rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(other))) => {
-            let remedy = "; connect with a name it is for (-h; hostaddr= keeps the address), or check only its \
-                          signature with sslmode=verify-ca";
+            let remedy = "; connect with a name in the certificate (-h; hostaddr= keeps the address), or check \
+                          only its signature with sslmode=verify-ca";
             format!("{other}{}", if other.is::<NameMismatch>() { remedy } else { "" })
         }
         rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => format!(
-            "no certificate in {} signed it; name the right authority's certificate with sslrootcert=FILE",
+            "no certificate in {} signed it; give the certificate of the right authority with sslrootcert=FILE",
             tls.roots
         ),
         rustls::Error::InvalidCertificate(reason) => {
@@ -83,12 +83,14 @@ fn tls_error(attempt: &Attempt<'_>, at: String, error: &rustls::Error) -> Connec
         rustls::Error::AlertReceived(alert) => {
             let remedy = match alert {
                 AlertDescription::CertificateRequired => {
-                    "; it wants a client certificate: sslcert=FILE and sslkey=FILE"
+                    "; it requires a client certificate: sslcert=FILE and sslkey=FILE"
                 }
                 AlertDescription::UnknownCA | AlertDescription::BadCertificate => {
                     "; it does not accept the client certificate: check sslcert, and the server's ssl_ca_file"
                 }
-                AlertDescription::ProtocolVersion => "; it has neither TLS 1.2 nor 1.3 as allowed here",
+                AlertDescription::ProtocolVersion => {
+                    "; it supports no TLS version that pgrig allows (1.2 and 1.3)"
+                }
                 _ => "",
             };
             return ConnectError::Tls { at, why: format!("the server ended it with \"{alert:?}\"{remedy}") };
@@ -130,7 +132,7 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
     let Target { user, dbname, .. } = attempt.target;
     match error.code {
         SqlState::INVALID_PASSWORD => match attempt.password {
-            Some(secret) => format!("; the password for user \"{user}\" came from {}: correct it there", secret.source),
+            Some(secret) => format!("; the password for user \"{user}\" comes from {}: correct it there", secret.source),
             None => format!("; no password for user \"{user}\" was given: set PGPASSWORD"),
         },
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
@@ -142,8 +144,8 @@ fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
             "; become the operating-system user \"{user}\", or connect by TCP with a password: -h localhost"
         ),
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => format!("; give another user with -U, or create it: CREATE ROLE \"{}\" LOGIN", user.replace('"', "\"\"")),
-        SqlState::UNDEFINED_DATABASE => format!("; create it with: createdb {dbname}, or name another with -d"),
-        SqlState::INSUFFICIENT_PRIVILEGE => "; ask for the CONNECT privilege, or name another database with -d".to_owned(),
+        SqlState::UNDEFINED_DATABASE => format!("; create it with: createdb {dbname}, or give another with -d"),
+        SqlState::INSUFFICIENT_PRIVILEGE => "; ask for the CONNECT privilege, or give another database with -d".to_owned(),
         SqlState::TOO_MANY_CONNECTIONS => "; close other sessions, or raise the server's max_connections".to_owned(),
         SqlState::CANNOT_CONNECT_NOW => "; wait a moment and try again".to_owned(),
         _ => String::new(),

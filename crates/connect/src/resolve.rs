@@ -281,16 +281,15 @@ fn address(
     address: &str,
     port: u16,
 ) -> Result<Address, ConnectError> {
-    let address =
-        match address {
-            "" => None,
-            text => {
-                let parsed = text.parse::<IpAddr>();
-                Some(parsed.map_err(|_| {
-                    value_error(params, "hostaddr", "IPv4 or IPv6 addresses; names go into host")
-                })?)
-            }
-        };
+    let address = match address {
+        "" => None,
+        text => {
+            let parsed = text.parse::<IpAddr>();
+            Some(parsed.map_err(|_| {
+                value_error(params, "hostaddr", "IPv4 or IPv6 addresses; put names into host")
+            })?)
+        }
+    };
     match (name, address) {
         ("", None) => default_socket(machine, port),
         (path, None) if path.starts_with('/') => Ok(Address::Unix {

@@ -58,7 +58,7 @@ impl Route {
                 let name = ServerName::try_from(host.clone()).or_else(|_| match target.tls.mode {
                     SslMode::VerifyFull => Err(ConnectError::Tls {
                         at: address.to_string(),
-                        why: format!("\"{host}\" is not a name that a certificate can be for"),
+                        why: format!("\"{host}\" is not a valid name for a certificate"),
                     }),
                     // Not checked: anything will do.
                     _ => Ok(ServerName::from(socket.ip())),
@@ -112,7 +112,8 @@ impl Route {
             b'N' => Ok(false),
             // Not to be shown: nobody vouches for who says it.
             b'E' => Err(closed(
-                ": it answered the request for TLS with an error; sslmode=disable shows it".into(),
+                ": it answered the request for TLS with an error; give sslmode=disable to see the error"
+                    .into(),
             )),
             _ => {
                 let more = socket.read(&mut answer[1..]).now_or_never();

@@ -90,7 +90,7 @@ fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError 
         (io::ErrorKind::ConnectionRefused, ResolvedAddress::Unix(_)) => ConnectError::Refused {
             at,
             kind: "Unix-socket",
-            extra: ": the socket file may be a dead server's",
+            extra: ": the socket file may be left from a server that has ended",
         },
         (kind, address) => {
             let remedy = match (kind, address) {
@@ -98,7 +98,8 @@ fn unreachable_at(address: &ResolvedAddress, source: io::Error) -> ConnectError 
                     "is the server running there and using that socket? Check the directory (-h) and the port (-p)"
                 }
                 (io::ErrorKind::PermissionDenied, ResolvedAddress::Unix(_)) => {
-                    "the server's unix_socket_permissions or the directory's keep this account out"
+                    "the permissions of the socket (unix_socket_permissions) or of its directory deny access to \
+                     this account"
                 }
                 _ => "check host, network and firewall",
             };

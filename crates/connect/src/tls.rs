@@ -141,7 +141,7 @@ fn trust(
         file: file.map_or_else(|| "~/.postgresql/root.crt".into(), Path::to_owned),
         what: format!(
             "does not exist, and sslmode={} needs it; provide the certificate of the authority that signed the \
-             server's, use the system's with sslrootcert=system, or give up checking with sslmode=require",
+             server's, use the system's with sslrootcert=system, or connect without the check with sslmode=require",
             mode.name()
         ),
     })?;

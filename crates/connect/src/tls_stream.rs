@@ -64,7 +64,7 @@ where
             if self.direct && session.alpn_protocol() != Some(ALPN) {
                 return Err(io::Error::other(
                     "the server does not name its protocol (ALPN) as sslnegotiation=direct requires; PostgreSQL \
-                     17 and later do: use sslnegotiation=postgres",
+                     17 and later do; use sslnegotiation=postgres",
                 ));
             }
             self.info.get_or_init(|| describe(session));

@@ -44,7 +44,7 @@ impl Default for Roots {
 
 /// A name that is not the certificate's.
 #[derive(Debug, thiserror::Error)]
-#[error("it is for {presented}, not for \"{host}\"")]
+#[error("it is valid for {presented}, not for \"{host}\"")]
 pub(super) struct NameMismatch {
     pub(super) host: String,
     pub(super) presented: Names,

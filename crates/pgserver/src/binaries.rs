@@ -92,7 +92,7 @@ impl Binaries {
                 account: account.name().to_owned(),
                 access: "execute",
                 path,
-                remedy: "use binaries that it can execute (--pg-bin DIR), or let it enter".to_owned(),
+                remedy: "use binaries that it can execute (--pg-bin DIR), or give it access".to_owned(),
             }),
         }
     }

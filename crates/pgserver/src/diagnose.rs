@@ -28,15 +28,15 @@ const KNOWN: [(&str, &str); 20] = [
     ("requires wal_level", BAD_SETTING),
     (
         "could not access file",
-        "correct shared_preload_libraries and its like (--set), or install the extension",
+        "correct shared_preload_libraries and similar settings (--set), or install the extension",
     ),
     (
         SHARED_MEMORY_IN_USE,
-        "processes of the server before it still run: end them (ps -ef | grep postgres), then start again",
+        "processes of the previous server still run: end them (ps -ef | grep postgres), then start again",
     ),
     (
         "could not map anonymous shared memory",
-        "less memory is free than shared_buffers wants: --set shared_buffers=128MB",
+        "shared_buffers is larger than the free memory: --set shared_buffers=128MB",
     ),
     (
         "could not create shared memory segment",
@@ -44,19 +44,19 @@ const KNOWN: [(&str, &str); 20] = [
     ),
     (
         "could not resize shared memory segment",
-        "/dev/shm is too small (containers: --shm-size), or --set dynamic_shared_memory_type=mmap",
+        "/dev/shm is too small: make it larger (containers: --shm-size), or --set dynamic_shared_memory_type=mmap",
     ),
     (
         "Address already in use",
         "another process uses that port or socket: end it, or use another instance (--instance OTHER)",
     ),
-    ("could not create any TCP/IP sockets", "another process uses that port: end it, or leave TCP away"),
+    ("could not create any TCP/IP sockets", "another process uses that port: end it, or do not ask for TCP"),
     (
         "has wrong ownership",
         "give the data directory back to the account that the server ran under (chown -R)",
     ),
     ("has invalid permissions", "chmod 0700 the data directory"),
-    ("Permission denied", "let the server's account read and write what is named"),
+    ("Permission denied", "let the server's account read and write the named file"),
     (
         "could not locate a valid checkpoint record",
         "the data is damaged: restore it, or delete the instance (pgrig server destroy)",

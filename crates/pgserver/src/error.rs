@@ -16,10 +16,10 @@ pub enum Error {
     )]
     UnknownMajor(String),
     /// The instance's name is malformed.
-    #[error("{0:?} is no instance name; use 1 to 32 of a-z, 0-9, _ and -")]
+    #[error("{0:?} is not an instance name; use 1 to 32 of a-z, 0-9, _ and -")]
     InvalidName(String),
     /// A setting's name or value is malformed.
-    #[error("setting {name:?}: {problem}; settings are given as --set name=value, names as in pg_settings")]
+    #[error("setting {name:?}: {problem}; give --set name=value, with a name as in pg_settings")]
     InvalidSetting {
         /// The name as given.
         name: String,
@@ -27,7 +27,7 @@ pub enum Error {
         problem: String,
     },
     /// A setting that pgrig itself must control.
-    #[error("setting {name:?} is chosen by pgrig; {remedy}")]
+    #[error("pgrig chooses setting {name:?}; {remedy}")]
     ReservedSetting {
         /// The name as given.
         name: String,
@@ -35,7 +35,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// No such profile.
-    #[error("{0:?} is no profile; use stock, bulk or dangerous")]
+    #[error("{0:?} is not a profile; use stock, bulk or dangerous")]
     UnknownProfile(String),
     /// The home directory cannot be determined or used.
     #[error("{0}; set PGRIG_HOME to an absolute path that you can write to")]
@@ -81,7 +81,8 @@ pub enum Error {
     },
     /// A directory given or found is no PostgreSQL installation.
     #[error(
-        "{path} is no PostgreSQL installation that pgrig can use: {problem}; --pg-bin wants the directory that holds postgres and initdb, of version 13 or newer"
+        "{path} is not a PostgreSQL installation for pgrig: {problem}; give --pg-bin the directory of postgres \
+         and initdb, version 13 or later"
     )]
     NotAnInstallation {
         /// The directory.
@@ -91,7 +92,7 @@ pub enum Error {
     },
     /// Asked for one version, given binaries of another.
     #[error(
-        "--pg-version {asked} was asked for, but {path} holds PostgreSQL {found}; leave one of --pg-version and --pg-bin away"
+        "--pg-version is {asked}, but {path} holds PostgreSQL {found}; leave out --pg-version or --pg-bin"
     )]
     VersionConflict {
         /// The major version asked for.
@@ -115,7 +116,9 @@ pub enum Error {
     },
     /// Another live pgrig process owns the instance.
     #[error(
-        "instance {instance} is in use by pgrig process {pid}, and stops with it; wait for it (a keeper of testdb ends with pgrig testdb drop --all), use another instance (--instance OTHER), or share a server among commands (pgrig server start)"
+        "instance {instance} is in use by pgrig process {pid}, and stops when that process ends; wait for it (a \
+         keeper of testdb ends with pgrig testdb drop --all), use another instance (--instance OTHER), or share a \
+         server among commands (pgrig server start)"
     )]
     InUse {
         /// The instance.
@@ -133,7 +136,8 @@ pub enum Error {
     },
     /// A running server is not as asked for.
     #[error(
-        "instance {instance} runs with {runs}, not with {asked} as asked for; stop it first (pgrig server stop --instance {instance}) or leave the option away"
+        "instance {instance} runs with {runs}, not with {asked}; stop it first (pgrig server stop --instance \
+         {instance}), or leave out the option"
     )]
     RunsDifferently {
         /// The instance.
@@ -150,7 +154,7 @@ pub enum Error {
         instance: String,
     },
     /// The instance does not exist.
-    #[error("instance {instance} does not exist; `pgrig server status` lists those that do")]
+    #[error("instance {instance} does not exist; pgrig server status lists the instances")]
     NotCreated {
         /// The instance.
         instance: String,
@@ -193,7 +197,7 @@ pub enum Error {
     },
     /// The server did not go away.
     #[error(
-        "the server of instance {instance} (process {pid}) does not stop; look at it and end it by hand (kill -QUIT {pid})"
+        "the server of instance {instance} (process {pid}) does not stop; end it by hand (kill -QUIT {pid})"
     )]
     Stop {
         /// The instance.
@@ -212,7 +216,7 @@ pub enum Error {
         problem: String,
     },
     /// A file of pgrig's own is damaged.
-    #[error("{path} cannot be understood: {problem}; correct it or delete it")]
+    #[error("cannot read {path}: {problem}; correct it or delete it")]
     Record {
         /// The file.
         path: PathBuf,
@@ -230,7 +234,17 @@ pub enum Error {
         mount: PathBuf,
     },
     /// The system refused to run a program.
-    #[error("cannot run {program}: {source}{}", if source.kind() == io::ErrorKind::PermissionDenied { "; look for what forbids it (the file's mode, SELinux, AppArmor), or use an installed PostgreSQL (--pg-bin DIR)" } else { "" })]
+    #[error("cannot run {program}: {source}{}", if source.kind() == io::ErrorKind::PermissionDenied { "; check \
+                                                                                                       the file's \
+                                                                                                       mode, \
+                                                                                                       SELinux \
+                                                                                                       and \
+                                                                                                       AppArmor, \
+                                                                                                       or use an \
+                                                                                                       installed \
+                                                                                                       PostgreSQL \
+                                                                                                       (--pg-bin \
+                                                                                                       DIR)" } else { "" })]
     Run {
         /// The program.
         program: PathBuf,
@@ -313,6 +327,6 @@ fn fetch_remedy(system: Option<&(PathBuf, String)>) -> String {
             "{network}, or use the installed PostgreSQL {version}: --pg-bin {}",
             crate::files::shell_quoted(bin)
         ),
-        None => format!("{network}, or install PostgreSQL and name its directory: --pg-bin DIR"),
+        None => format!("{network}, or install PostgreSQL and give its directory: --pg-bin DIR"),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn fetched(home: &Home, major: Major, events: Events) -> Result<Binar
         return Ok(binaries);
     }
     if !home.may_fetch() {
-        return Err(failed(major, "fetching is switched off (PGRIG_FETCH=never)"));
+        return Err(failed(major, "downloading is off (PGRIG_FETCH=never)"));
     }
     create_dirs(&parent, 0o755)?;
     let _lock = lock(&parent, major, events)?;

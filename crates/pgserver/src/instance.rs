@@ -340,8 +340,8 @@ impl Instance {
         if let Some(dir) = &spec.pg_bin {
             let asked = Binaries::installed(dir)?;
             if runs.binaries != Source::Installed(asked.dir().to_owned()) {
-                let runs = format!("PostgreSQL {} from elsewhere", runs.version);
-                return differs(runs, format!("that of {}", asked.dir().display()));
+                let runs = format!("PostgreSQL {} from another directory", runs.version);
+                return differs(runs, format!("the one in {}", asked.dir().display()));
             }
         }
         for (name, value) in &spec.set {

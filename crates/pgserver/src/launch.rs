@@ -75,8 +75,8 @@ pub(crate) fn restart(
     let Some(lock) = running.end(events)? else {
         return Err(Error::RunsDifferently {
             instance: instance.name().to_owned(),
-            runs: "other users, who share it".to_owned(),
-            asked: "this one alone, which a restart needs".to_owned(),
+            runs: "other users, which share it".to_owned(),
+            asked: "a single user, which a restart needs".to_owned(),
         });
     };
     let account = Account::of_data(&instance.data())?;
@@ -186,8 +186,8 @@ fn start(
             Err(Failure::Port(_)) if config.tcp && attempts < PORT_ATTEMPTS => {}
             Err(Failure::FileExists(_, file)) if remove_rolled_back(&instance.data(), &file)? => {
                 events(Event::Recovering(format!(
-                    "{} is an empty file of an unlogged table whose creation was rolled back: removed, since \
-                     recovery makes it anew",
+                    "removed {}, an empty file of an unlogged table whose creation was rolled back: recovery \
+                     creates it again",
                     file.display()
                 )));
             }
@@ -331,16 +331,16 @@ pub(crate) fn clear_leftovers(dir: &Path, events: Events) -> Result<()> {
         // Not ours to remove: it was started by hand a moment ago.
         return Err(Error::RunsDifferently {
             instance: crate::files::name_of(dir),
-            runs: format!("a server started by other means (process {})", file.pid),
-            asked: "one of pgrig's".to_owned(),
+            runs: format!("a server that pgrig did not start (process {})", file.pid),
+            asked: "a server of pgrig".to_owned(),
         });
     }
     end_processes(dir, &data, events)?;
     let what = match PidFile::read(&data) {
         Some(file) if process::exists(file.pid) => {
-            format!("names process {}, which is no server of this instance", file.pid)
+            format!("names process {}, which is not a server of this instance", file.pid)
         }
-        Some(file) => format!("names process {}, which is gone", file.pid),
+        Some(file) => format!("names process {}, which has ended", file.pid),
         None => "is damaged".to_owned(),
     };
     events(Event::Recovering(format!("postmaster.pid {what}: removed")));

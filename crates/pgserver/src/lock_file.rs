@@ -72,7 +72,7 @@ impl LockFile {
 
     /// The same in words: `process 123 (pgrig, of user alice)`.
     pub fn holder_text(&self) -> String {
-        let unseen = "a process that cannot be seen from here (in another container, or on another machine)";
+        let unseen = "a process in another container or on another machine";
         self.holder().map_or_else(|| unseen.to_owned(), describe)
     }
 

@@ -254,7 +254,7 @@ pub(crate) fn stop(instance: &Path, pid: u32, mut gone: impl FnMut() -> bool, ev
         let mut settled_within =
             |time| poll(time, EVERY, || (gone() || recovering()).then_some(())).is_some();
         if !settled_within(TELL_AFTER) {
-            events(Event::Waiting(format!("the server (process {pid}) writes its last checkpoint")));
+            events(Event::Waiting(format!("the server (process {pid}) writes its shutdown checkpoint")));
             settled_within(FAST_DEADLINE);
         }
     }
@@ -262,11 +262,13 @@ pub(crate) fn stop(instance: &Path, pid: u32, mut gone: impl FnMut() -> bool, ev
         return Ok(());
     }
     events(Event::Recovering(if recovering() {
-        format!("the server (process {pid}) is stopped in its crash recovery: the next start begins it anew")
+        format!(
+            "stopping the server (process {pid}) during its crash recovery: the next start repeats the recovery"
+        )
     } else {
         format!(
-            "the server (process {pid}) does not stop, and is now stopped without a checkpoint: \
-             the next start recovers it, unlogged tables will be empty"
+            "the server (process {pid}) does not stop: stopping it without a checkpoint; the next start recovers \
+             it and empties unlogged tables"
         )
     }));
     process::signal(pid, Signal::SIGQUIT);

@@ -107,7 +107,7 @@ fn memory() -> u64 {
 
 /// What pgrig decides itself, and what to use instead.
 const RESERVED: [(&str, &str); 10] = [
-    ("port", "ask for TCP to get a free one"),
+    ("port", "pgrig chooses a free port if you ask for TCP"),
     ("listen_addresses", "ask for TCP to listen on 127.0.0.1"),
     ("unix_socket_directories", "`pgrig server url` shows where"),
     ("data_directory", "set PGRIG_HOME or use --instance"),
@@ -118,7 +118,7 @@ const RESERVED: [(&str, &str); 10] = [
     ("log_destination", "`pgrig server logs` shows the log"),
     (
         "restart_after_crash",
-        "a shared server (`pgrig server start`) restarts itself, one that ends with its command does not",
+        "a shared server (`pgrig server start`) restarts itself; a server that stops with its command does not",
     ),
 ];
 
@@ -131,7 +131,7 @@ pub(crate) fn validate(name: &str, value: &str) -> Result<()> {
     };
     // At most one dot: the prefix is an extension's.
     if !name.split('.').all(part) || name.split('.').count() > 2 {
-        return Err(bad("this is no name of a setting"));
+        return Err(bad("this is not the name of a setting"));
     }
     if value.contains('\0') {
         return Err(bad("its value holds a zero byte"));

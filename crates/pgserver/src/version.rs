@@ -109,7 +109,7 @@ impl TryFrom<String> for Version {
     type Error = String;
 
     fn try_from(text: String) -> std::result::Result<Self, String> {
-        Self::parse(&text).ok_or(format!("{text:?} is no PostgreSQL version"))
+        Self::parse(&text).ok_or(format!("{text:?} is not a PostgreSQL version"))
     }
 }
 

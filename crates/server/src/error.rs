@@ -26,29 +26,29 @@ pub enum SurveyError {
         version: String,
     },
     /// A standby cannot be written to.
-    #[error("the server is in recovery (a standby?) and read-only: connect to its primary")]
+    #[error("the server is in recovery (a standby?), and therefore read-only: connect to its primary")]
     InRecovery,
     /// The session may only read.
     #[error(
-        "this session is read-only (default_transaction_read_only is on): if it is meant to be written to, \
-         PGOPTIONS='-c default_transaction_read_only=off' lets this session write"
+        "this session is read-only (default_transaction_read_only is on): to let pgrig write, set PGOPTIONS='-c \
+         default_transaction_read_only=off'"
     )]
     ReadOnly,
     /// A name that no schema can have.
     #[error(
-        "\"{schema}\" can be no schema's name: give 1 to 63 bytes that do not begin with pg_ (those are the server's)"
+        "\"{schema}\" is not a schema name: give 1 to 63 bytes that do not begin with pg_ (reserved for the server)"
     )]
     SchemaName {
         /// Asked for.
         schema: String,
     },
     /// The session has no schema to create tables in.
-    #[error("no schema to create tables in: search_path names none that exists. Give --schema NAME")]
+    #[error("no schema to create tables in: no schema of search_path exists. Give --schema NAME")]
     NoSchema,
     /// The role may not create tables there.
     #[error(
-        "role {role} may not create tables in schema {schema}: GRANT CREATE ON SCHEMA {schema} TO {role}, \
-         or give --schema NAME with one that it may"
+        "role {role} may not create tables in schema {schema}: GRANT CREATE ON SCHEMA {schema} TO {role}, or give \
+         another --schema"
     )]
     SchemaPrivilege {
         /// The role.
@@ -58,8 +58,8 @@ pub enum SurveyError {
     },
     /// The role may not create the schema.
     #[error(
-        "schema {schema} does not exist and role {role} may not create it in database {database}: \
-         have it created, or GRANT CREATE ON DATABASE {database} TO {role}"
+        "schema {schema} does not exist and role {role} may not create it in database {database}: create it, or \
+         GRANT CREATE ON DATABASE {database} TO {role}"
     )]
     CreateSchemaPrivilege {
         /// The role.

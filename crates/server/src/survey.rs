@@ -116,7 +116,7 @@ impl Survey {
 async fn named(connection: &Connection, directory: &Path) -> Result<PathBuf, SurveyError> {
     let problem = match machine::is_data_directory(connection, directory).await {
         Ok(Ok(true)) => return Ok(directory.to_owned()),
-        Ok(Ok(false)) => "it belongs to another one (its system identifier differs)".to_owned(),
+        Ok(Ok(false)) => "it belongs to another server (its system identifier differs)".to_owned(),
         Ok(Err(error)) => format!("its global/pg_control cannot be read ({error})"),
         Err(error) => return Err(connection.explain(error).await.into()),
     };

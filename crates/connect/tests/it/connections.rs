@@ -47,7 +47,7 @@ fn scram_over_tcp() {
         assert_says(&message, &["28P01", "alice", "PGPASSWORD"]);
         assert!(!message.contains("looking-glass"), "{message}");
         let message = refused(&format!("{} password=x", server.tcp()), &[]).await;
-        assert_says(&message, &["28P01", "came from the connection string"]);
+        assert_says(&message, &["28P01", "comes from the connection string"]);
         let message = refused(&server.tcp(), &[]).await;
         assert_says(&message, &["asks for a password", "alice", "PGPASSWORD", ".pgpass"]);
     });
@@ -63,7 +63,7 @@ fn password_file() {
     run(async {
         connect(&server.tcp(), &env).await.unwrap();
         let message = refused(&server.tcp().replace("localhost", "elsewhere"), &env).await;
-        assert_says(&message, &["28P01", &format!("came from {}", file.display())]);
+        assert_says(&message, &["28P01", &format!("comes from {}", file.display())]);
         assert!(!message.contains("wrong"), "{message}");
     });
     std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
@@ -217,7 +217,7 @@ fn a_server_without_tls() {
     let string = format!("{} password='wonder\\'land'", server.tcp());
     run(async {
         let message = refused(&format!("{string} sslmode=require"), &[]).await;
-        assert_says(&message, &["does not offer TLS", "sslmode=require", "ssl=on"]);
+        assert_says(&message, &["does not support TLS", "sslmode=require", "ssl=on"]);
         let connection = connect(&format!("{string} sslmode=prefer"), &[]).await.unwrap();
         assert!(!on_tls(&connection.transport));
     });
@@ -373,7 +373,7 @@ fn a_session_ended_in_mid_query() {
         );
         let pid: i32 = victim.client.query_one_scalar("SELECT pg_backend_pid()", &[]).await.unwrap();
         let _ = other.client.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'kill -9 {pid}'")).await;
-        assert_says(&victim.ending().await.to_string(), &["without a word"]);
+        assert_says(&victim.ending().await.to_string(), &["without a message"]);
         let ending = witness.ending().await;
         assert_eq!(ending.sqlstate(), Some(&SqlState::CRASH_SHUTDOWN), "{ending}");
         // A server of pgrig's own does not restart after that: it ends.

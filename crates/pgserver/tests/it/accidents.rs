@@ -200,7 +200,7 @@ fn a_stale_pid_file_of_a_dead_process() {
     kill(pid);
     until("it is dead", || !exists(pid));
     let (running, told) = recoveries(&rig, versioned(18));
-    assert!(told.contains(&format!("postmaster.pid names process {pid}, which is gone")), "{told}");
+    assert!(told.contains(&format!("postmaster.pid names process {pid}, which has ended")), "{told}");
     assert!(!running.leaves_running());
 }
 
@@ -217,7 +217,7 @@ fn a_stale_pid_file_of_a_living_process() {
     let text = format!("{pid}\n{}\n1700000000\n5432\n", data.display());
     fs::write(data.join("postmaster.pid"), text).unwrap();
     let (running, told) = recoveries(&rig, stock());
-    assert!(told.contains(&format!("names process {pid}, which is no server")), "{told}");
+    assert!(told.contains(&format!("names process {pid}, which is not a server")), "{told}");
     assert_eq!(sql(running.connection(), "SELECT 1"), "1");
     assert!(exists(pid));
     sleeper.kill().unwrap();

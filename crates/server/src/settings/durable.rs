@@ -8,12 +8,14 @@ use crate::session::Session;
 use connect::ConnectError;
 
 /// What people are told where nobody can be sure that all is forced to disk.
-pub const SYNC_BY_HAND: &str = "fsync was off meanwhile, and the server is not known to be on this machine: run sync on its host now. \
-     Until that is done, a crash of that host may corrupt EVERY database of the cluster";
+pub const SYNC_BY_HAND: &str = "fsync was off during the run, and the server may be on another machine: run sync \
+                                on its host now. Until then, a crash of that host may corrupt EVERY database of \
+                                the cluster";
 
 /// The same, where fsync is on by now, and nobody knows whether it was off.
-pub const SYNC_BY_HAND_PERHAPS: &str = "fsync may have been off meanwhile, and the server is not known to be on this machine: run sync on its host now. \
-     Until that is done, a crash of that host may corrupt EVERY database of the cluster";
+pub const SYNC_BY_HAND_PERHAPS: &str = "fsync may have been off during the run, and the server may be on another \
+                                        machine: run sync on its host now. Until then, a crash of that host may \
+                                        corrupt EVERY database of the cluster";
 
 /// Has all that was written while fsync was off forced to disk, once that is on again. Returns whether the server is
 /// known to be on this machine: if not, somebody has to run sync on its host.

@@ -9,21 +9,19 @@ use connect::ConnectError;
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// No such setting.
-    #[error("the server knows no setting \"{name}\"; names are as in pg_settings")]
+    #[error("the server has no setting \"{name}\"; names are as in pg_settings")]
     Unknown {
         /// As given.
         name: String,
     },
     /// It can be set by nobody.
-    #[error(
-        "{name} cannot be changed in a running installation: it is fixed when the server is built or its data made"
-    )]
+    #[error("{name} cannot be changed: it is fixed when the server is built or the cluster is created")]
     Fixed {
         /// The setting.
         name: String,
     },
     /// It needs a restart, and the server is not pgrig's to restart.
-    #[error("{name} only changes when the server starts, and {why}")]
+    #[error("{name} can only change at server start, and {why}")]
     Restart {
         /// The setting.
         name: String,
@@ -31,13 +29,13 @@ pub enum SettingsError {
         why: &'static str,
     },
     /// ALTER SYSTEM would write it down as one name.
-    #[error("{name} is a list, which pgrig does not change; set it in the server before")]
+    #[error("{name} is a list, which pgrig does not change; set it in the server first")]
     List {
         /// The setting.
         name: String,
     },
     /// What is set elsewhere wins over ALTER SYSTEM.
-    #[error("{name} is set {by}, which wins over ALTER SYSTEM: {remedy}")]
+    #[error("{name} is set {by}, which takes precedence over ALTER SYSTEM: {remedy}")]
     Overridden {
         /// The setting.
         name: String,
@@ -57,15 +55,13 @@ pub enum SettingsError {
         remedy: String,
     },
     /// Another pgrig is at it.
-    #[error(
-        "another pgrig changes settings of this server at this moment (server process {pid}); wait for its end"
-    )]
+    #[error("another pgrig is changing settings of this server (server process {pid}); wait until it ends")]
     InHand {
         /// The server process of its session.
         pid: i32,
     },
     /// The server refuses the value.
-    #[error("the server does not take {name} = {value}: {error}")]
+    #[error("the server does not accept {name} = {value}: {error}")]
     Value {
         /// The setting.
         name: String,
@@ -83,7 +79,7 @@ pub enum SettingsError {
         error: Box<ConnectError>,
     },
     /// SHOW says something else than was set.
-    #[error("{name} is {shown}, not {wanted} as ALTER SYSTEM has set it: {why}")]
+    #[error("{name} is {shown}, not {wanted} as set by ALTER SYSTEM: {why}")]
     NotInForce {
         /// The setting.
         name: String,
@@ -95,7 +91,7 @@ pub enum SettingsError {
         why: String,
     },
     /// The server has not read its configuration again.
-    #[error("the server did not load its changed configuration within {seconds} s{why}; its log says more")]
+    #[error("the server did not load its changed configuration within {seconds} s{why}; see its log")]
     NotReloaded {
         /// Seconds waited.
         seconds: u64,
@@ -111,10 +107,10 @@ pub enum SettingsError {
         why: String,
     },
     /// Another server answers than the one whose settings were changed.
-    #[error("another server answers there now (its system identifier differs)")]
+    #[error("another server now runs at this address (its system identifier differs)")]
     OtherServer,
     /// Sessions of a pgrig that is gone do not end.
-    #[error("{sessions} sessions of the pgrig that changed them do not end")]
+    #[error("{sessions} sessions of the pgrig that made the changes do not end")]
     Sessions {
         /// Number of sessions.
         sessions: i64,
@@ -158,7 +154,8 @@ impl Classified for SettingsError {
 fn whose(error: &std::io::Error) -> &'static str {
     match error.kind() {
         std::io::ErrorKind::PermissionDenied => {
-            "; it belongs to another user, whose pgrig restores what it lists: set PGRIG_HOME to a directory of your own"
+            "; it belongs to another user, whose pgrig restores the changes in it: set PGRIG_HOME to a directory \
+             of your own"
         }
         _ => "",
     }

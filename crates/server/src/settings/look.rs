@@ -163,7 +163,7 @@ pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String
         }
         "global" | "database user" | "user" => (
             "for this role",
-            format!("ALTER ROLE … RESET {name} (\\drds in psql lists them), or connect as another"),
+            format!("ALTER ROLE … RESET {name} (\\drds in psql lists them), or connect as another role"),
         ),
         "database" => {
             ("for this database", format!("ALTER DATABASE … RESET {name}, or use another database"))
@@ -204,13 +204,13 @@ async fn refuse_without_rights(
     if !rights.get::<_, bool>("allowed") {
         return refused(
             "allow_alter_system is off".to_owned(),
-            "whoever runs the server has to set it to on".to_owned(),
+            "have the administrator of the server set it to on".to_owned(),
         );
     }
     if rights.get("superuser") {
         return Ok(());
     }
-    let superuser = "connect as a superuser; a managed server has none, then change it in its console, and leave it \
+    let superuser = "connect as a superuser; on a managed server, change the setting in its console and leave it \
                      out here";
     if rights.get::<_, i32>("version_num") < 150_000 {
         return refused("before PostgreSQL 15 only superusers may".to_owned(), superuser.to_owned());
@@ -230,7 +230,7 @@ async fn refuse_without_rights(
         lacks(function.to_owned(), format!("EXECUTE ON FUNCTION {function}"));
     }
     if !rights.get::<_, bool>("sees_files") && !rights.get::<_, bool>("sees_sources") {
-        let what = "seeing what postgresql.auto.conf says, without which it could not be put back";
+        let what = "the right to read postgresql.auto.conf, which pgrig needs to restore it";
         lacks(what.to_owned(), "pg_read_all_settings".to_owned());
     }
     if grants.is_empty() {

@@ -106,12 +106,12 @@ impl Record {
     pub(super) fn parse(text: &str) -> io::Result<Self> {
         let record: Self = serde_json::from_str(text).map_err(|error| {
             io::Error::other(format!(
-                "it is damaged ({error}); it lists changes of a server that may not be restored: look into its \
-                 postgresql.auto.conf, and delete the journal then"
+                "it is damaged ({error}); it lists changes of a server that may not be restored: check the \
+                 server's postgresql.auto.conf, then delete the journal"
             ))
         })?;
         if record.format_version > FORMAT_VERSION {
-            return Err(io::Error::other("a newer pgrig wrote it; run that one"));
+            return Err(io::Error::other("a newer pgrig wrote it; use that pgrig"));
         }
         Ok(record)
     }

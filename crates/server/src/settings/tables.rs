@@ -62,17 +62,17 @@ fn refuse_unfit(row: &Row) -> Result<(), SettingsError> {
         ("r", "p") => {}
         ("r", "u") => {
             return refused(format!(
-                "{schema}.{name} is unlogged to begin with, so nothing could be compared; \
-                 ALTER TABLE {schema}.{name} SET LOGGED first"
+                "{schema}.{name} is already unlogged, so there is nothing to compare; run ALTER TABLE \
+                 {schema}.{name} SET LOGGED first"
             ));
         }
         ("r", _) => return refused("it is temporary".to_owned()),
         ("p", _) => return refused("it is partitioned and has no partitions".to_owned()),
-        _ => return refused("it is no table".to_owned()),
+        _ => return refused("it is not a table".to_owned()),
     }
     if !row.get::<_, bool>("is_owner") {
         let owner: &str = row.get("owner");
-        return refused(format!("it belongs to role {owner}: connect as that one, or as a superuser"));
+        return refused(format!("it belongs to role {owner}: connect as that role, or as a superuser"));
     }
     if let Some(publication) = row.get::<_, Option<&str>>("publication") {
         return refused(format!(
@@ -81,8 +81,8 @@ fn refuse_unfit(row: &Row) -> Result<(), SettingsError> {
     }
     if let Some(other) = row.get::<_, Option<&str>>("permanent_referencing") {
         return refused(format!(
-            "{other} references it, and a logged table may not reference an unlogged one: name {other} too \
-             (--tables), unless it is partitioned, which rules it out"
+            "{other} references it, and a logged table may not reference an unlogged one: add {other} to \
+             --tables, unless it is partitioned: then this is not possible"
         ));
     }
     Ok(())
@@ -99,7 +99,7 @@ fn referencing_first(mut left: Vec<Member>) -> Result<Vec<Loggable>, SettingsErr
             let names: Vec<String> = left.iter().map(|member| member.loggable.table.qualified()).collect();
             return Err(SettingsError::Table {
                 table: names.join(", "),
-                why: "they reference one another in a circle, so none can be the first".to_owned(),
+                why: "their foreign keys form a circle, so no table can be the first".to_owned(),
             });
         };
         ordered.push(left.remove(next).loggable);
