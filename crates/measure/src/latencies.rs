@@ -55,10 +55,10 @@ pub struct Percentiles([Duration; Percentile::ALL.len()]);
 #[derive(Debug, Error)]
 pub enum LatenciesError {
     /// The text is not base64.
-    #[error("latencies are written in base64, and this is none: {0}")]
+    #[error("the latencies are not valid base64: {0}")]
     Base64(#[from] base64::DecodeError),
     /// It is base64 of something else.
-    #[error("this is no HDR histogram in the compressed V2 format: {0}")]
+    #[error("the latencies are not an HDR histogram in the compressed V2 format: {0}")]
     Histogram(#[from] hdrhistogram::serialization::DeserializeError),
     /// Its values cannot be merged with others without a loss.
     #[error(

@@ -49,7 +49,7 @@ pub struct Run {
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableRun {
     /// The text is not a run document.
-    #[error("it is no run document of pgrig: {0}")]
+    #[error("it is not a run document of pgrig: {0}")]
     Foreign(#[from] serde_json::Error),
     /// Another release wrote it.
     #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}")]

@@ -60,18 +60,17 @@ pub struct Finding {
 pub enum ThresholdError {
     /// Nothing is compared.
     #[error(
-        "\"{0}\" compares nothing: write a name, one of < <= > >=, and a limit, like p99>20ms or tps<500"
+        "\"{0}\" has no comparison: write a name, one of < <= > >=, and a limit, like p99>20ms or tps<500"
     )]
     NoComparison(String),
     /// The name is none.
     #[error(
-        "\"{0}\" is nothing that is measured. There are tps, failed, skipped, late, retried; of latency mean, \
-         max and p50, p90, p95, p99, p99.9, p99.99 or any other percentile; and the same of the schedule's lag: \
-         lag-mean, lag-max, lag-p99 …"
+        "\"{0}\" is not a figure: give tps, failed, skipped, late, retried; for latency mean, max, p50, p99 or \
+         another percentile; for lag behind the schedule lag-mean, lag-max, lag-p99 …"
     )]
     Name(String),
     /// The limit is no number.
-    #[error("\"{0}\" is no limit: write a number, not below 0, like {1}")]
+    #[error("\"{0}\" is not a limit: write a number, not below 0, like {1}")]
     Number(String, &'static str),
     /// The limit's unit does not fit.
     #[error("\"{text}\" {problem}: write it like {example}")]
@@ -223,12 +222,12 @@ impl Metric {
             (Self::Time(..), _) => match seconds(unit) {
                 Some(seconds) => (self, number * seconds),
                 None if unit.is_empty() => return wrong("has no unit"),
-                None => return wrong("is no time in us, ms or s"),
+                None => return wrong("is not a time in us, ms or s"),
             },
             (Self::Count(counted), "%") => (Self::Percentage(counted), number),
             (Self::Tps | Self::Count(_), "") => (self, number),
-            (Self::Tps, _) => return wrong("is no plain number"),
-            _ => return wrong("is neither a plain number nor one with %"),
+            (Self::Tps, _) => return wrong("is not a plain number"),
+            _ => return wrong("is not a number with or without %"),
         })
     }
 
@@ -247,13 +246,13 @@ impl Metric {
             Self::Tps => Err("no time was measured"),
             Self::Count(counted) => Ok(Value::Is(counted.number(metrics)? as f64)),
             Self::Percentage(counted) => match (counted.number(metrics)?, counted.of(metrics)) {
-                (_, 0) => Err("there was no transaction"),
+                (_, 0) => Err("there were no transactions"),
                 (number, of) => Ok(Value::Is(number as f64 * 100.0 / of as f64)),
             },
             Self::Time(clock, figure) => {
                 let latencies = match clock {
                     Clock::Latency => metrics.latency,
-                    Clock::Lag => metrics.lag.ok_or("there is no lag without a rate (-R)")?,
+                    Clock::Lag => metrics.lag.ok_or("lag needs a rate (-R)")?,
                 };
                 let censored = Censored::new(latencies, metrics.skipped);
                 match figure.of(&censored).ok_or("no transaction succeeded")? {
@@ -294,9 +293,9 @@ impl Counted {
             Self::Retried => Ok(metrics.retried),
             Self::Skipped => match metrics.skipped {
                 Some(skipped) => Ok(skipped.number),
-                None => Err("nothing is skipped without a rate (-R) and a limit (-L)"),
+                None => Err("skipped needs a rate (-R) and a limit (-L)"),
             },
-            Self::Late => metrics.late.ok_or("nothing is late without a limit (-L)"),
+            Self::Late => metrics.late.ok_or("late needs a limit (-L)"),
         }
     }
 

@@ -200,7 +200,7 @@ const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
 
 pub(crate) fn label(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
-        return Err("give a name without *, ?, [, ] and control characters".to_owned());
+        return Err("give a name without *, ?, [, ] or control characters".to_owned());
     }
     Ok(text.to_owned())
 }

@@ -239,5 +239,6 @@ pub(crate) fn disturbances(
     // The last of our own may have been cut short by the commit, and not be counted on our side.
     let ran = after?.since(before?).saturating_sub(if own > 0 { own + 1 } else { 0 });
     let plural = if ran == 1 { "checkpoint" } else { "checkpoints" };
-    (ran > 0).then(|| Note { text: format!("{ran} {plural} began meanwhile: some of the time is theirs") })
+    (ran > 0)
+        .then(|| Note { text: format!("{ran} {plural} began during the run and took a part of the time") })
 }

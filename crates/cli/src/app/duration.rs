@@ -21,9 +21,9 @@ impl FromStr for Length {
         }
         let parsed = SpanParser::new().parse_unsigned_duration(text);
         let duration =
-            parsed.map_err(|_| format!("\"{text}\" is no duration: give one like 90s, 10min or 2h"))?;
+            parsed.map_err(|_| format!("\"{text}\" is not a duration: give one like 90s, 10min or 2h"))?;
         if duration.is_zero() {
-            return Err(format!("\"{text}\" is no time at all: give one like 90s, 10min or 2h"));
+            return Err(format!("\"{text}\" is zero: give a duration like 90s, 10min or 2h"));
         }
         if duration > LONGEST {
             return Err(format!("\"{text}\" is more than a year: the longest is 8784h"));
@@ -52,7 +52,7 @@ pub(crate) fn whole_seconds(text: &str) -> Result<u64, String> {
     let duration = seconds(text)?;
     match duration.subsec_nanos() {
         0 => Ok(duration.as_secs()),
-        _ => Err(format!("\"{text}\": whole seconds only, since they are what is counted")),
+        _ => Err(format!("\"{text}\" is not a whole number of seconds")),
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(milliseconds("2s"), Ok(Duration::from_secs(2)));
         assert_eq!(seconds_or_none("0"), Ok(Duration::ZERO));
         assert_eq!(whole_seconds("5s"), Ok(5));
-        assert!(whole_seconds("0.5").unwrap_err().contains("whole seconds"));
+        assert!(whole_seconds("0.5").unwrap_err().contains("a whole number of seconds"));
         for text in ["0", "", ".", "-1", "1..2"] {
             assert!(seconds(text).is_err(), "{text}");
         }

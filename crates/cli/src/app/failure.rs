@@ -58,13 +58,13 @@ pub(crate) enum Unhappy {
     #[error("{}", .0.join("\n"))]
     Lost(Vec<String>),
     /// The user ended it.
-    #[error("interrupted: what was measured until then is above")]
+    #[error("interrupted: the results until then are above")]
     Interrupted,
     /// The user ended it before there was anything to show.
     #[error("interrupted")]
     Stopped,
     /// The user ended a server that runs until it is ended.
-    #[error("interrupted: what was lent is dropped; templates and kept databases stay")]
+    #[error("interrupted: dropped the lent databases; templates and kept databases stay")]
     #[cfg_attr(not(feature = "serve"), allow(dead_code, reason = "only a keeper ends so"))]
     Ended,
 }

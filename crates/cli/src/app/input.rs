@@ -35,7 +35,7 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
         }
         if let Some(at) = read[before..].iter().position(|byte| *byte == 0) {
             return Err(format!(
-                "it is no text: byte {} is NUL, which PostgreSQL takes nowhere",
+                "it is not text: byte {} is NUL, which PostgreSQL does not accept",
                 before + at + 1
             ));
         }
@@ -44,7 +44,7 @@ pub(crate) fn text(input: impl Read) -> Result<String, String> {
         }
     }
     let text = String::from_utf8(read)
-        .map_err(|error| format!("it is no UTF-8 text (byte {})", error.utf8_error().valid_up_to() + 1))?;
+        .map_err(|error| format!("it is not UTF-8 text (byte {})", error.utf8_error().valid_up_to() + 1))?;
     Ok(match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => rest.to_owned(),
         None => text,
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_refused() {
-        for (given, said) in [(&b"a\0b"[..], "byte 2 is NUL"), (&b"ab\xff"[..], "no UTF-8 text (byte 3)")] {
+        for (given, said) in [(&b"a\0b"[..], "byte 2 is NUL"), (&b"ab\xff"[..], "not UTF-8 text (byte 3)")] {
             let error = text(given).unwrap_err();
             assert!(error.contains(said), "{error}");
         }

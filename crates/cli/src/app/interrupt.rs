@@ -22,7 +22,7 @@ use crate::app::recovery::journals;
 use crate::app::{fault, terminal};
 
 /// Line printed at the first signal.
-const TOLD: &str = "interrupted: cancelling what runs (once more leaves at once)";
+const TOLD: &str = "interrupted: cancelling the running statements (Ctrl-C again ends pgrig at once)";
 /// Silence of the server after which pgrig leaves.
 const SILENCE: Duration = Duration::from_millis(1800);
 /// Between two looks at that.
@@ -168,9 +168,9 @@ async fn hear(quiet: bool) {
     tokio::select! {
         () = signals.next() => {
             let _ = tokio::time::timeout(LAST_CANCEL, connect::cancel_everything()).await;
-            leave("error: left at once; what is there was not looked at");
+            leave("error: ended at once; the state of the server was not checked");
         }
-        () = silence() => leave("error: left, because the server does not answer"),
+        () = silence() => leave("error: ended, because the server does not answer"),
     }
 }
 
@@ -246,7 +246,7 @@ fn leave(text: &str) -> ! {
     Printer::interject(text);
     if has_changed_settings() {
         Printer::interject(
-            "settings of the server are still changed: the next pgrig command that uses a server puts them back",
+            "settings of the server are still changed: the next pgrig command that uses a server restores them",
         );
     }
     #[expect(clippy::exit, reason = "the user insists")]

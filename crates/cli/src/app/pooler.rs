@@ -25,9 +25,9 @@ pub(crate) async fn refuse(
         connection.transport
     );
     if may_change {
-        printer.warn(format!("{text}: the figures are of the pooler, too"));
+        printer.warn(format!("{text}: the figures include the pooler"));
         return Ok(());
     }
     let remedy = "connect to the server itself, or use a pool with pool_mode = session";
-    Err(Usage(format!("{text}, and pgrig relies on its session: {remedy}")).into())
+    Err(Usage(format!("{text}, and pgrig needs a session: {remedy}")).into())
 }

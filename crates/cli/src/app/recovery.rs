@@ -127,7 +127,7 @@ pub(crate) fn check_restored(home: &Home, target: &Target, printer: &Printer) ->
     each_of(home, is_same, printer, |found| match found {
         JournalState::Elsewhere(journal) => Err(Broken(elsewhere(&journal.record, &journal.path)).into()),
         JournalState::Dead(journal) => Err(Broken(format!(
-            "settings or tables of this server are not restored, so nothing is measured on it (journal: {})",
+            "settings or tables of this server are not restored, so pgrig does not measure it (journal: {})",
             journal.path().display()
         ))
         .into()),
@@ -150,7 +150,8 @@ fn each_of(
             match &found {
                 found if !record_of(found).is_some_and(&concerns) => {}
                 JournalState::Live(record) if is_first => printer.warn(format!(
-                    "pgrig process {} is changing settings of this server: what is measured meanwhile tells nothing",
+                    "pgrig process {} is changing settings of this server: results measured during that time have \
+                     no meaning",
                     record.pid
                 )),
                 JournalState::Live(_) => {}
@@ -199,7 +200,7 @@ fn is_server_of(record: &Record, target: &Target, identifier: Option<&str>) -> b
 enum Left {
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    #[error("the server did not do it within {} s", PATIENCE.as_secs())]
+    #[error("the server did not respond within {} s", PATIENCE.as_secs())]
     Late,
     #[error(transparent)]
     Stopped(#[from] Unhappy),
@@ -295,7 +296,7 @@ fn restore(
             done
         } else {
             let (pid, place) = (journal.record.pid, place(&journal.record));
-            printer.say(format!("restoring {place}, which pgrig process {pid} has changed"));
+            printer.say(format!("restoring {place}, which pgrig process {pid} changed"));
             work.await
         };
         match done {
@@ -348,8 +349,8 @@ fn left(journal: &Journal, error: &Left) -> String {
 
 fn elsewhere(record: &Record, path: &Path) -> String {
     format!(
-        "pgrig process {} in another container or on another machine has changed {}, and may still be at work. If it \
-         has ended: {}",
+        "pgrig process {} in another container or on another machine has changed {}, and may still be running. If \
+         it has ended: {}",
         record.pid,
         place(record),
         by_hand(record, path)

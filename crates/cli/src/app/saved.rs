@@ -68,13 +68,13 @@ fn named(word: &str, known: &[(Name, PathBuf)], printer: &Printer) -> Result<Vec
     }
     let none = || {
         Usage(format!(
-            "no run {word}: it is no file, and no saved run has such an id or label (--label names runs)"
+            "no run {word}: it is not a file, and no saved run has this id or label (--label names runs)"
         ))
     };
     if let Some((_, file)) = known.iter().find(|(name, _)| name.id == word) {
         return Ok(vec![file.clone()]);
     }
-    let pattern = Pattern::new(word).map_err(|error| Usage(format!("{word} is no pattern: {error}")))?;
+    let pattern = Pattern::new(word).map_err(|error| Usage(format!("{word} is not a pattern: {error}")))?;
     let labelled =
         known.iter().filter(|(name, _)| name.label.as_deref().is_some_and(|label| pattern.matches(label)));
     let (complete, others): (Vec<_>, Vec<_>) = labelled.partition(|(name, _)| name.status == Status::Done);
@@ -83,7 +83,7 @@ fn named(word: &str, known: &[(Name, PathBuf)], printer: &Printer) -> Result<Vec
     }
     if !others.is_empty() {
         let count = others.len();
-        printer.say(format!("note: {count} of the runs {word} were not completed, and are left out"));
+        printer.say(format!("note: {count} of the runs {word} are not complete and are left out"));
     }
     Ok(complete.into_iter().map(|(_, file)| file.clone()).collect())
 }
@@ -112,7 +112,7 @@ fn names(printer: &Printer) -> Result<Vec<(Name, PathBuf)>, Failure> {
         let name = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Name>(&text).ok());
         match name {
             Some(name) => found.push((name, path)),
-            None => printer.warn(format!("{} is no run document, and is left out", path.display())),
+            None => printer.warn(format!("{} is not a run document and is left out", path.display())),
         }
     }
     found.sort_by(|(one, _), (other, _)| one.id.cmp(&other.id));

@@ -44,7 +44,7 @@ impl FromStr for Size {
         };
         let bytes = number * *factor as f64;
         if bytes >= u64::MAX as f64 {
-            return Err(format!("\"{text}\" is more than any server holds"));
+            return Err(format!("\"{text}\" is too large"));
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
         Ok(Self(bytes.round() as u64))
@@ -82,7 +82,7 @@ mod tests {
             ("100", "100MB"),
             ("1GX", "units are"),
             ("1.2.3GB", "500MB"),
-            ("99999999999TB", "more than any"),
+            ("99999999999TB", "too large"),
         ] {
             let error = text.parse::<Size>().unwrap_err();
             assert!(error.contains(remedy), "{text}: {error}");

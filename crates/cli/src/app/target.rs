@@ -81,8 +81,8 @@ pub(crate) fn meant(choice: &ServerChoice) -> Result<Meant, Usage> {
     let named = options(choice).names_a_server(&|_| None);
     if named && choice.embedded.any() {
         return Err(Usage(
-            "-h, -p, -U and a URI name a server; --instance, --pg-version, --pg-bin, --profile and --set mean \
-             pgrig's own: give one or the other (with --instance, -d takes the name of a database there)"
+            "-h, -p, -U and a URI select a server; --instance, --pg-version, --pg-bin, --profile and --set select \
+             pgrig's own: give one or the other (with --instance, -d is the name of a database there)"
                 .to_owned(),
         ));
     }
@@ -134,7 +134,7 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     ));
     if let Some(moved) = home.relocated() {
         printer.say(format!(
-            "(not under {}: the server's account cannot reach that; it is in {})",
+            "(not under {}, which the server's account cannot reach, but in {})",
             home.root().display(),
             moved.display(),
         ));
@@ -142,7 +142,7 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     let off: Vec<&str> = DURABILITY.into_iter().filter(|name| is_off(running.settings(), name)).collect();
     if !off.is_empty() {
         printer.danger(format!(
-            "DANGEROUS: off are {}. A crash of the machine may destroy everything in this instance.",
+            "DANGEROUS: off: {}. A crash of the machine may destroy all data of this instance.",
             off.join(", ")
         ));
     }
@@ -233,9 +233,9 @@ impl Chosen {
     /// If that is said of pgrig's own server.
     pub(crate) fn data_directory(&self, named: Option<&Path>) -> Result<DataDirectory, Usage> {
         match (&self.kind, named) {
-            (Kind::Embedded(_), Some(_)) => Err(Usage(
-                "pgrig knows where its own server's data directory is: leave out --data-directory".to_owned(),
-            )),
+            (Kind::Embedded(_), Some(_)) => {
+                Err(Usage("--data-directory is not for pgrig's own server: leave it out".to_owned()))
+            }
             (Kind::Named { .. }, Some(named)) => Ok(DataDirectory::Named(named.to_owned())),
             (_, None) => {
                 let own = self.own().map(|own| DataDirectory::Own(own.running().data_dir()));
@@ -270,7 +270,8 @@ impl Chosen {
             Some(own) if own.running().leaves_running() => ServerFacts {
                 is_own: true,
                 restart: Restart::Impossible(
-                    "this one runs for others too: stop it (pgrig server stop), and it is started for this alone",
+                    "other commands share this server: stop it (pgrig server stop), and this command starts it \
+                     for itself",
                 ),
             },
             Some(_) => ServerFacts { is_own: true, restart: Restart::Possible },
@@ -343,8 +344,8 @@ pub(crate) async fn assert_settings(
         .map_err(|error| Broken(format!("cannot read settings: {error}")))?;
     let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
     Err(Broken(format!(
-        "{name} is {active}, not {expected} as this instance was started with (ALTER SYSTEM, or ALTER ROLE \
-         or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
+        "{name} is {active}, but this instance was started with {expected} (ALTER SYSTEM, or ALTER ROLE or \
+         DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
     ))
     .into())
 }

@@ -145,7 +145,7 @@ fn too_few_runs_and_runs_apart_are_said_so() {
     assert_eq!(ran.code, Some(3), "{ran:#?}");
     assert_eq!(
         last_line(&ran),
-        "verdict: inconclusive: 1 run on each side is too few, a verdict takes at least 5 runs on each side \
+        "verdict: inconclusive: 1 run on each side is too few; a verdict needs at least 5 runs on each side \
          (pgrig ab runs both sides in turn)"
     );
     let ran = rig.done(&format!("compare --baseline {} --candidate {}", same.join(" "), slower.join(" ")));
@@ -153,7 +153,7 @@ fn too_few_runs_and_runs_apart_are_said_so() {
     let ran =
         rig.run(&format!("compare --paired --baseline {} --candidate {}", same.join(" "), slower.join(" ")));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
-    assert!(ran.stderr.contains("did not run in turn"), "{ran:#?}");
+    assert!(ran.stderr.contains("did not alternate"), "{ran:#?}");
     let ran = rig.run(&format!("compare {} {}", same[0], same[0]));
     assert_eq!(ran.code, Some(2), "{ran:#?}");
     assert!(ran.stderr.contains("is on both sides"), "{ran:#?}");
@@ -185,13 +185,13 @@ fn runs_are_found_by_label_and_what_differs_hinders() {
 
     fs::write(rig.home.path().join("runs/cut.json"), "{ \"format_version\": 1, ").unwrap();
     let ran = rig.done("compare before after-1");
-    assert!(ran.stderr.contains("cut.json is no run document, and is left out"), "{ran:#?}");
+    assert!(ran.stderr.contains("cut.json is not a run document and is left out"), "{ran:#?}");
     fs::remove_file(rig.home.path().join("runs/cut.json")).unwrap();
 
     for (command, said) in [
         ("compare before other", "request.clients: 1 → 2"),
         ("compare before nobody", "no run nobody"),
-        ("compare before [", "no pattern"),
+        ("compare before [", "not a pattern"),
     ] {
         let ran = rig.run(command);
         assert_eq!(ran.code, Some(2), "{command}: {ran:#?}");
@@ -261,11 +261,8 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     let ran = run_ab(&rig, "--rounds 2 --no-warm-up", &["pgrig fill --rows 1000 --drop"; 3]);
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     // One figure in each of two comparisons: 2 / 2^7 is the first below 0.05 / 2.
-    assert!(
-        ran.stderr.contains("2 rounds cannot reach a verdict on 1 figure: that takes at least 7"),
-        "{ran:#?}"
-    );
-    let inconclusive = "verdict: inconclusive: 2 rounds are too few, a verdict takes at least 7 rounds";
+    assert!(ran.stderr.contains("2 rounds cannot reach a verdict on 1 figure: at least 7"), "{ran:#?}");
+    let inconclusive = "verdict: inconclusive: 2 rounds are too few; a verdict needs at least 7 rounds";
     assert_eq!(ran.stdout.lines().filter(|line| *line == inconclusive).count(), 2, "{ran:#?}");
     // What follows -- belongs to the user's command.
     let bench = "pgrig testdb bench --variants dangerous --trials 1 -- true --json";
@@ -276,7 +273,7 @@ fn too_few_rounds_are_announced_and_tell_nothing() {
     for (options, commands, said) in [
         ("--figures speed", [fill, fill], "these runs have no figure \"speed\""),
         ("--json /nowhere/x.json", [fill, fill], "cannot write --json /nowhere/x.json"),
-        ("", ["pgrig micro 1+i --budget 100ms"; 2], "no figure to judge in common"),
+        ("", ["pgrig micro 1+i --budget 100ms"; 2], "no common figure to judge"),
     ] {
         let ran = run_ab(&rig, &format!("--rounds 2 {options}"), &commands);
         assert_eq!(ran.code, Some(2), "{ran:#?}");
@@ -292,17 +289,13 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
     let rig = Rig::new();
     for (options, commands, said) in [
         ("", ["pgrig tps -S", "ls"], "command b (ls): it must begin with pgrig"),
-        ("", ["pgrig tps -S", "pgrig size 1GB"], "must be a verb that measures"),
-        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its verb is not that of the first"),
+        ("", ["pgrig tps -S", "pgrig size 1GB"], "the verb must be fill"),
+        ("", ["pgrig tps -S", "pgrig blockio 1GB"], "its verb differs from the first"),
         ("", ["pgrig tps --json x", "pgrig tps"], "leave out --json and --label"),
-        ("", ["pgrig tps --explain", "pgrig tps"], "only shows what it would do"),
+        ("", ["pgrig tps --explain", "pgrig tps"], "only shows a plan"),
         ("", ["pgrig tps -f 'x", "pgrig tps"], "a quote is not closed"),
         ("", ["pgrig tps --nonsense", "pgrig tps"], "unexpected argument '--nonsense'"),
-        (
-            "--rounds 5 --look 5",
-            ["pgrig tps -S", "pgrig tps -S"],
-            "--look 5 is not before the last of 5 rounds",
-        ),
+        ("--rounds 5 --look 5", ["pgrig tps -S", "pgrig tps -S"], "--look 5 must be less than the 5 rounds"),
         ("--rounds 0", ["pgrig tps -S", "pgrig tps -S"], "0 is not in 1..=1000"),
         ("--label a*", ["pgrig tps -S", "pgrig tps -S"], "give a name without *"),
     ] {

@@ -51,7 +51,7 @@ fn dangerous_settings_are_announced_and_in_force() {
 fn durability_taken_away_by_a_setting_is_announced_and_shown() {
     let rig = Rig::new();
     let started = rig.done("server start --set fsync=off --set shared_buffers=64MB");
-    assert!(started.stderr.contains("DANGEROUS: off are fsync."), "{started:#?}");
+    assert!(started.stderr.contains("DANGEROUS: off: fsync."), "{started:#?}");
     let status = rig.done("server status");
     assert!(status.stdout.contains("bulk fsync=off"), "{status:#?}");
 }
@@ -176,7 +176,7 @@ fn an_instance_that_does_not_exist_is_named_with_those_that_do() {
     for action in ["stop", "url", "restart", "logs", "destroy"] {
         let ran = rig.run(&format!("server {action} --instance typo"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{action}: {ran:#?}");
-        assert!(ran.stderr.contains("there is no instance typo: there are default"), "{action}: {ran:#?}");
+        assert!(ran.stderr.contains("there is no instance typo; instances: default"), "{action}: {ran:#?}");
     }
 }
 

@@ -18,10 +18,10 @@ pub struct Sides {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPairs {
     /// One side has more runs.
-    #[error("--paired takes equally many runs on each side; the baseline has {0}, the candidate {1}")]
+    #[error("--paired needs the same number of runs on each side; the baseline has {0}, the candidate {1}")]
     Counts(usize, usize),
     /// A run began before the round before it was complete.
-    #[error("runs {0} and {1} did not run in turn: compare them without --paired")]
+    #[error("runs {0} and {1} did not alternate: compare them without --paired")]
     Order(String, String),
 }
 

@@ -65,13 +65,13 @@ pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> 
     let rounds = usize::from(arguments.rounds);
     let early: Vec<usize> = arguments.look.iter().map(|look| usize::from(*look)).collect();
     if let Some(late) = early.iter().find(|look| **look >= rounds) {
-        return Err(Usage(format!("--look {late} is not before the last of {rounds} rounds")).into());
+        return Err(Usage(format!("--look {late} must be less than the {rounds} rounds")).into());
     }
     let work = Work {
         arguments,
         looks: Looks::new(&early, rounds),
         seed: arguments.seed.unwrap_or_else(|| fastrand::u64(..)),
-        place: tempfile::tempdir().context("cannot create a directory for what the commands write")?,
+        place: tempfile::tempdir().context("cannot create a directory for the output of the commands")?,
         arms,
         printer,
     };
@@ -99,19 +99,17 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
         let parsed = cli::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
         let Some(save) = parsed.verb.save() else {
-            return Err(refused(
-                "it must be a verb that measures: fill, blockio, micro, tps or testdb bench".to_owned(),
-            ));
+            return Err(refused("the verb must be fill, blockio, micro, tps or testdb bench".to_owned()));
         };
         if save.json.is_some() || save.label.is_some() {
             return Err(refused("leave out --json and --label: ab sets them".to_owned()));
         }
         if parsed.verb.explains() {
-            return Err(refused("it only shows what it would do".to_owned()));
+            return Err(refused("it only shows a plan: leave out --explain or --dry-run".to_owned()));
         }
         let kind = std::mem::discriminant(&parsed.verb);
         if *verb.get_or_insert(kind) != kind {
-            return Err(refused("its verb is not that of the first command".to_owned()));
+            return Err(refused("its verb differs from the first command".to_owned()));
         }
         // Another build of pgrig, if a path names it.
         let program = PathBuf::from(&words[0]);
@@ -207,7 +205,7 @@ impl Work<'_> {
     /// Runs a command to its end, and reads its document.
     async fn command(&self, arm: &Arm, suffix: &str) -> Result<Run, Failure> {
         let [document, errors] = ["run.json", "errors"].map(|name| self.place.path().join(name));
-        let log = File::create(&errors).context("cannot write what a command prints")?;
+        let log = File::create(&errors).context("cannot write the output of a command")?;
         let mut command = std::process::Command::new(&arm.program);
         command
             .args(&arm.verb)
@@ -297,8 +295,8 @@ impl Work<'_> {
             compare::refuse_nothing(&comparison, judge)?;
             judged = judged.max(comparison.judged().count());
             if judged == 0 && comparison.unmeasured.is_empty() {
-                let why = "these commands have no figure to judge in common: name one with --figures; compare expressions of \
-                           micro within one command";
+                let why = "these commands have no common figure to judge: give one with --figures; to compare \
+                           expressions, give them to one pgrig micro";
                 return Err(Usage(why.to_owned()).into());
             }
         }

@@ -22,7 +22,7 @@ pub(crate) fn plan(arms: &[Arm], arguments: &AbArgs, looks: &Looks) -> String {
     for arm in arms {
         let _ = writeln!(text, "  {}        {}", arm.letter, arm.shown);
     }
-    let warm_up = if arguments.no_warm_up { "" } else { " after one that warms up" };
+    let warm_up = if arguments.no_warm_up { "" } else { " after a warm-up round" };
     let _ = write!(text, "  rounds   {} in balanced random order{warm_up}", arguments.rounds);
     let early: Vec<String> =
         looks.all().iter().rev().skip(1).rev().map(|look| look.round.to_string()).collect();
@@ -117,10 +117,10 @@ pub(crate) fn too_few(round: usize, rounds: usize, figures: usize, needed: usize
     let figures = if figures == 1 { "1 figure".to_owned() } else { format!("{figures} figures") };
     if round == rounds {
         let rounds = if rounds == 1 { "1 round".to_owned() } else { format!("{rounds} rounds") };
-        format!("{rounds} cannot reach a verdict on {figures}: that takes at least {needed}")
+        format!("{rounds} cannot reach a verdict on {figures}: at least {needed} are needed")
     } else {
         format!(
-            "the look after round {round} cannot stop: with {figures} that takes at least {needed} rounds"
+            "the look after round {round} cannot stop the run: with {figures}, a verdict needs at least {needed} rounds"
         )
     }
 }

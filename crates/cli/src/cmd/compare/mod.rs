@@ -55,7 +55,7 @@ fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
 fn refusal(hindrances: &[&Difference]) -> String {
     let listed: Vec<String> = hindrances.iter().map(|difference| format!("  {difference}")).collect();
     let listed = listed.join("\n");
-    format!("these runs do not compare:\n{listed}\ngive --anyway to compare them all the same")
+    format!("these runs are not comparable:\n{listed}\ngive --anyway to compare them anyway")
 }
 
 /// Refuses a comparison without a figure to judge.
@@ -64,7 +64,7 @@ fn refusal(hindrances: &[&Difference]) -> String {
 /// With the names of the figures that there are.
 pub(crate) fn refuse_nothing(comparison: &Comparison, judge: &JudgeArgs) -> Result<(), Usage> {
     if comparison.compared.is_empty() {
-        return Err(Usage("these runs have no figure in common".to_owned()));
+        return Err(Usage("these runs have no common figure".to_owned()));
     }
     let figures = comparison.compared.iter().map(|one| &one.figure).chain(&comparison.unmeasured);
     let is_known = |name: &&String| figures.clone().any(|figure| figure.is_named(name));

@@ -11,8 +11,8 @@ use crate::app::args::JudgeArgs;
 use crate::cmd::fill::text::trimmed;
 
 /// Said if one side ran before the other.
-pub(crate) const APART: &str = "note: one side ran before the other: a machine that became slower or faster meanwhile \
-    looks like a change. pgrig ab runs both in turn";
+pub(crate) const APART: &str = "note: one side ran before the other: a change in the machine's speed looks like a \
+                                difference. pgrig ab runs both in turn";
 
 /// The sides, a line for each figure, and the verdict.
 pub(crate) fn comparison(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> String {
@@ -72,7 +72,7 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
         _ => format!("{judged} figures are judged together,"),
     };
     let several =
-        if judged > 1 { ",\nso that a verdict takes more than one figure's 95 % interval" } else { "" };
+        if judged > 1 { ",\nso a verdict needs more than the 95 % interval of one figure" } else { "" };
     format!(
         "typical values of a run, with their ratio as the change; changes below {threshold} do not matter;\n\
          {figures} with a false verdict in at most 5 of 100 comparisons{several}"
@@ -99,7 +99,7 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
         };
         let remedy = if sides.is_paired() { "" } else { " (pgrig ab runs both sides in turn)" };
         return format!(
-            "verdict: inconclusive: {there}, a verdict takes at least {needed}{remedy}{unmeasured}"
+            "verdict: inconclusive: {there}; a verdict needs at least {needed}{remedy}{unmeasured}"
         );
     }
     let judged: Vec<(&Compared, Verdict)> = comparison.judged().collect();
@@ -114,7 +114,7 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
     });
     let parts: Vec<String> = parts.collect();
     match parts.as_slice() {
-        [] => format!("verdict: none: no figure is judged; name some with --figures{unmeasured}"),
+        [] => format!("verdict: none: no figure is judged; give figures with --figures{unmeasured}"),
         parts => format!("verdict: {}{unmeasured}", parts.join("; ")),
     }
 }

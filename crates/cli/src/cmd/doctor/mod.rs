@@ -75,7 +75,7 @@ fn resting(state: &InstanceState, printer: &Printer) -> Result<(), Failure> {
         }
     };
     line(printer, "server", &text)?;
-    line(printer, "all verbs", "work fully there; a command starts the server and stops it afterwards")?;
+    line(printer, "all verbs", "work without limits; a command starts the server and stops it afterwards")?;
     line(printer, "another server", "pgrig doctor -d postgresql://…")
 }
 

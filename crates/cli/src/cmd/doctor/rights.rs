@@ -56,7 +56,7 @@ impl Rights {
         let fill = match read_only {
             Some(why) => no(why),
             None if !self.may_create_tables => {
-                format!("no: GRANT CREATE ON SCHEMA public TO {role}, or give --schema with such a schema")
+                format!("no: GRANT CREATE ON SCHEMA public TO {role}, or give another --schema")
             }
             None if site.own => "yes, with finished pages".to_owned(),
             None if survey.data_directory.is_some() => {
@@ -68,7 +68,7 @@ impl Rights {
             Some(why) => no(why),
             None if !self.may_create_tables => format!("no: GRANT CREATE ON SCHEMA public TO {role}"),
             None if !self.is_superuser => {
-                "yes; without CHECKPOINT, eviction or I/O timing where the role may not".to_owned()
+                "yes; without CHECKPOINT, eviction or I/O timing if the role lacks the right".to_owned()
             }
             None => "yes".to_owned(),
         };

@@ -128,7 +128,7 @@ fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> Res
         return Ok(Printer::json(&json::pretty(&found)?)?);
     }
     if found.is_empty() {
-        printer.say("no instance yet: pgrig fill or pgrig server start makes one");
+        printer.say("no instance yet: pgrig fill or pgrig server start creates one");
         return Ok(());
     }
     let mut table = Table::new();
@@ -202,7 +202,7 @@ fn logs(home: &Home, name: &InstanceName) -> Result<(), Failure> {
 
 fn destroy(home: &Home, name: &InstanceName, printer: &Printer) -> Result<(), Failure> {
     open(home, &name.instance)?.destroy(&|event| printer.say(event))?;
-    printer.say(format!("instance {} is gone, with its data", name.instance));
+    printer.say(format!("deleted instance {} with its data", name.instance));
     Ok(())
 }
 
@@ -215,10 +215,12 @@ fn open(home: &Home, name: &str) -> Result<Instance, Failure> {
     }
     let names: Vec<&str> = all.iter().map(Instance::name).collect();
     let there = if names.is_empty() {
-        "there is none yet".to_owned()
+        "there is no instance yet".to_owned()
     } else {
-        format!("there are {}", names.join(", "))
+        format!("instances: {}", names.join(", "))
     };
-    Err(Usage(format!("there is no instance {name}: {there}. pgrig server start --instance {name} makes it"))
-        .into())
+    Err(Usage(format!(
+        "there is no instance {name}; {there}. pgrig server start --instance {name} creates it"
+    ))
+    .into())
 }

@@ -16,7 +16,7 @@ pub(crate) fn run(arguments: &SizeArgs, printer: &Printer) -> Result<(), Failure
     let block_size = arguments.block_size;
     if !block_size.is_power_of_two() || !(1024..=32768).contains(&block_size) {
         return Err(Usage(format!(
-            "--block-size {block_size}: PostgreSQL has 1024, 2048, 4096, 8192, 16384 or 32768"
+            "--block-size {block_size} is not a block size of PostgreSQL: give 1024, 2048, 4096, 8192, 16384 or 32768"
         ))
         .into());
     }

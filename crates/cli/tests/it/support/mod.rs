@@ -104,7 +104,7 @@ impl Rig {
         let errors: Vec<&str> = ran.stderr.lines().filter(|line| line.contains("error")).collect();
         assert_eq!(errors.len(), 1, "{ran:#?}");
         let place =
-            format!("has a fault, please report it with the command: PGRIG_TEST_PANIC={point} (crates/");
+            format!("has a fault; please report it with the command: PGRIG_TEST_PANIC={point} (crates/");
         assert!(errors[0].contains(&place) && !ran.stderr.contains("panicked at"), "{ran:#?}");
     }
 
