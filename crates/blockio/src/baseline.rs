@@ -27,7 +27,7 @@ pub struct Compared {
 }
 
 impl Compared {
-    /// How many times the baseline's median this median is.
+    /// Ratio of this median to the baseline's.
     pub fn ratio(&self) -> f64 {
         self.candidate.median() / self.baseline.median()
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a `blockio`.
+//! Errors of a `blockio`.
 
 use failure::{Class, Classified};
 use measure::human::bytes;
@@ -55,7 +55,7 @@ pub enum BlockioError {
         /// Existing relations.
         names: Vec<String>,
     },
-    /// What an earlier run left is another role's.
+    /// Another role owns the tables of an earlier run.
     #[error(
         "schema {schema} has tables that an earlier pgrig blockio of role {owner} left: have that role drop them \
          (its next pgrig blockio does), or give --schema NAME"
@@ -99,7 +99,7 @@ pub enum BlockioError {
         /// The server's error.
         source: ConnectError,
     },
-    /// What a query's plan says cannot be understood.
+    /// The plan of a query is not as expected.
     #[error("{step}: unexpected EXPLAIN output of the server: {what}")]
     Explain {
         /// The step's title.
@@ -165,7 +165,7 @@ impl Needed {
     }
 }
 
-/// What to do about it, where the server only says what happened.
+/// The remedy, where the server only reports what happened.
 fn remedy(error: &ConnectError) -> &'static str {
     match error.sqlstate() {
         Some(&SqlState::DISK_FULL) => ". Free some space there, or ask for less",

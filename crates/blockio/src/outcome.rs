@@ -1,4 +1,4 @@
-//! What a trial came to, and how a run document holds it.
+//! The outcome of a trial, and its form in a run document.
 
 use std::time::Duration;
 
@@ -30,11 +30,11 @@ pub struct Outcome {
     pub sizes: Sizes,
     /// Sizes after CLUSTER.
     pub sizes_after: Sizes,
-    /// What disturbed or limited it.
+    /// Disturbances and limits of the results.
     pub notes: Vec<String>,
 }
 
-/// What relations take, main forks only (`pg_relation_size`), bytes.
+/// Sizes of relations, main forks only (`pg_relation_size`), bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Tables.
@@ -68,16 +68,16 @@ pub enum End {
     },
 }
 
-/// What was observed of a step.
+/// Observations of a step.
 #[derive(Debug)]
 pub struct Timed {
     /// From the first client's start to the last one's end.
     pub elapsed: Duration,
     /// Each client's own.
     pub clients: Vec<Duration>,
-    /// What had to be read, bytes.
+    /// The least that the step must read, bytes.
     pub must_read: u64,
-    /// What had to be written, bytes.
+    /// The least that the step must write, bytes.
     pub must_write: u64,
     /// Blocks found in shared_buffers and not found there, where that is known.
     pub blocks: Option<Blocks>,
@@ -89,7 +89,7 @@ pub struct Timed {
     pub wal: Option<u64>,
     /// Parallel workers, of queries.
     pub workers: Option<u64>,
-    /// How warm the data were.
+    /// Source of the data: storage or a cache.
     pub state: Option<CacheState>,
     /// The server's own rates, of VACUUM.
     pub rates: Option<Rates>,
@@ -165,7 +165,7 @@ impl Done {
         observe("workers", bytes(timed.workers), Unit::Count);
     }
 
-    /// What is no number: labels, the server's own rates, why a step was left out.
+    /// Values that are not numbers: labels, the server's own rates, the reason why a step was left out.
     fn events(&self) -> Vec<Event> {
         let (at, step) = (self.at.as_secs_f64(), self.step.name);
         match &self.end {

@@ -20,16 +20,16 @@ pub(super) const JOURNAL: &str = "pgrig_blockio";
 pub(super) const MARK: &str = "made by pgrig blockio, whose next run drops it";
 /// The rows that are multiplied.
 pub(super) const SETTINGS: &str = "pgrig_blockio_settings";
-/// How many rows one copy of them has, and what it takes in a table, bytes.
+/// Number of rows of one copy of the settings, and its size in a table, bytes.
 const COPY_ROWS: u64 = 352;
 const COPY_BYTES: u64 = 11 * 8192;
-/// What an index entry takes: a tuple identifier of 6 bytes in a posting list, and its share of the list's
-/// key and of the page (nbtree, "Deduplication"); measured.
+/// Size of an index entry: a tuple identifier of 6 bytes in a posting list, and its share of the list's key and of
+/// the page (nbtree, "Deduplication"); measured.
 const INDEX_BYTES_PER_ROW: f64 = 7.4;
 /// The server's other sessions: the leading one, one to spare, and those kept for superusers.
 const OTHER_SESSIONS: u32 = 5;
 
-/// What will be done, as data: printed by `--explain`, stored in the run document.
+/// The plan of a run, as data: printed by `--explain`, stored in the run document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
     /// The request.
@@ -40,7 +40,7 @@ pub struct Plan {
     pub create_schema: bool,
     /// Each client's table and index.
     pub tables: Vec<Names>,
-    /// How often the settings are repeated in each table.
+    /// Number of copies of the settings in each table.
     pub copies: u64,
     /// Rows of each table.
     pub rows: u64,
@@ -52,7 +52,7 @@ pub struct Plan {
     pub shared_buffers: u64,
     /// Memory of the server's machine, bytes, where it is known.
     pub memory: Option<u64>,
-    /// How shared_buffers are emptied of a table.
+    /// Means to evict a table from shared_buffers.
     pub eviction: Eviction,
     /// Names of the steps, in order.
     pub steps: Vec<&'static str>,

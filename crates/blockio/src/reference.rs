@@ -37,8 +37,8 @@ pub struct Printed {
 }
 
 impl Reference {
-    /// How fast a server is at the step, per byte of its table, as a share of this machine: 0.021 is 2.1 %.
-    /// None if this machine has no figure for it.
+    /// Speed of a server at the step, per byte of its table, as a share of this machine: 0.021 is 2.1 %. None if this
+    /// machine has no figure for it.
     pub fn share(&self, key: &str, seconds: f64, heap: u64) -> Option<f64> {
         let theirs = self.heap? as f64 / self.seconds.get(key)?;
         Some(heap as f64 / seconds / theirs)

@@ -10,13 +10,13 @@ pub(crate) const SMALLEST: u64 = 10_000_000;
 /// Of one table: PostgreSQL's limit with blocks of 8 kB is 32 TiB.
 pub(crate) const LARGEST: u64 = 30_000_000_000_000;
 
-/// Which statements are run. Results of different modes do not compare.
+/// The statements to run. Results of different modes are not comparable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// pgrig's own: the same rows on every server.
     Own,
-    /// Those of the published Complete Block Check, whose rows are the server's settings.
+    /// The statements of the published Complete Block Check, whose rows are the server's settings.
     Compat,
 }
 
@@ -30,13 +30,13 @@ impl Mode {
     }
 }
 
-/// What was asked for, defaults filled in.
+/// The request, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Request {
     /// The statements: pgrig's or the published ones.
     pub mode: Mode,
-    /// What each client's table shall take, bytes; in [`Mode::Compat`] 10⁹ for each "GB" of the article,
-    /// which makes about 9 % more.
+    /// Size of each client's table, bytes; in [`Mode::Compat`] 10⁹ for each "GB" of the article, which makes about 9
+    /// % more.
     pub size: u64,
     /// Repetitions.
     pub trials: u16,

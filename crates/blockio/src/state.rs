@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-/// How warm the data were.
+/// Source of the data: storage or a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheState {

@@ -14,12 +14,12 @@ pub struct Step {
     pub name: &'static str,
     /// For people.
     pub title: &'static str,
-    /// What the collector of the published check calls the same work, if it has it.
+    /// Key of the same work in the collector of the published check, if it has one.
     pub key: Option<&'static str>,
     pub(super) action: Action,
-    /// What has to be read, at least.
+    /// The least that the step must read.
     pub(super) reads: Share,
-    /// What has to be written, at least.
+    /// The least that the step must write.
     pub(super) writes: Share,
     /// Whether the table is evicted from shared_buffers before it, where that is possible.
     pub(super) evicts: bool,
@@ -36,7 +36,7 @@ pub(super) enum Action {
     Cluster,
 }
 
-/// Which rows are looked for.
+/// The rows that a query searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Query {
     /// One setting of every copy, in the way that the server chooses.
@@ -54,7 +54,7 @@ pub(super) enum Share {
     Heap,
     Index,
     HeapAndIndex,
-    /// What the query's plan touched.
+    /// The blocks that the query's plan touched.
     Touched,
 }
 

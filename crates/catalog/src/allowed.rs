@@ -1,4 +1,4 @@
-//! What a column may hold, as far as its constraints say.
+//! The values that a column's constraints allow.
 
 use rowgen::{Distribution, Kind, Payload, Units, Values, Weighted};
 
@@ -35,8 +35,8 @@ pub(super) enum Set {
     NullOnly,
 }
 
-/// How far values go that are bounded on one side only: enough to be different, not so far that
-/// a quantity or a price is absurd.
+/// Range of values with only one bound: large enough for different values, small enough for a plausible quantity or
+/// price.
 const SPREAD: i64 = 1_000_000;
 /// The same for dates, days: ten years.
 const SPREAD_DAYS: i64 = 3_653;
@@ -66,7 +66,7 @@ impl Allowed {
         }
     }
 
-    /// What fulfils one of them; of lengths only what both allow.
+    /// Values that fulfil one of the two; lengths must fulfil both.
     pub(super) fn or(&self, other: &Self) -> Self {
         Self {
             set: self.set.or(&other.set),
@@ -117,7 +117,7 @@ impl Allowed {
         }
     }
 
-    /// How many different values there are; none if the end is open.
+    /// Number of different values; none if the end is open.
     pub(super) fn count(&self, kind: &Kind) -> Option<u64> {
         match &self.set {
             Set::Listed(values) => Some(values.len() as u64),

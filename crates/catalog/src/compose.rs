@@ -279,7 +279,7 @@ impl Run {
         (start <= high).then_some(Self { start, step, high })
     }
 
-    /// How many values it has.
+    /// Number of values.
     pub(super) fn count(&self) -> u64 {
         (self.high.abs_diff(self.start) / self.step.unsigned_abs()).saturating_add(1)
     }

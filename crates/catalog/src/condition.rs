@@ -42,11 +42,11 @@ pub(super) enum Condition {
 pub(super) enum Subject {
     /// The column's value, perhaps cast.
     Value(String),
-    /// How many characters it has.
+    /// Number of characters.
     Length(String),
 }
 
-/// How two values are compared.
+/// Operator of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Less,
@@ -66,7 +66,7 @@ pub(super) struct Names<'a> {
     pub(super) subject: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// What a domain's constraints call the value.
+/// Name of the value in a domain's constraints.
 pub(super) const DOMAIN_VALUE: &str = "VALUE";
 
 impl Condition {

@@ -1,4 +1,4 @@
-//! What the constants in conditions come to: the server is asked, in the column's own type.
+//! Values of the constants in conditions: the server evaluates them in the column's own type.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(super) struct Constant {
     pub(super) float: Option<f64>,
 }
 
-/// What a subject is compared with: the same text can mean different things to two types.
+/// The other side of a comparison: the same text can mean different things to two types.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Asked {
     subject: Subject,

@@ -34,7 +34,7 @@ pub(super) struct FromSequence {
     pub(super) next: i64,
     /// From row to row.
     pub(super) step: i64,
-    /// How many there are.
+    /// Number of values.
     pub(super) count: u64,
     /// Of the sequence.
     pub(super) name: String,

@@ -24,13 +24,13 @@ use super::transaction::{Access, Scope, rolled_back};
 /// Request for the rows of one table.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
-    /// What the user says of columns (`--column NAME=SPEC`).
+    /// The user's specifications of columns (`--column NAME=SPEC`).
     pub columns: Vec<ColumnSpec>,
     /// Number of the first row. Rows that pgrig put there before have the numbers below it.
     pub first_row: u64,
-    /// What the table had when the fill began, if this one goes on with it; else it is looked at.
+    /// The rows of the table when the fill began, if this fill continues one; else pgrig looks at the table.
     pub present: Option<Present>,
-    /// How many rows, if that is known.
+    /// Number of rows, if known.
     pub rows: Option<u64>,
     /// Of the random values.
     pub seed: u64,
@@ -66,7 +66,7 @@ pub struct Described {
     pub sequences: Vec<SequenceTaken>,
     /// Tables that are filled before: their keys cannot be looked up yet.
     pub(crate) planned: Vec<Planned>,
-    /// What people should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
@@ -379,7 +379,7 @@ impl<'a> Design<'a> {
         Ok((way, understood))
     }
 
-    /// What keys can be made of, with how many values each has.
+    /// Parts that can make up keys, with the number of values of each.
     fn parts(&self, way: &Way, groups: &[Group], present: &Present) -> Vec<Part> {
         let of_group = |group: &Group| Part {
             name: group.what.clone(),
@@ -496,8 +496,8 @@ impl<'a> Design<'a> {
         }
     }
 
-    /// Which combinations of few values are taken already is not known, except of a single foreign
-    /// key, whose free keys are asked for.
+    /// Refuses a table whose used combinations of few values are not known. Of a single foreign key, the free keys
+    /// are known: the server returned them.
     fn refuse_unknown_present(&self, parts: &[Part], present: &Present) -> Result<(), CatalogError> {
         if self.wish.first_row > 0 || !present.has_rows {
             return Ok(());
@@ -543,7 +543,7 @@ fn pair(parts: &mut Vec<Part>, ends: [String; 2]) {
     }
 }
 
-/// What the server demands of rows, by origin.
+/// Conditions that rows must fulfil, by origin.
 struct Conditions {
     bounds: Option<Condition>,
     checks: Vec<Condition>,
@@ -558,7 +558,7 @@ fn has_columns_that_differ(condition: &Condition) -> bool {
     }
 }
 
-/// How a column can be made unique, and how many different values it then has.
+/// Way to make a column unique, and the number of different values that it then has.
 fn uniqueness(slot: &Slot<'_>, way: &Way, present: &Present) -> (Uniqueness, u64) {
     let whole = || slot.kind.distinct().unwrap_or(u64::MAX);
     match &slot.role {

@@ -1,4 +1,4 @@
-//! What can be wrong with a table that is to be filled.
+//! Errors of a table to fill.
 
 use failure::{Class, Classified};
 use thiserror::Error;
@@ -163,7 +163,7 @@ pub enum CatalogError {
         table: String,
         /// The column.
         column: String,
-        /// What does not fit.
+        /// The reason.
         why: String,
     },
     /// No value fulfils all constraints.
@@ -347,7 +347,7 @@ pub enum CatalogError {
         constraint: String,
         /// As the server prints it.
         definition: String,
-        /// What the server shows of the row.
+        /// The row, as the server prints it.
         row: String,
     },
     /// A sample row fits no partition.
@@ -358,7 +358,7 @@ pub enum CatalogError {
     NoPartition {
         /// Schema and name.
         table: String,
-        /// What the server shows of the row.
+        /// The row, as the server prints it.
         row: String,
     },
     /// Sample rows have the same key.
@@ -373,7 +373,7 @@ pub enum CatalogError {
         key: String,
         /// As the server prints it.
         definition: String,
-        /// What the server shows of the row.
+        /// The row, as the server prints it.
         row: String,
     },
     /// A sample row has a key that is there already.
@@ -419,7 +419,7 @@ pub enum CatalogError {
         table: String,
         /// The column.
         column: String,
-        /// What the server shows of the row.
+        /// The row, as the server prints it.
         row: String,
     },
     /// A sample row is refused for another reason.
@@ -429,7 +429,7 @@ pub enum CatalogError {
         table: String,
         /// The server's.
         message: String,
-        /// What the server shows of the row.
+        /// The row, as the server prints it.
         row: String,
     },
 }

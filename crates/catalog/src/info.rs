@@ -1,4 +1,4 @@
-//! What the catalogs say of a table: facts, no decisions.
+//! The catalogs' facts about a table. No decisions.
 
 use serde::{Deserialize, Serialize};
 
@@ -45,9 +45,9 @@ pub struct TableInfo {
     pub keys: Vec<KeyInfo>,
     /// Enforced foreign keys.
     pub foreign_keys: Vec<ForeignKeyInfo>,
-    /// How it is partitioned, if it is.
+    /// Partitions, if it is partitioned.
     pub partitions: Option<Vec<LeafInfo>>,
-    /// What rows must fulfil because the table is itself a partition.
+    /// The condition that rows must fulfil because the table is itself a partition.
     pub partition_of: Option<String>,
 }
 
@@ -190,7 +190,7 @@ pub struct KeyInfo {
     pub primary: bool,
     /// Whether it is an exclusion constraint, or a key WITHOUT OVERLAPS, which is one.
     pub exclusion: bool,
-    /// What must differ between rows in at least one place.
+    /// Elements of which at least one must differ between rows.
     pub elements: Vec<KeyElement>,
     /// As the server prints it.
     pub definition: String,
@@ -240,7 +240,7 @@ pub struct Referenced {
     pub columns: Vec<String>,
     /// Whether it is partitioned.
     pub partitioned: bool,
-    /// How many rows it had at its last ANALYZE; below 0 if there was none.
+    /// Number of rows at its last ANALYZE; below 0 if there was none.
     pub rows: i64,
     /// Whether the role may read the columns.
     pub may_select: bool,
@@ -251,7 +251,7 @@ pub struct Referenced {
 pub struct LeafInfo {
     /// Qualified and quoted.
     pub name: String,
-    /// What its rows fulfil as the server prints it; none if all rows do.
+    /// The condition that its rows fulfil, as the server prints it; none if all rows fulfil it.
     pub bound: Option<String>,
 }
 
@@ -266,8 +266,8 @@ impl TableInfo {
         format!("{}.{}", self.schema, self.name)
     }
 
-    /// What every row fulfils because of where it is stored: the bounds of one of the partitions, or
-    /// the table's own as a partition. None where every row has a place.
+    /// The condition that every row fulfils because of its place: the bounds of one of the partitions, or the table's
+    /// own as a partition. None where every row has a place.
     pub(super) fn partition_condition(&self) -> Option<String> {
         let bounds = match &self.partitions {
             Some(leaves) => leaves.iter().map(|leaf| leaf.bound.clone()).collect::<Option<Vec<_>>>()?,

@@ -5,16 +5,16 @@ use rowgen::Turn;
 use super::error::CatalogError;
 use super::info::KeyInfo;
 
-/// What a key consists of: a column, or foreign keys that are decided together.
+/// An element of a key: a column, or foreign keys that are decided together.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     /// For people.
     pub(super) name: String,
     /// Its columns.
     pub(super) columns: Vec<String>,
-    /// How many different values it can have.
+    /// Number of different values that it can have.
     pub(super) count: u64,
-    /// How it can be made unique.
+    /// Way to make it unique.
     pub(super) way: Uniqueness,
     /// Whether none of these values is there already.
     pub(super) fresh: bool,
@@ -24,7 +24,7 @@ pub(super) struct Part {
     pub(super) turn: Option<Turn>,
 }
 
-/// How a part can be made unique.
+/// Way to make a part unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uniqueness {
     /// It is, whatever pgrig does: a sequence, a random uuid, a spec of the user's.
@@ -39,12 +39,12 @@ pub(super) enum Uniqueness {
     No,
 }
 
-/// How many rows a table can have.
+/// Largest number of rows of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MostRows {
     /// Number of rows.
     pub rows: u64,
-    /// What limits them, as a sentence without its full stop.
+    /// The reason for the limit, as a sentence without its full stop.
     pub why: String,
 }
 
@@ -158,7 +158,7 @@ fn take_turns(parts: &mut [Part], turning: &[usize], rows: Option<u64>) -> u64 {
     })
 }
 
-/// How many combinations the values of these parts have.
+/// Number of combinations of the values of these parts.
 fn combinations(parts: &[Part], of: &[usize]) -> u64 {
     of.iter().fold(1_u64, |all, part| all.saturating_mul(parts[*part].count)).max(1)
 }

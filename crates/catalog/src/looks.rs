@@ -53,7 +53,7 @@ const COMPANIES: &[&str] = &[
     "brand",
 ];
 
-/// Which names mean what. docs/src/methodology/rows.md shows the same table.
+/// Meanings of column names. docs/src/methodology/rows.md shows the same table.
 const RULES: [Rule; 31] = [
     rule(&["email", "e_mail", "mail", "email_address", "mail_address"], Topic::Email),
     rule(&["username", "user_name", "login", "login_name", "nickname", "nick", "handle"], Topic::UserName),

@@ -13,7 +13,7 @@ use super::slot::Slot;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Way {
     pub(super) columns: BTreeMap<String, Allowed>,
-    /// How many alternatives of the conditions it covers.
+    /// Number of alternatives of the conditions that it covers.
     covers: usize,
     /// Whether all of the condition was understood.
     understood: bool,
@@ -128,7 +128,7 @@ impl Narrow<'_> {
 }
 
 impl Way {
-    /// What the column may hold.
+    /// The values that the column may have.
     pub(super) fn allowed(&self, column: &str) -> Allowed {
         self.columns.get(column).cloned().unwrap_or_else(Allowed::anything)
     }

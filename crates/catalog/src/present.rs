@@ -1,4 +1,4 @@
-//! What is in the table already.
+//! The rows that the table already has.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use super::info::TableInfo;
 use super::slot::Slot;
 use server::quote::{identifier, qualified};
 
-/// What a table has before any row is added. A fill that is to be resumed keeps it, so that the rows
-/// still missing are described as before.
+/// The rows of a table before a fill. A fill that can be resumed keeps it, so that it describes the missing rows in
+/// the same way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Present {
     /// Whether there are rows; false too where the role may not look.
@@ -53,7 +53,7 @@ impl Present {
         Ok(Self { has_rows: true, greatest })
     }
 
-    /// How many rows there are. The server reads all of them.
+    /// Number of rows. The server reads all of them.
     pub(super) async fn count(&self, client: &Client, info: &TableInfo) -> Result<u64, CatalogError> {
         if !self.has_rows {
             return Ok(0);

@@ -76,7 +76,7 @@ async fn resolve(client: &Client, name: &str) -> Result<u32, CatalogError> {
     })
 }
 
-/// How alike two names have to be for one to be meant by the other, 0 to 1: `order` and `orders` are 0.83.
+/// Least similarity of two names for a suggestion, 0 to 1: `order` and `orders` are 0.83.
 const ALIKE: f64 = 0.7;
 /// Names that are suggested at most.
 const MOST_ALIKE: usize = 5;
@@ -104,7 +104,7 @@ fn is_about_the_name(error: &tokio_postgres::Error) -> bool {
     error.code().is_some_and(|code| of_the_name.contains(code))
 }
 
-/// What `catalog_table.sql` gives.
+/// The result of `catalog_table.sql`.
 #[derive(Deserialize)]
 struct Document {
     oid: u32,

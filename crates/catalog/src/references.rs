@@ -108,7 +108,7 @@ fn joinable(mut members: Vec<&ForeignKeyInfo>) -> Vec<&ForeignKeyInfo> {
     ordered
 }
 
-/// What is asked about one group.
+/// The query about one group.
 struct Asked<'a> {
     info: &'a TableInfo,
     members: Vec<&'a ForeignKeyInfo>,
@@ -405,7 +405,7 @@ fn conditions_on(info: &TableInfo, columns: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// What is allowed of one column, in SQL.
+/// The condition of one column, in SQL.
 fn allowed(slot: &Slot<'_>, way: &Way) -> Option<String> {
     let column = identifier(slot.name());
     match way.allowed(slot.name()).set {
@@ -426,7 +426,7 @@ fn allowed(slot: &Slot<'_>, way: &Way) -> Option<String> {
     }
 }
 
-/// That no row has the key yet.
+/// The condition that no row has the key yet.
 fn unused(info: &TableInfo, columns: &[&str]) -> String {
     let same: Vec<String> =
         columns.iter().map(|column| format!("present.{0} = keys.{0}", identifier(column))).collect();

@@ -22,7 +22,7 @@ pub(super) struct Slot<'a> {
     pub(super) keyed: Option<Keyed>,
 }
 
-/// Who decides what stands in a column.
+/// The source of a column's values.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Role {
     /// The server: identity, default, generated.

@@ -1,4 +1,4 @@
-//! What the user says about columns: `--column NAME=SPEC`.
+//! The user's specifications of columns: `--column NAME=SPEC`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ async fn reference(client: &Client, spec: &ColumnSpec, referenced: &str) -> Resu
     Ok(Reference { keys: Arc::new(keys), column: 0, pick })
 }
 
-/// What the server says against the reference; other failures are the server's own.
+/// The server's error if it is about the reference; other failures are the server's own.
 fn told(error: tokio_postgres::Error, failed: impl Fn(String) -> CatalogError) -> CatalogError {
     // 22: not readable as a name; 42: not there, or not to be read.
     let about_it =

@@ -4,7 +4,7 @@ use tokio_postgres::Client;
 
 use super::error::CatalogError;
 
-/// What a transaction may do before it is rolled back.
+/// The access of a transaction that is rolled back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// Look.
@@ -13,7 +13,7 @@ pub(super) enum Access {
     ReadWrite,
 }
 
-/// What the session is in when it is asked to look at a table.
+/// The state of the session when it looks at a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// No transaction.

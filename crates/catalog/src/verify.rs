@@ -28,13 +28,12 @@ const STRETCH: u64 = 400;
 /// Partitions up to which their bounds are checked: each row is compared with each.
 const MOST_LEAVES: usize = 2_000;
 
-/// What a sample that the server took has shown.
+/// Results of a sample that the server accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// What people should know, e.g. that the role may not create temporary tables, so that there was
-    /// no sample.
+    /// Warnings for the user, e.g. that the role may not create temporary tables, so that there was no sample.
     pub warnings: Vec<String>,
-    /// What a row takes in the table itself and toasted, bytes.
+    /// Size of a row in the table itself and toasted, bytes.
     pub bytes_per_row: Option<u64>,
 }
 
@@ -212,7 +211,7 @@ impl Trial<'_> {
         Ok(self.client.query_opt(&query, &[]).await?.map(|row| row.get(0)))
     }
 
-    /// What a failed COPY says about the description.
+    /// The error of the description that a failed COPY shows.
     fn explain(&self, error: Error) -> CatalogError {
         let Some(db) = error.as_db_error() else { return error.into() };
         if !is_about_data(db) {
@@ -254,7 +253,7 @@ fn is_about_data(error: &DbError) -> bool {
     class(&["22", "23"]) || in_a_row && !class(&["53", "57", "58", "XX"])
 }
 
-/// What the server shows of the row: its values, or which line and column of the COPY.
+/// The row in the server's message: its values, or the line and column of the COPY.
 fn failing_row(error: &DbError) -> String {
     let shown = error.detail().or_else(|| error.where_()).unwrap_or_default();
     shown.replace("pgrig_sample, ", "").trim_end_matches('.').to_owned()

@@ -1,4 +1,4 @@
-//! What pgrig must know about a server's certificate beyond what the TLS library checks.
+//! Facts about a server's certificate that pgrig needs besides the checks of the TLS library.
 
 use std::net::IpAddr;
 

@@ -35,7 +35,7 @@ pub struct Connection {
     warnings: Vec<String>,
 }
 
-/// What a connection knows of the way to its server.
+/// Facts about the path of a connection to its server.
 pub(super) struct Link {
     pub(super) transport: Transport,
     pub(super) overheard: Arc<Overheard>,
@@ -106,7 +106,7 @@ impl Connection {
         self.overheard.forget();
     }
 
-    /// What people should know about how this connection came to be, e.g. an ignored password file.
+    /// Warnings from the setup of this connection, e.g. an ignored password file.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -163,7 +163,7 @@ impl Target {
     }
 }
 
-/// What to try, in order ("34.19.3 Protection Provided in Different Modes"). A Unix socket needs no TLS.
+/// The attempts, in order ("34.19.3 Protection Provided in Different Modes"). A Unix socket needs no TLS.
 fn encryptions(mode: tls::SslMode, address: &ResolvedAddress) -> &'static [Encryption] {
     match (address, mode) {
         (ResolvedAddress::Unix(_), _) | (_, tls::SslMode::Disable) => &[Encryption::Plain],

@@ -15,7 +15,7 @@ pub enum ConnectError {
     /// The connection string cannot be split into keywords and values.
     #[error("the connection string is malformed: {what}")]
     Syntax {
-        /// What is wrong, and how to write it.
+        /// The problem, and the correct form.
         what: String,
     },
     /// A keyword that libpq does not know either.
@@ -78,7 +78,7 @@ pub enum ConnectError {
         keyword: &'static str,
         /// The file.
         file: PathBuf,
-        /// What is wrong with it, and the remedy.
+        /// The problem, and the remedy.
         what: String,
     },
     /// `sslrootcert=system`, and the system has no certificates.
@@ -126,7 +126,7 @@ pub enum ConnectError {
         at: String,
         /// The operating system's reason.
         source: std::io::Error,
-        /// What to check.
+        /// The things to check.
         remedy: &'static str,
     },
     /// No complete answer within connect_timeout.
@@ -176,7 +176,7 @@ pub enum ConnectError {
         at: String,
         /// The mode asked for.
         sslmode: &'static str,
-        /// What failed, and the remedy.
+        /// The failed check, and the remedy.
         why: String,
     },
     /// The TLS handshake failed for another reason.
@@ -214,7 +214,7 @@ pub enum ConnectError {
         at: String,
         /// The server's words.
         error: Box<ServerError>,
-        /// What to do, as `; do this`, or nothing.
+        /// The remedy, as `; do this`, or nothing.
         remedy: String,
     },
     /// The server is not of the kind that target_session_attrs asks for.
@@ -337,7 +337,7 @@ impl ConnectError {
     }
 }
 
-/// What the server said, in full.
+/// The server's error, in full.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerError {
     /// ERROR, FATAL or PANIC.
@@ -350,9 +350,9 @@ pub struct ServerError {
     pub detail: Option<String>,
     /// The server's own hint, if any.
     pub hint: Option<String>,
-    /// Which row of a COPY it is about, if any: `COPY orders, line 84`.
+    /// The row of a COPY, if the error is about one: `COPY orders, line 84`.
     pub row: Option<String>,
-    /// Which character of the statement it is about, counted from 1, if any.
+    /// The character of the statement, counted from 1, if the error is about one.
     pub position: Option<u32>,
     /// The beginning of the statement, where pgrig knows it.
     pub statement: Option<String>,

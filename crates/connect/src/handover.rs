@@ -69,7 +69,7 @@ pub(super) struct LendingHandshake {
 
 /// A stream whose messages are followed, so that it is known where one ends.
 pub(super) trait Followed: AsyncRead + Unpin {
-    /// How many bytes the message that has begun lacks at least; 0 between two.
+    /// Least number of bytes that the current message lacks; 0 between two.
     fn missing(&self) -> usize;
 }
 

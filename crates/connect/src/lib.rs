@@ -109,8 +109,8 @@ pub fn resolve(
     resolve::resolve(options, env, &resolve::Machine::here(env))
 }
 
-/// How to get to the same server again: a connection string for `-d`. It holds what was typed and what the
-/// service file and the environment said, but never a password: that is looked up again.
+/// A connection string for `-d` that reaches the same server again. It holds what was typed and what the service file
+/// and the environment said, but never a password: that is looked up again.
 ///
 /// # Errors
 ///

@@ -85,7 +85,7 @@ pub(super) fn note_heard() {
     LAST_HEARD.store(now, Ordering::Relaxed);
 }
 
-/// How long no server has sent anything to any session.
+/// Time since any server sent something to any session.
 pub fn silent_for() -> Duration {
     BEGAN.elapsed().saturating_sub(Duration::from_millis(LAST_HEARD.load(Ordering::Relaxed)))
 }

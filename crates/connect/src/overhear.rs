@@ -34,7 +34,7 @@ impl Overheard {
         self.any.load(Ordering::Acquire)
     }
 
-    /// What is about to be sent starts with a clean slate.
+    /// Forgets earlier messages before the next one is sent.
     pub(super) fn forget(&self) {
         self.any.store(false, Ordering::Release);
     }
@@ -102,7 +102,7 @@ impl Ear {
         }
     }
 
-    /// How many bytes the message that has begun lacks at least; 0 between two.
+    /// Least number of bytes that the current message lacks; 0 between two.
     pub(super) fn missing(&self) -> usize {
         match self.header_length {
             0 => 0,

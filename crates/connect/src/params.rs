@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::error::ConnectError;
 
-/// What pgrig does with a parameter.
+/// pgrig's support of a parameter.
 enum Support {
     /// pgrig obeys it.
     Used,
@@ -127,7 +127,7 @@ pub(super) struct Setting {
     pub(super) origin: Origin,
 }
 
-/// What was given, by keyword.
+/// The given parameters, by keyword.
 #[derive(Default)]
 pub(super) struct Params(BTreeMap<&'static str, Setting>);
 

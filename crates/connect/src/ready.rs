@@ -8,7 +8,7 @@ use super::connection::Connection;
 use super::error::ConnectError;
 use super::target::Target;
 
-/// How long a server may take that says that it is not ready.
+/// Time to wait for a server that reports that it is not ready.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// The same for one that hangs up without saying why: a server whose process crashed does so for a moment.
 const SHORT_PATIENCE: Duration = Duration::from_secs(5);
@@ -59,7 +59,7 @@ impl Target {
     }
 }
 
-/// What a failed attempt says about the next one.
+/// The consequence of a failed attempt for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Readiness {
     /// Another attempt fails as well.

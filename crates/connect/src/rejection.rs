@@ -1,5 +1,4 @@
-//! What a failed startup means, from the driver's error: the driver knows the protocol, this knows the
-//! person.
+//! The meaning of a failed startup, from the driver's error: the driver knows the protocol, this module the remedies.
 
 use std::error::Error;
 use std::io;
@@ -127,7 +126,7 @@ fn authentication(why: &str) -> String {
     format!("{why}{remedy}")
 }
 
-/// What to do about the server's no. The server never says more than it must; this may.
+/// The remedy for the server's refusal. The server never tells more than it must; this may.
 fn remedy(attempt: &Attempt<'_>, error: &ServerError) -> String {
     let Target { user, dbname, .. } = attempt.target;
     match error.code {

@@ -18,7 +18,7 @@ use super::target::{
 use super::tls::Tls;
 use super::{ConnectOptions, Env, conninfo, service};
 
-/// What the machine says; apart from `resolve` so that tests can say something else.
+/// Facts from the machine; separate from `resolve` so that tests can set them.
 pub(super) struct Machine {
     /// Directories where a local server's socket may be, in order.
     pub(super) socket_directories: Vec<PathBuf>,

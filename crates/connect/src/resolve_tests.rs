@@ -1,4 +1,4 @@
-//! Which source wins, and what values mean.
+//! Precedence of sources, and meanings of values.
 
 use failure::Classified;
 use std::collections::HashMap;

@@ -22,7 +22,7 @@ const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 /// For a cancel request. Who sends one does not want to wait.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How much one attempt insists on TLS.
+/// Use of TLS in one attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encryption {
     /// None.
@@ -130,7 +130,7 @@ impl Route {
         asked.is_ok() && matches!(socket.read(&mut [0]).await, Ok(1))
     }
 
-    /// How a connection over this route travels.
+    /// Transport of a connection over this route.
     pub(super) fn transport(&self, handshake: Option<&Handshake>) -> Transport {
         match &self.address {
             ResolvedAddress::Unix(path) => Transport::UnixSocket { path: path.clone() },

@@ -42,7 +42,7 @@ pub(super) struct Host {
     pub(super) port: u16,
 }
 
-/// What `host` and `hostaddr` say.
+/// The values of `host` and `hostaddr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Address {
     /// The directory of a Unix-domain socket; whether it is the default one (the password file then
@@ -68,8 +68,7 @@ pub(super) const KEEPALIVES_COUNT: u32 = 3;
 pub(super) struct TcpOptions {
     /// Probes of a connection on which nothing is under way; `None` sends none.
     pub(super) keepalives: Option<Keepalives>,
-    /// How long what was sent may stay without an answer of the other side's network stack; `None` is the
-    /// system's default.
+    /// Time that sent bytes may stay without an acknowledgement; `None` is the system's default.
     pub(super) user_timeout: Option<Duration>,
     /// Whether `user_timeout` is pgrig's own choice.
     pub(super) is_default: bool,
@@ -264,7 +263,7 @@ impl Target {
         self.embedded
     }
 
-    /// What people should know about how the target came to be, e.g. an ignored password file.
+    /// Warnings from the resolution of the target, e.g. an ignored password file.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

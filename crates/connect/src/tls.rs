@@ -111,7 +111,7 @@ fn mode(params: &Params, system: bool) -> Result<SslMode, ConnectError> {
     }
 }
 
-/// What to check, against which roots. "require" checks the chain if there is a root file, as libpq does for
+/// The checks, and the roots for them. "require" checks the chain if there is a root file, as libpq does for
 /// compatibility; "allow" and "prefer" promise nothing and check nothing.
 fn trust(
     mode: SslMode,

@@ -42,7 +42,7 @@ impl Handshake {
         Arc::clone(&self.overheard)
     }
 
-    /// What the last handshake negotiated.
+    /// Parameters that the last handshake negotiated.
     pub(super) fn info(&self) -> Option<TlsInfo> {
         self.info.get().cloned()
     }

@@ -30,7 +30,7 @@ struct Exchange {
     moved: Option<Instant>,
     /// The beginning of the last statement.
     statement: String,
-    /// Those of prepared statements, by name.
+    /// Statements that are prepared, by name.
     prepared: HashMap<String, String>,
 }
 
@@ -47,7 +47,7 @@ impl Traffic {
         self.state().in_copy
     }
 
-    /// How long the server has been silent, and on which statement, if it is its turn.
+    /// Time that the server has been silent, and the statement, if it is its turn.
     pub(super) fn silence(&self, now: Instant) -> Option<(Duration, String)> {
         let state = self.state();
         let is_its_turn = if state.in_copy { state.is_full } else { state.unanswered > 0 };

@@ -1,5 +1,5 @@
-//! How the bytes travel: part of every run document, because a Unix socket and TLS over TCP are
-//! different experiments.
+//! Transport of the bytes: part of every run document, because a Unix socket and TLS over TCP are different
+//! experiments.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub enum Transport {
         host: String,
         /// The port.
         port: u16,
-        /// What encrypts it, if anything.
+        /// Encryption, if any.
         tls: Option<TlsInfo>,
     },
 }

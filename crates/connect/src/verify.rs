@@ -16,12 +16,12 @@ use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore,
 
 use super::certificate::{Certificate, Names};
 
-/// How much of the certificate is checked.
+/// Checks of the certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Check {
     /// Nothing: allow, prefer, require without roots.
     Nothing,
-    /// That a trusted authority signed it: verify-ca.
+    /// A trusted authority must have signed it: verify-ca.
     Chain,
     /// And that it is for the host asked for: verify-full.
     ChainAndName,

@@ -75,7 +75,7 @@ fn command(text: Text<'_>) -> Result<Cut, Uncut> {
     if reads_data { Err(Uncut::DataOfCommand) } else { Ok(Cut::Meta(length)) }
 }
 
-/// How pg_dump begins rows as INSERT.
+/// First words of rows as INSERT in pg_dump's output.
 const INSERT: &[u8] = b"INSERT INTO ";
 
 /// Length of the whole statements INSERT that come next, with the blanks before each.
@@ -137,14 +137,14 @@ fn statement(text: Text<'_>, known: usize, opening: Opening) -> Result<Cut, Uncu
     }
 }
 
-/// What follows COPY … FROM stdin on its line: nothing but a comment, as pg_dump writes it.
+/// Checks the rest of the line of COPY … FROM stdin: nothing but a comment, as pg_dump writes it.
 fn rest_of_line(text: Text<'_>, at: usize) -> Result<usize, Uncut> {
     let length = line(text)?;
     let rest = text.bytes[..length].trim_ascii();
     if rest.is_empty() || rest.starts_with(b"--") { Ok(length) } else { Err(Uncut::AfterCopy(at)) }
 }
 
-/// What of a statement decides where it ends.
+/// The state of a statement that decides where it ends.
 #[derive(Default)]
 struct Progress<'a> {
     opening: Opening,

@@ -23,7 +23,7 @@ pub enum DumpError {
         /// Where the piece begins that it ends in.
         line: u64,
     },
-    /// What looks like a statement does not end within a gigabyte.
+    /// A statement does not end within a gigabyte.
     #[error("line {line}: a statement of more than 1 GiB, which PostgreSQL cannot read: is this SQL?")]
     TooLong {
         /// First line of the statement.
@@ -66,14 +66,14 @@ pub enum DumpError {
          keep the table: --keep '{table}'"
     )]
     TooLate {
-        /// Which had to stay as it was.
+        /// The table that had to stay as it was.
         table: String,
         /// The reason for which it had to stay logged.
         why: String,
     },
 }
 
-/// What the text ends within.
+/// The construct in which the text ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Within {
     /// A comment from `/*`.

@@ -1,11 +1,11 @@
-//! What a statement tells of tables and sequences.
+//! The effects of a statement on tables and sequences.
 
 use sql::{Kind, Syntax};
 
 use crate::TableName;
 use crate::parse::Parser;
 
-/// What a statement does that matters to persistence.
+/// An effect of a statement that matters to persistence.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Fact {
     /// CREATE TABLE, of an ordinary table, a partition, or a partitioned table.
@@ -14,7 +14,7 @@ pub(crate) enum Fact {
         /// Where the keyword TABLE stands.
         keyword: usize,
         is_partitioned: bool,
-        /// Which table it is a partition of.
+        /// The table that it is a partition of.
         partition_of: Option<TableName>,
         /// Tables of REFERENCES; pg_dump adds foreign keys later.
         references: Vec<TableName>,

@@ -39,7 +39,7 @@ impl fmt::Display for TableName {
 /// A table or sequence of a dump, which may hold several databases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Relation {
-    /// How many `\connect` came before.
+    /// Number of `\connect` commands before.
     database: u32,
     schema: Vec<u8>,
     name: Vec<u8>,
@@ -58,7 +58,7 @@ impl fmt::Display for Relation {
     }
 }
 
-/// What names without a schema mean, at some place of a dump.
+/// The schema of names without a schema, at a place of a dump.
 #[derive(Debug)]
 pub(crate) struct Scope {
     database: u32,

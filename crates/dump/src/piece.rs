@@ -1,4 +1,4 @@
-//! What a dump consists of.
+//! The pieces of a dump.
 
 /// A part of a dump. All pieces of a dump, one after the other, are the dump, byte for byte.
 ///

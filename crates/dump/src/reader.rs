@@ -10,7 +10,7 @@ use crate::error::Within;
 use crate::syntax;
 use crate::{DumpError, Piece};
 
-/// What is read at once, and the most that COPY data take of memory.
+/// Size of one read, and the most memory that COPY data take.
 const BUFFER: usize = 1 << 20;
 /// No statement can be longer: PostgreSQL's MaxAllocSize (src/include/utils/memutils.h).
 const LONGEST_STATEMENT: usize = 1 << 30;
@@ -25,7 +25,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct Reader<R> {
     input: R,
     buffer: Vec<u8>,
-    /// What is in the buffer and has not been returned.
+    /// The part of the buffer that has not been returned.
     unread: Range<usize>,
     /// Whether the input has ended.
     has_ended: bool,
@@ -130,7 +130,7 @@ impl<R: Read> Reader<R> {
         Ok(&self.buffer[self.returned.clone()])
     }
 
-    /// Those of what was returned last.
+    /// Counts the lines of the piece that was returned last.
     fn count_lines(&mut self) {
         self.line += newlines(&self.buffer[self.returned.clone()]);
         self.returned = 0..0;

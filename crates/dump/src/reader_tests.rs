@@ -8,7 +8,7 @@ use sql::{Backslash, Syntax, Text};
 use crate::cut::{self, Cut};
 use crate::{DumpError, Piece, Reader, Within};
 
-/// What a piece is.
+/// The kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Between,
@@ -72,7 +72,7 @@ fn error(text: &str) -> DumpError {
     }
 }
 
-/// What it ends within.
+/// The construct in which a text ends.
 fn ends_within(text: &str) -> Within {
     match error(text) {
         DumpError::EndsWithin { within, .. } => within,
@@ -417,7 +417,7 @@ proptest! {
     }
 }
 
-/// What rows consist of, and what may come between and after them.
+/// Parts of rows, and what may come between and after them.
 const ROWS: &[&str] = &[
     "INSERT INTO t VALUES (1, 'a''b;', NULL);",
     "INSERT INTO t VALUES (1, 'a''b;', NULL);\n",

@@ -1,14 +1,14 @@
-//! What pg_dump's own comments say of a dump.
+//! pg_dump's own comments in a dump.
 
-/// What pg_dump writes before a server's version, and at the ends of a dump of one database and of all
+/// Texts of pg_dump before a server's version, and at the ends of a dump of one database and of all
 /// (src/bin/pg_dump/pg_backup_archiver.c, pg_dumpall.c), each at the beginning of a line.
 const VERSION: &[u8] = b"-- Dumped from database version ";
 const DATABASE: &[u8] = b"-- PostgreSQL database dump";
 const CLUSTER: &[u8] = b"-- PostgreSQL database cluster dump";
-/// What follows those at the end.
+/// The text that follows those at the end.
 const COMPLETE: &[u8] = b" complete";
 
-/// What a comment says, where it says anything.
+/// The facts in a comment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remarks {
     /// Of the server that was dumped.
@@ -20,7 +20,7 @@ pub(crate) struct Remarks {
 }
 
 impl Remarks {
-    /// What stands in a text of comments; none if nothing does.
+    /// The facts in a text of comments; none if there are none.
     pub(crate) fn of(text: &[u8]) -> Option<Self> {
         // Between most statements is a line end.
         if text.len() < DATABASE.len() {

@@ -1,8 +1,8 @@
-//! What was done to a dump.
+//! The changes to a dump.
 
 use std::fmt;
 
-/// What was done to a dump. Tables are named as SQL writes them.
+/// The changes to a dump. Tables are named as in SQL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Tables made unlogged.

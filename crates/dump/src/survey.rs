@@ -12,7 +12,7 @@ use crate::remarks::Remarks;
 use crate::syntax::{self, is_connect};
 use crate::{DumpError, Piece, Reader, TableName, Why};
 
-/// What a first pass over a dump found: which tables reference which, and which must stay as they are.
+/// Findings of a first pass over a dump: the references between tables, and the tables that must stay as they are.
 #[derive(Debug, Default)]
 pub struct Survey {
     /// In the dump's order; whether it is partitioned.
@@ -28,7 +28,7 @@ pub struct Survey {
     pub(crate) notes: Notes,
 }
 
-/// What a second pass over a dump has to heed.
+/// The facts that a second pass over a dump needs.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// In the dump's order.

@@ -87,7 +87,7 @@ fn value<'a>(parser: &mut Parser<'a>) -> Option<&'a [u8]> {
     Some(value.strip_prefix(b"'").map_or(value, |value| &value[..value.len() - 1]))
 }
 
-/// Those of an encoding, by any of its names: letters and digits count, case does not (src/common/encnames.c).
+/// Characters of an encoding, by any of its names: letters and digits count, case does not (src/common/encnames.c).
 fn characters(encoding: &[u8]) -> Characters {
     let name: Vec<u8> =
         encoding.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();

@@ -11,7 +11,7 @@ use crate::survey::Notes;
 use crate::syntax::{self, is_connect};
 use crate::{DumpError, Left, Piece, Summary, Survey, TableName, Why};
 
-/// What is inserted, and where [`Unlogger::look`] says.
+/// The text that is inserted where [`Unlogger::look`] returns.
 pub const UNLOGGED: &[u8] = b"UNLOGGED ";
 /// From this major version on sequences can be unlogged.
 const UNLOGGED_SEQUENCES: u32 = 15;
@@ -27,7 +27,7 @@ pub enum Sequences {
     Left,
 }
 
-/// What is wanted of an [`Unlogger`].
+/// Options of an [`Unlogger`].
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Tables to leave as they are. What they reference is then left too.
@@ -45,7 +45,7 @@ pub struct Unlogger {
     kept_sequences: HashSet<Relation>,
     /// From a first pass: the second need not look for what matters.
     pub(crate) notes: Option<Notes>,
-    /// Which of the tables to keep have been seen.
+    /// For each table to keep, whether it has been seen.
     keep_found: Vec<bool>,
     syntax: Syntax,
     scope: Scope,
@@ -122,7 +122,7 @@ impl Unlogger {
         Ok(insertion)
     }
 
-    /// What was done, when all of the dump has been shown.
+    /// The summary, after all of the dump has been shown.
     ///
     /// # Errors
     /// If a table to keep was not in the dump.

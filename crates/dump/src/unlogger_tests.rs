@@ -1,4 +1,4 @@
-//! Which tables become unlogged.
+//! Tests of the choice of tables that become unlogged.
 
 use failure::Classified;
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ fn changed_between(first: &str, second: &str) -> Result<Summary, DumpError> {
     Unlogger::after(survey, Options::default())?.rewrite(second.as_bytes(), Vec::new())
 }
 
-/// What both ways make of it.
+/// The result, which must be the same in one pass and in two.
 fn unlogged(dump: &str) -> String {
     let (once, summary) = one_pass(dump, Options::default()).unwrap();
     assert_eq!((once.clone(), summary), two_passes(dump, Options::default()).unwrap());
@@ -144,7 +144,10 @@ fn one_pass_says_that_it_is_too_late() {
     assert!(told.contains("public.parent (partitioned, stays logged) references it"), "{told}");
     assert!(told.contains("--keep 'public.near'"), "{told}");
     let told = one_pass(CHAIN, options(&["near"])).unwrap_err().to_string();
-    assert!(told.contains("table public.far has been made unlogged, but public.near, which stays"), "{told}");
+    assert!(
+        told.contains("table public.far has been made unlogged, but public.near (stays logged)"),
+        "{told}"
+    );
     let (text, _) = one_pass(CHAIN, options(&["near", "public.far"])).unwrap();
     assert_eq!(text, two_passes(CHAIN, Options::default()).unwrap().0);
 }
@@ -320,7 +323,7 @@ fn a_dump_that_changes_between_the_passes_is_noticed() {
     assert!(matches!(changed_between("", dump), Err(DumpError::Changed)));
 }
 
-/// What dumps consist of, as far as it decides what becomes of tables.
+/// Fragments of dumps that affect the persistence of tables.
 const FRAGMENTS: &[&str] = &[
     "CREATE TABLE a (b text);\n",
     "CREATE SEQUENCE a_b_seq;",
@@ -345,7 +348,7 @@ const FRAGMENTS: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// What the second pass only copies it need not have looked at.
+    /// The second pass need not look at pieces that it only copies.
     #[test]
     fn two_passes_make_what_one_makes(
         parts in prop::collection::vec(prop::sample::select(FRAGMENTS), 0..20),

@@ -1,4 +1,4 @@
-//! What can go wrong with a fill.
+//! Errors of a fill.
 
 use failure::{Class, Classified};
 use measure::human::bytes;
@@ -42,7 +42,7 @@ pub enum FillError {
     Scale {
         /// Asked for.
         scale: u64,
-        /// What one table holds.
+        /// The most that one table holds.
         most: u64,
     },
     /// A number of rows that one table cannot have.
@@ -50,7 +50,7 @@ pub enum FillError {
     Rows {
         /// Asked for.
         rows: u64,
-        /// What one table holds.
+        /// The most that one table holds.
         most: u64,
     },
     /// More loading connections than the server takes.
@@ -138,7 +138,7 @@ pub enum FillError {
         filled: usize,
         /// All tables.
         of: usize,
-        /// How to begin anew instead.
+        /// The way to start over.
         anew: Anew,
         /// Why.
         source: Box<FillError>,
@@ -166,9 +166,9 @@ pub enum FillError {
     NotAsLeft {
         /// The table.
         table: String,
-        /// What is different.
+        /// The difference.
         problem: String,
-        /// How to begin anew.
+        /// The way to start over.
         remedy: String,
     },
     /// Rows cannot be added to tables that have lost some.
@@ -177,7 +177,7 @@ pub enum FillError {
          the whole amount instead of --append"
     )]
     NotWhole {
-        /// Which, and what is missing.
+        /// The table, and the missing rows.
         problem: String,
     },
     /// Another session is at this fill.
@@ -194,7 +194,7 @@ pub enum FillError {
     NoTables {
         /// The schema.
         schema: String,
-        /// What is missing.
+        /// The missing tables.
         tables: Vec<String>,
     },
     /// Rows would be mixed up with those that are there.
@@ -216,7 +216,7 @@ pub enum FillError {
     Tablespace {
         /// Asked for.
         name: String,
-        /// What is wrong, with the remedy.
+        /// The problem, with the remedy.
         problem: String,
     },
     /// The role may not create the table that records what is loaded.
@@ -275,13 +275,13 @@ pub enum FillError {
     /// A table of the user's cannot be filled.
     #[error(transparent)]
     Table(Box<CatalogError>),
-    /// What --column says cannot be understood.
+    /// A --column that cannot be parsed.
     #[error("--column {0}")]
     Column(#[from] SpecError),
     /// SQL of the user's that the server refuses.
     #[error("--ddl: {problem}")]
     Ddl {
-        /// What is wrong, with the remedy.
+        /// The problem, with the remedy.
         problem: String,
     },
     /// Keys leave room for too few rows to reach the size.
@@ -296,7 +296,7 @@ pub enum FillError {
         size: u64,
         /// Rows.
         most: u64,
-        /// What they take, bytes.
+        /// Their size, bytes.
         about: u64,
         /// Why keys leave room for no more rows.
         why: String,
@@ -331,7 +331,7 @@ pub enum FillError {
         step: InitStep,
         /// The reason.
         source: Box<Cause>,
-        /// What is there now.
+        /// The state of the tables.
         remains: Remains,
     },
     /// The user interrupted it.
@@ -339,7 +339,7 @@ pub enum FillError {
     Interrupted {
         /// At which step.
         step: InitStep,
-        /// What is there now.
+        /// The state of the tables.
         remains: Remains,
     },
 }

@@ -1,4 +1,4 @@
-//! What a fill came to.
+//! The outcome of a fill.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -19,9 +19,9 @@ pub struct Outcome {
     pub steps: Vec<(InitStep, Duration)>,
     /// Rows of the bulk table that this run loaded, as the server counted them.
     pub rows: u64,
-    /// What tables and indexes take now, bytes.
+    /// Sizes of tables and indexes, bytes.
     pub sizes: Sizes,
-    /// What they took before, where rows were added; else 0.
+    /// Their sizes before, where rows were added; else 0.
     pub before: Sizes,
     /// Whether chunks were rolled back, or may have been in an earlier run.
     pub rolled_back: bool,
@@ -30,19 +30,19 @@ pub struct Outcome {
     /// Rows below the last one that are missing, in part if leaves are filled by hash: their chunk found no room while
     /// another one did.
     pub gaps: Vec<Range<u64>>,
-    /// What limits and marks had to tell.
+    /// Events of limits and marks.
     pub events: Vec<Event>,
     /// Free on the tables' volume at the end, bytes, where that was looked at.
     pub free: Option<u64>,
     /// Rows handed to the server, second by second.
     pub rate: Option<Series>,
-    /// What probes found, size by size.
+    /// Results of probes, size by size.
     pub probes: Vec<ProbePoint>,
-    /// What probes took, waiting for streams to pause included.
+    /// Time of probes, including the wait for streams to pause.
     pub probing: Duration,
-    /// How well a sample of the bulk table compresses.
+    /// Compression of a sample of the bulk table.
     pub compression: Option<Compression>,
-    /// What that sample took, which belongs to no step.
+    /// Time of that sample, which belongs to no step.
     pub sampling: Duration,
     /// WAL that the server wrote meanwhile (all of it, also others'), bytes.
     pub wal: u64,
@@ -63,7 +63,7 @@ impl Outcome {
         self.steps.iter().filter(|(step, _)| *step == wanted).map(|(_, elapsed)| *elapsed).sum()
     }
 
-    /// What tables and indexes have grown by, bytes.
+    /// Growth of tables and indexes, bytes.
     pub fn grown(&self) -> Sizes {
         self.sizes.less(self.before)
     }

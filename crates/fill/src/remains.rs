@@ -1,4 +1,4 @@
-//! What a fill that did not finish has left behind.
+//! The remains of a fill that did not finish.
 
 use std::fmt;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::plan::Plan;
 use crate::request::InitStep;
 
-/// How far the fill has come, as its own commits tell: true even when the server is gone.
+/// Progress of the fill, by its own commits: true even when the server has ended.
 #[derive(Debug)]
 pub(super) struct Progress {
     step: Mutex<InitStep>,
@@ -16,12 +16,12 @@ pub(super) struct Progress {
     rows_committed: AtomicU64,
 }
 
-/// What is there after a fill that did not finish.
+/// The state of the tables after a fill that did not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remains {
     /// Nothing of it was committed.
     Nothing {
-        /// What became of the tables that it was to replace.
+        /// The state of the tables that it was to replace.
         replaced: Replaced,
     },
     /// The tables are there, with so many rows.
@@ -34,7 +34,7 @@ pub enum Remains {
         complete: bool,
         /// Whether the same command completes the fill.
         resumable: bool,
-        /// How to begin anew instead.
+        /// The way to start over.
         anew: Anew,
         /// Whether some are unlogged: those are emptied if the server crashed.
         unlogged: bool,
@@ -43,7 +43,7 @@ pub enum Remains {
     },
 }
 
-/// How to begin anew instead of completing a fill.
+/// The way to start over instead of completing a fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anew {
     /// --no-resume is enough: pgrig's own tables are replaced, others get more rows.
@@ -56,7 +56,7 @@ pub enum Anew {
     WithOthers,
 }
 
-/// What became of the tables that --drop names.
+/// The state of the tables that --drop names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replaced {
     /// There were none.

@@ -29,23 +29,23 @@ pub enum FigureUnit {
     Seconds,
     /// Bytes.
     Bytes,
-    /// How many a second; the only unit of which more is better.
+    /// Number per second; the only unit of which more is better.
     PerSecond,
     /// Seconds for each transaction.
     SecondsPerTransaction,
     /// Bytes for each transaction.
     BytesPerTransaction,
-    /// How many for each transaction.
+    /// Number per transaction.
     PerTransaction,
     /// Seconds for each row.
     SecondsPerRow,
     /// Bytes for each row.
     BytesPerRow,
-    /// How many times the first candidate's time.
+    /// Ratio to the first candidate's time.
     Times,
 }
 
-/// Which way is the better one.
+/// The better direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// Of costs: seconds, bytes.
@@ -90,7 +90,7 @@ const PER_TRANSACTION: [&str; 6] =
     ["wal", "disk-reads", "disk-read", "disk-writes", "disk-written", "retries"];
 
 impl Figure {
-    /// Which way is the better one.
+    /// The better direction.
     pub fn better(&self) -> Better {
         if self.unit == FigureUnit::PerSecond { Better::More } else { Better::Less }
     }
@@ -110,7 +110,8 @@ impl Figure {
     }
 }
 
-/// Which of a verb's figures are judged by default. A run with several configurations is judged by one figure in each.
+/// The figures of a verb that are judged by default. A run with several configurations is judged by one figure in
+/// each.
 pub(crate) fn judged(verb: &str, figures: &[&Figure]) -> Vec<bool> {
     let names = JUDGED.iter().find(|(judged, _)| *judged == verb).map_or(&[][..], |(_, names)| *names);
     let is_matrix = verb == TPS && figures.iter().filter(|figure| figure.name == TPS).nth(1).is_some();

@@ -11,11 +11,11 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::{Deserialize, Deserializer as Reader, Serialize, Serializer as Writer, de::Error as _};
 use thiserror::Error;
 
-/// What is told apart at least, nanoseconds: with [`DIGITS`], all three digits are right from 16 µs on.
+/// Resolution, nanoseconds: with [`DIGITS`], all three digits are right from 16 µs on.
 const FINEST: u64 = 16;
-/// What there is room for before the first growth, nanoseconds.
+/// Largest value before the first growth, nanoseconds.
 const ROOM: u64 = 10_000_000;
-/// What is longer counts as so long, nanoseconds: 100 days.
+/// Largest value, nanoseconds: 100 days. Longer times count as this.
 const LONGEST: u64 = 100 * 24 * 3600 * 1_000_000_000;
 /// Significant digits.
 const DIGITS: u8 = 3;
@@ -32,7 +32,7 @@ pub struct Latencies(Histogram<u64>);
 pub enum Percentile {
     /// The median.
     P50,
-    /// What one in ten exceeds.
+    /// One in ten exceeds it.
     P90,
     /// One in twenty.
     P95,
@@ -100,7 +100,7 @@ impl Latencies {
         self.0.len()
     }
 
-    /// What this share of them (0 to 1) does not exceed; none if there are none.
+    /// The value that this share of them (0 to 1) does not exceed; none if there are none.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         self.some(|histogram| histogram.value_at_quantile(share))
     }
@@ -199,7 +199,7 @@ impl Percentile {
         }
     }
 
-    /// What it is called: `p99.9`, `max`.
+    /// Its name: `p99.9`, `max`.
     pub fn name(self) -> &'static str {
         match self {
             Self::P50 => "p50",

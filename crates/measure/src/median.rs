@@ -1,10 +1,10 @@
-//! What few trials tell of a value, and how surely.
+//! The median of few trials, and its interval.
 
 use serde::Serialize;
 
 use crate::sample::Sample;
 
-/// How often an interval at least holds the true median.
+/// Least probability that an interval holds the true median.
 const CONFIDENCE: f64 = 0.95;
 
 /// A median, and between what the true one is to be looked for: `interval.low ≤ median ≤ interval.high`.
@@ -14,7 +14,7 @@ pub struct Median {
     pub median: f64,
     /// Around it.
     pub interval: Interval,
-    /// How many observations there were.
+    /// Number of observations.
     pub trials: usize,
 }
 
@@ -29,7 +29,7 @@ pub struct Interval {
     pub kind: IntervalKind,
 }
 
-/// What an interval stands for.
+/// The meaning of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum IntervalKind {
@@ -62,7 +62,7 @@ impl Median {
         Self { median: sample.median(), interval, trials: values.len() }
     }
 
-    /// How many times the first of each pair the second is.
+    /// Ratio of the second of each pair to the first.
     ///
     /// Pairs are rounds: both were measured one soon after the other, so that what slows the machine for
     /// minutes slows both, and falls out. None without a pair, or if a value is not above 0.
@@ -73,7 +73,7 @@ impl Median {
     }
 }
 
-/// How many of n observations are left out on each side, and how surely the rest encloses the median.
+/// Number of n observations to leave out on each side, and the probability that the rest encloses the median.
 fn narrowest(n: usize) -> Option<(usize, f64)> {
     // That a coin thrown n times shows heads never, once, twice, …: as logarithms, as 2^-n is soon too small.
     let mut heads = -(n as f64) * std::f64::consts::LN_2;

@@ -22,14 +22,14 @@ const SHORTEST: usize = 15;
 const SHORTEST_SHARE: f64 = 0.15;
 /// Pettitt's significance at which a split is looked at.
 const SIGNIFICANCE: f64 = 0.01;
-/// How often a second from before must beat one from after, or the other way round (Vargha and
-/// Delaney's A, 2000: 0.5 is no difference, 1 is no overlap).
+/// Least probability that a second from before beats one from after, or the other way round (Vargha and Delaney's A,
+/// 2000: 0.5 is no difference, 1 is no overlap).
 const SUPERIORITY: f64 = 0.9;
 /// The difference, as a share of the higher rate.
 const DIFFERENCE: f64 = 0.25;
 /// The share of the difference that must come at once: a slow decline has no "when".
 const AT_ONCE: f64 = 0.5;
-/// What is left over at the end says too little in less than so many seconds.
+/// A last interval of fewer seconds says too little.
 const SHORTEST_INTERVAL: f64 = 0.5;
 
 /// A sustained change of a rate.
@@ -194,7 +194,7 @@ impl Seconds {
         amount / lengths.iter().sum::<f64>()
     }
 
-    /// How often a second of one segment beats one of the other, whichever is the higher: 0.5 to 1.
+    /// Probability that a second of one segment beats one of the other, whichever is the higher: 0.5 to 1.
     fn superiority(&self, before: &Range<usize>, after: &Range<usize>) -> f64 {
         let both: Vec<f64> =
             [before, after].iter().flat_map(|&segment| &self.rates[segment.clone()]).copied().collect();

@@ -41,7 +41,7 @@ pub struct Run {
     pub environment: Environment,
     /// Repetitions, in the order in which they ran.
     pub trials: Vec<Trial>,
-    /// What disturbed or limits the results.
+    /// Disturbances and limits of the results.
     pub notes: Vec<Note>,
 }
 
@@ -121,14 +121,14 @@ pub enum Status {
 /// One repetition: raw observations in the order in which they were made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Which configuration of the run this repeats.
+    /// The configuration of the run that this repeats.
     pub config: String,
     /// Observations.
     pub observations: Vec<Observation>,
-    /// What was observed more than once; none in documents from before there were series.
+    /// Values that were observed more than once; none in documents from before there were series.
     #[serde(default)]
     pub series: Vec<Series>,
-    /// What happened when, oldest first; none in documents from before there were events.
+    /// Events, oldest first; none in documents from before there were events.
     #[serde(default)]
     pub events: Vec<Event>,
     /// Distributions of what was observed very often; none in documents from before there were any.
@@ -139,7 +139,7 @@ pub struct Trial {
 /// A distribution of latencies, to be merged with others or asked for further percentiles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
-    /// What was observed, as the observations that follow from it begin: `latency`, `script-1-latency`, …
+    /// Name of the quantity, with which the observations that follow from it begin: `latency`, `script-1-latency`, …
     pub name: String,
     /// An HDR histogram; in the document it is base64 of the compressed V2 format, in nanoseconds.
     pub latencies: Latencies,
@@ -171,7 +171,7 @@ impl Trial {
 /// One observed value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// What was observed, in the field's own words: `generate`, `heap`, …
+    /// Name of the quantity, in the field's own words: `generate`, `heap`, …
     pub name: String,
     /// The value in `unit`.
     pub value: f64,
@@ -191,7 +191,7 @@ pub enum Unit {
     Rows,
     /// Blocks of the server's block size.
     Blocks,
-    /// How many, of what the name says.
+    /// Number of the things in the name.
     Count,
 }
 
@@ -213,7 +213,7 @@ pub struct Environment {
     pub database: String,
     /// The role connected as.
     pub role: String,
-    /// How it was reached: `unix socket …` or `tcp …`.
+    /// Its transport: `unix socket …` or `tcp …`.
     pub transport: String,
     /// The machine that pgrig ran on.
     pub client: Machine,

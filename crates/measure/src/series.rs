@@ -7,7 +7,7 @@ use crate::run::Unit;
 /// Named points, in the order in which they were observed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
-    /// What was observed: `rows-sent`, `lookup-p50`, …
+    /// Name of the quantity: `rows-sent`, `lookup-p50`, …
     pub name: String,
     /// Unit of the first number of a point.
     pub x_unit: Unit,

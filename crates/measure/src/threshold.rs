@@ -21,7 +21,7 @@ pub struct Threshold {
     text: String,
 }
 
-/// What was measured, as far as a threshold may name it.
+/// The measurements that a threshold may name.
 #[derive(Clone, Copy, Debug)]
 pub struct Metrics<'a> {
     /// Transactions that succeeded, per second.
@@ -30,13 +30,13 @@ pub struct Metrics<'a> {
     pub due: u64,
     /// Transactions that succeeded.
     pub succeeded: u64,
-    /// Those given up after an error.
+    /// Transactions given up after an error.
     pub failed: u64,
-    /// Those tried more than once.
+    /// Transactions tried more than once.
     pub retried: u64,
-    /// Those that would have begun too late; none without a rate and a limit of latency.
+    /// Transactions that would have begun too late; none without a rate and a limit of latency.
     pub skipped: Option<Skipped>,
-    /// Those that succeeded too late; none without a limit of latency.
+    /// Transactions that succeeded too late; none without a limit of latency.
     pub late: Option<u64>,
     /// From the scheduled start to the end.
     pub latency: &'a Latencies,
@@ -44,14 +44,14 @@ pub struct Metrics<'a> {
     pub lag: Option<&'a Latencies>,
 }
 
-/// What came of a threshold.
+/// The result of a threshold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The threshold, as the user wrote it.
     pub threshold: String,
     /// Whether the run fails by it.
     pub missed: bool,
-    /// What was found, for people: `p99 is 31.2 ms, over 20 ms`.
+    /// The finding as text: `p99 is 31.2 ms, over 20 ms`.
     pub text: String,
 }
 
@@ -239,7 +239,7 @@ impl Metric {
         }
     }
 
-    /// What was found, or why there is nothing.
+    /// The value, or the reason why there is none.
     fn value(self, metrics: &Metrics<'_>) -> Result<Value, &'static str> {
         match self {
             Self::Tps if metrics.tps.is_finite() => Ok(Value::Is(metrics.tps)),
@@ -299,7 +299,7 @@ impl Counted {
         }
     }
 
-    /// What a percentage is of.
+    /// The whole of a percentage.
     fn of(self, metrics: &Metrics<'_>) -> u64 {
         match self {
             Self::Failed | Self::Retried | Self::Skipped => metrics.due,

@@ -1,4 +1,4 @@
-//! What competes, and the SQL it becomes.
+//! The candidates, and the SQL of each.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 pub const ROWS: &str = "{rows}";
 /// Stands for the candidate's own table in DDL and statements.
 pub const TABLE: &str = "{table}";
-/// What fills a table when no statement is given: a row of nothing but defaults, so many times.
+/// The statement that fills a table when none is given: rows of defaults only.
 pub const FILL: &str = "INSERT INTO {table} SELECT FROM generate_series(1, {rows})";
 
-/// What precedes an expression in its statement.
+/// The SQL before an expression in its statement.
 const BEFORE: &str = "SELECT count((\n";
 
 /// One competitor.

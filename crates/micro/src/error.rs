@@ -1,4 +1,4 @@
-//! What can go wrong with a `micro`.
+//! Errors of a `micro`.
 
 use failure::{Class, Classified};
 use thiserror::Error;
@@ -17,7 +17,7 @@ pub enum MicroError {
     /// The server or the schema is not fit for tables.
     #[error(transparent)]
     Unfit(#[from] SurveyError),
-    /// What was asked for cannot be.
+    /// The request is not possible.
     #[error("{0}")]
     Request(String),
     /// A suite that cannot be read.
@@ -33,7 +33,7 @@ pub enum MicroError {
     Candidate {
         /// Its name.
         name: String,
-        /// What the server says, where, and the remedy.
+        /// The server's message, its place, and the remedy.
         why: String,
     },
     /// Plans that do something else than was meant.
@@ -71,7 +71,7 @@ pub enum MicroError {
         /// The server's error.
         source: ConnectError,
     },
-    /// What a plan says cannot be understood.
+    /// A plan is not as expected.
     #[error("{name}: unexpected EXPLAIN output of the server: {what}")]
     Explain {
         /// The candidate's name.

@@ -1,4 +1,4 @@
-//! What a run came to, and how a run document holds it.
+//! The outcome of a run, and its form in a run document.
 
 use measure::paired::{Judged, Judgement};
 use measure::{Event, Sample, Trial, Unit};
@@ -30,7 +30,7 @@ impl Outcome {
         Self { plan, rounds: Vec::new() }
     }
 
-    /// What the rounds say; none if they are too few.
+    /// The judgement of the rounds; none if they are too few.
     pub fn judged(&self, request: &Request) -> Option<Judged> {
         let mut rounds = empty_rounds(&self.plan);
         for round in self.rounds.iter().filter(|round| !round.cold) {

@@ -10,10 +10,10 @@ use crate::error::MicroError;
 /// The series' numbers are integers.
 pub const MOST_ROWS: u64 = 2_147_483_647;
 
-/// What was asked for, defaults filled in.
+/// The request, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Request {
-    /// What competes; the others are compared with the first.
+    /// The candidates; the others are compared with the first.
     pub candidates: Vec<Candidate>,
     /// A statement whose time is subtracted from each; expressions have their own.
     pub empty: Option<String>,

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use connect::{ConnectError, Target};
 use server::{Session, Sessions};
 
-/// What was made on the way.
+/// The objects and rows that were saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Samples, a row each.

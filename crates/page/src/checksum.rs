@@ -10,7 +10,7 @@ const LANES: usize = 32;
 const ROW: usize = LANES * size_of::<u32>();
 /// FNV-1a's multiplier.
 const PRIME: u32 = 16_777_619;
-/// What the lanes begin with: arbitrary, but all different.
+/// Initial values of the lanes: arbitrary, but all different.
 const OFFSETS: [u32; LANES] = [
     0x5B1F_36E9,
     0xB852_5960,

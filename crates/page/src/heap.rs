@@ -53,7 +53,7 @@ pub fn tuple_length(attributes: &[Attribute]) -> u32 {
 }
 
 impl Geometry {
-    /// How many tuples of `tuple` bytes COPY puts in a page at a fillfactor (percent, 10 to 100).
+    /// Number of tuples of `tuple` bytes that COPY puts in a page at a fillfactor (percent, 10 to 100).
     ///
     /// As `heap_multi_insert`: a further tuple goes in while the page's free space, less a line
     /// pointer, holds it and the reserve. The first tuple always goes in.
@@ -62,8 +62,8 @@ impl Geometry {
         room.take_from(&mut std::iter::repeat(tuple).peekable())
     }
 
-    /// How many rows COPY puts in each page of a heap, given the length of each row's body (the
-    /// tuple less the [`TUPLE_HEADER`]; bytes), in order.
+    /// Number of rows that COPY puts in each page of a heap, given the length of each row's body (the tuple less the
+    /// [`TUPLE_HEADER`]; bytes), in order.
     ///
     /// PostgreSQL 14 and later put a row to a single small one in the page even where the fillfactor says
     /// no, if it is so long that an empty page would not keep the reserve either
@@ -118,7 +118,7 @@ impl Geometry {
     }
 }
 
-/// What a page that is being filled has room for.
+/// The free space of a page that is being filled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     rows: u32,

@@ -21,10 +21,10 @@ const FROZEN_TRANSACTION: u32 = 2;
 /// The fixed header of a tuple, bytes, as an index.
 const HEADER: usize = TUPLE_HEADER as usize;
 
-/// What a tuple's header says of its body.
+/// Flags of a tuple's header that depend on its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TupleFlags {
-    /// How many attributes it has, those that are NULL included.
+    /// Number of attributes, including those that are NULL.
     pub attributes: u16,
     /// Whether the body begins with a null bitmap.
     pub has_nulls: bool,

@@ -1,4 +1,4 @@
-//! What all pages have: the header and the line pointers (`storage/bufpage.h`, `storage/itemid.h`).
+//! The parts of every page: the header and the line pointers (`storage/bufpage.h`, `storage/itemid.h`).
 
 use crate::{Geometry, PAGE_HEADER};
 

@@ -49,7 +49,7 @@ const PAGE_HEADER: u32 = 24;
 /// `ItemIdData`, bytes: one for each tuple of a page (`storage/itemid.h`).
 pub const LINE_POINTER: u32 = 4;
 
-/// What of a server's build decides sizes: its block size.
+/// The property of a server's build that decides sizes: its block size.
 ///
 /// MAXALIGN is 8 on every platform that PostgreSQL 13 to 18 runs on with 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,7 @@ use std::num::NonZeroU32;
 
 use crate::Geometry;
 
-/// How a fork is divided into files: all have the same number of blocks but the last, which may
-/// have fewer.
+/// Division of a fork into files: all have the same number of blocks but the last, which may have fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     geometry: Geometry,
@@ -38,7 +37,7 @@ impl Segments {
         BlockLocation { segment: block / self.blocks, offset }
     }
 
-    /// How many segments a fork of so many blocks has. One without blocks has an empty one.
+    /// Number of segments of a fork of so many blocks. One without blocks has an empty one.
     pub fn count(self, blocks: u32) -> u32 {
         blocks.div_ceil(self.blocks.get()).max(1)
     }
@@ -50,7 +49,7 @@ impl Segments {
         here * u64::from(self.geometry.block_size())
     }
 
-    /// What a segment's path adds to the fork's: nothing, `.1`, `.2` …
+    /// The suffix of a segment's path: nothing, `.1`, `.2` …
     pub fn suffix(segment: u32) -> String {
         if segment == 0 { String::new() } else { format!(".{segment}") }
     }

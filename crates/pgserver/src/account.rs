@@ -1,4 +1,4 @@
-//! Who runs the server. PostgreSQL refuses to run as root, so root lends it an unprivileged account.
+//! The account of the server. PostgreSQL refuses to run as root, so for root pgrig uses an unprivileged account.
 
 use crate::error::OnPath;
 use crate::{Error, Result};

@@ -42,7 +42,7 @@ impl Binaries {
         Ok(Self { dir, version })
     }
 
-    /// What pgrig unpacked itself is known, nothing needs to be run.
+    /// Binaries that pgrig unpacked itself: nothing needs to be run.
     pub(crate) fn fetched(dir: &Path, version: Version) -> Self {
         Self { dir: dir.join("bin"), version }
     }

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, on what, and the remedy. `Display` is meant for the user as it is; it never
-/// contains a password.
+/// An error, its object, and the remedy. `Display` is meant for the user as it is; it never contains a password.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -31,7 +30,7 @@ pub enum Error {
     ReservedSetting {
         /// The name as given.
         name: String,
-        /// What to use in its stead.
+        /// The alternative.
         remedy: &'static str,
     },
     /// No such profile.
@@ -174,7 +173,7 @@ pub enum Error {
     Start {
         /// The instance.
         instance: String,
-        /// What the log says, in one line.
+        /// The error from the log, in one line.
         cause: String,
         /// Remedy.
         remedy: String,

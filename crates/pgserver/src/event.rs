@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What is going on, for a person who waits. `Display` is one line without a full stop.
+/// A progress message for the user. `Display` is one line without a full stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {

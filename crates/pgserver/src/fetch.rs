@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const DEADLINE: Duration = Duration::from_mins(10);
 /// Between two looks whether another process has finished.
 const EVERY: Duration = Duration::from_millis(20);
-/// What a killed process may leave behind. Nothing of this name counts.
+/// Prefix of directories that a killed process may leave behind. They do not count as versions.
 const STAGING: &str = ".unpacking-";
 
 /// The binaries of the pinned version, fetched if they are not there yet.

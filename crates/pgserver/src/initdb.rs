@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a killed initdb may leave behind. Nothing of this name counts.
+/// Prefix of directories that a killed initdb may leave behind. They do not count as instances.
 const STAGING: &str = ".initdb-";
 
 /// Runs initdb beside `<instance>/data` and renames the result: a data directory is complete.

@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is asked for. `None` and empty mean: as it is, or the default if it is not there yet.
+/// The requested properties of an instance. `None` and empty mean: as it is, or the default if it is not there yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spec {
     /// 1 to 32 of `a-z`, `0-9`, `_` and `-`; by default `default`.
@@ -152,7 +152,7 @@ impl Instance {
         launch::restart(self, running, set, events)
     }
 
-    /// What it is doing. Reads files only.
+    /// The status. Reads files only.
     ///
     /// # Errors
     /// If its record cannot be read.
@@ -171,7 +171,7 @@ impl Instance {
         }
     }
 
-    /// How to reach its running server.
+    /// Connection parameters of its running server.
     ///
     /// # Errors
     /// [`Error::NotRunning`].
@@ -295,7 +295,7 @@ impl Instance {
         }
     }
 
-    /// What to run it with: as asked, else as stored, else the default.
+    /// The configuration to run: as requested, else as stored, else the default.
     pub(crate) fn config(&self, binaries: &Binaries, source: Source) -> Result<Config> {
         let stored = InstanceRecord::read(&self.dir)?.map(|record| record.config);
         let stored = stored.as_ref();

@@ -97,7 +97,7 @@ impl Drop for InUse {
     }
 }
 
-/// Who holds the lock at this moment.
+/// The process that holds the lock at this moment.
 pub(crate) fn holder(dir: &Path) -> Option<Holder> {
     let path = dir.join("in-use.lock");
     if !path.exists() {

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the file says; later lines are filled in as the server comes up.
+/// The contents of the file; the server adds later lines as it starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PidFile {
     pub(crate) pid: u32,

@@ -55,7 +55,7 @@ impl Log {
         Ok((Self { path, begin }, file))
     }
 
-    /// What this server wrote, of a long text its end.
+    /// The output of this server; of a long text its end.
     pub(crate) fn text(&self) -> String {
         let read = || -> std::io::Result<String> {
             let mut file = File::open(&self.path)?;
@@ -164,7 +164,7 @@ impl Postmaster {
         }
     }
 
-    /// How it ended, if it did.
+    /// Its exit status, if it has ended.
     pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }

@@ -1,4 +1,4 @@
-//! Which processes are servers, looked at from outside.
+//! Detection of server processes from outside.
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};

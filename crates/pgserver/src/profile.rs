@@ -1,4 +1,4 @@
-//! What a server runs with: a profile, and the user's settings on top.
+//! The settings of a server: a profile, and the user's settings on top.
 
 use crate::files::free_bytes;
 use crate::{Error, Result};
@@ -105,7 +105,7 @@ fn memory() -> u64 {
     group.filter(|limit| *limit > 0).map_or(machine, |limit| limit.min(machine))
 }
 
-/// What pgrig decides itself, and what to use instead.
+/// Settings that pgrig chooses, with the alternatives.
 const RESERVED: [(&str, &str); 10] = [
     ("port", "pgrig chooses a free port if you ask for TCP"),
     ("listen_addresses", "ask for TCP to listen on 127.0.0.1"),

@@ -1,4 +1,4 @@
-//! What pgrig remembers of an instance: `instance.json`, and of its running server: `server.json`.
+//! pgrig's records of an instance, `instance.json`, and of its running server, `server.json`.
 
 use crate::error::OnPath;
 use crate::files::{replace, sync};
@@ -53,7 +53,7 @@ pub(crate) struct ServerRecord {
 }
 
 impl Config {
-    /// What an instance is run with unless somebody asks for something else.
+    /// The default configuration of an instance.
     pub(crate) fn default_for(version: Version) -> Self {
         Self {
             binaries: Source::Fetched(version.major()),

@@ -22,7 +22,7 @@ pub struct Connection {
     pub tcp: Option<Tcp>,
 }
 
-/// How to reach a server through TCP.
+/// Address of a server over TCP.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tcp {
     /// `127.0.0.1`.
@@ -95,9 +95,9 @@ impl Running {
         &self.connection
     }
 
-    /// What `pgrig.conf` says, name and value in the order of the file: compare with SHOW, which
-    /// prints the profile's values exactly so, but may convert units of the user's. Empty if the
-    /// server was started by other means than pgrig.
+    /// The settings of `pgrig.conf`, name and value in the order of the file: compare with SHOW, which prints the
+    /// profile's values exactly so, but may convert units of the user's. Empty if the server was started by other
+    /// means than pgrig.
     pub fn settings(&self) -> &[(String, String)] {
         &self.settings
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The longest path that fits, the final zero byte taken off.
 const MAX: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
-/// What the server makes, with the longest port.
+/// Name of the socket file, with the longest port.
 const FILE: &str = "/.s.PGSQL.65535";
 
 /// `<instance>/socket`, or a short directory in /tmp if that is too long.

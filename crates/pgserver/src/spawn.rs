@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// What happens to a child at the death of the thread that started it.
+/// The fate of a child when the thread that started it dies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OnParentDeath {
     Send(Signal),

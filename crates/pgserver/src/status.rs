@@ -1,4 +1,4 @@
-//! What is known of an instance from outside. Serialised, it is what `--json` prints.
+//! The status of an instance, from outside. Serialised, it is the output of `--json`.
 
 use crate::files::disk_usage;
 use crate::pidfile::PidFile;
@@ -7,7 +7,7 @@ use crate::{Profile, Result, Version, lock, process};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What ends a server.
+/// The end of a server's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Lifetime {
@@ -75,7 +75,7 @@ pub struct ServerStatus {
     pub tcp: bool,
     /// Bytes that the data directory takes on disk.
     pub data_bytes: u64,
-    /// What ends it.
+    /// The end of its life.
     pub lifetime: Lifetime,
     /// The live pgrig process that owns it.
     pub owner_pid: Option<u32>,

@@ -1,4 +1,4 @@
-//! Which values suit which types, and for how many rows.
+//! The values that suit each type, and for how many rows.
 
 use thiserror::Error;
 
@@ -17,7 +17,7 @@ pub enum Unsuited {
         values: &'static str,
         /// The column's type.
         kind: String,
-        /// Which types they are for.
+        /// The types that they are for.
         suited: &'static str,
     },
     /// A parameter is outside what the type or the values allow.
@@ -27,7 +27,7 @@ pub enum Unsuited {
         values: &'static str,
         /// The column's type.
         kind: String,
-        /// What is wrong with which parameter.
+        /// The problem of the parameter.
         reason: String,
     },
     /// An enum type that has no labels.
@@ -198,7 +198,7 @@ impl Values {
     }
 }
 
-/// What is being checked, for the error.
+/// The values to check, for the error.
 struct Check<'a> {
     kind: &'a Kind,
     values: &'static str,

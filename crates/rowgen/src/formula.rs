@@ -2,7 +2,7 @@
 
 use crate::{Kind, Table, Values};
 
-/// How the value of a generated column follows from its row.
+/// The value of a generated column as a function of its row.
 ///
 /// Only [`crate::TupleEncoder`] computes formulas: COPY leaves generated columns to the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub enum Formula {
     Constant(Scalar),
     /// An operator between two values; NULL if one is NULL.
     Operation {
-        /// Which one.
+        /// The operator.
         operator: Operator,
         /// Left operand.
         left: Box<Self>,
@@ -24,7 +24,7 @@ pub enum Formula {
     },
     /// A function of one value; NULL of NULL.
     Call {
-        /// Which one.
+        /// The function.
         function: Function,
         /// Its argument.
         argument: Box<Self>,

@@ -1,16 +1,16 @@
-//! What a column holds, in a phrase for people.
+//! Descriptions of a column's values.
 
 use crate::value::Value;
 use crate::{Column, Distribution, Keys, Kind, Pick, Reference, Side, Values, render};
 
 impl Column {
-    /// What it holds, as `evenly from 1.00 to 999.99; NULL in 5 %`.
+    /// A description of the column's values, such as `evenly from 1.00 to 999.99; NULL in 5 %`.
     pub fn phrase(&self) -> String {
         phrase(&self.values, &self.kind)
     }
 }
 
-/// What a column of this kind holds.
+/// A description of the values of a column of this kind.
 pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
     let units = |units| units_as_text(kind, units);
     match values {

@@ -1,4 +1,4 @@
-//! What a table's rows are made of.
+//! The description of a table's rows.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub struct Table {
     pub name: String,
     /// Columns in the table's order.
     pub columns: Vec<Column>,
-    /// How many rows: row numbers run from 0 to `rows - 1`. `u64::MAX` where the end is open.
+    /// Number of rows: row numbers run from 0 to `rows - 1`. `u64::MAX` where the end is open.
     pub rows: u64,
     /// Of the random values: tables that differ in nothing else get other ones.
     pub seed: u64,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::generate::Form;
 use crate::{Kind, Units};
 
-/// What values are about.
+/// The topic of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Topic {
@@ -62,7 +62,7 @@ pub enum Topic {
     Year,
 }
 
-/// What a text is put together from.
+/// A part of a text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
     Literal(&'static str),
@@ -90,7 +90,7 @@ pub(crate) struct Amounts {
     pub(crate) decimals: i16,
 }
 
-/// How the values of a topic are made.
+/// Generator of a topic's values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Make {
     Text(&'static [Part]),

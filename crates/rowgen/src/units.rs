@@ -39,7 +39,7 @@ const DIGITS: i16 = 18;
 const FREE_DECIMALS: i16 = 6;
 
 impl Units {
-    /// How many values there are.
+    /// Number of values.
     pub fn count(self) -> u64 {
         self.high.abs_diff(self.low).saturating_add(1)
     }

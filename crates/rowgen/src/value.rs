@@ -1,6 +1,6 @@
 //! A value between being made and being written.
 
-/// What stands in a column of a row; the column's [`crate::Kind`] says what it means.
+/// The value of a column in a row; the column's [`crate::Kind`] defines its meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value<'a> {
     /// NULL.

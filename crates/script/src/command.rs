@@ -26,7 +26,7 @@ pub struct Command {
     pub(crate) text: String,
 }
 
-/// What a command does. Indexes are of [`Script::commands`]; one past the last is the script's end.
+/// The action of a command. Indexes are of [`Script::commands`]; one past the last is the script's end.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Sends a statement.
@@ -75,7 +75,7 @@ impl Script {
         &self.name
     }
 
-    /// How often it is chosen, compared with the others.
+    /// Its weight among the scripts.
     pub fn weight(&self) -> u32 {
         self.weight
     }
@@ -129,7 +129,7 @@ pub struct Sql {
 /// ([`Names::receiving`](crate::Names::receiving)).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receive {
-    /// What the variables' names have before the columns'.
+    /// The prefix of the variables' names before the columns' names.
     pub prefix: String,
     /// `\aset`: of all statements, the last row of each that has rows. `\gset`: of the last statement,
     /// which must have exactly one row.
@@ -176,13 +176,13 @@ impl Sql {
         &self.parameterised
     }
 
-    /// What `$1`, `$2` … stand for, at most 65535. Each is sent as text ([`Variables::write`]); what is not
-    /// defined is sent as NULL.
+    /// The variables of `$1`, `$2` …, at most 65535. Each is sent as text ([`Variables::write`]); what is not defined
+    /// is sent as NULL.
     pub fn parameters(&self) -> &[Slot] {
         &self.parameters
     }
 
-    /// What its results are for, if not to be thrown away.
+    /// The use of its results; none if they are discarded.
     pub fn receive(&self) -> Option<&Receive> {
         self.receive.as_ref()
     }
@@ -232,7 +232,7 @@ pub enum SleepError {
 const LONGEST_SLEEP: Duration = Duration::from_hours(100 * 366 * 24);
 
 impl Sleep {
-    /// How long; nothing if the number is negative, and a hundred years at most.
+    /// The time to sleep; zero if the number is negative, and a hundred years at most.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What is wrong in a script, and where.
+//! Errors in a script, with their place.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -23,7 +23,7 @@ pub struct ScriptError {
     pub text: Box<str>,
 }
 
-/// What can be wrong in a script. The words are pgbench's where it finds the same.
+/// An error in a script. The words are pgbench's where it finds the same.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Problem {
     /// No commands at all.

@@ -24,7 +24,7 @@ pub(crate) enum Node {
     Call(Function, Box<[Node]>),
 }
 
-/// What takes two operands and null if one is null.
+/// Operators that take two operands, and are null if one is null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operator {
     Add,
@@ -66,7 +66,7 @@ pub(crate) enum Function {
     Sqrt,
 }
 
-/// How many arguments a function takes.
+/// Number of arguments of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arity {
     Exactly(usize),
@@ -82,7 +82,7 @@ pub(crate) const MOST_ARGUMENTS: usize = 16;
 /// Operators, parentheses and functions that an expression may have. Evaluation goes no deeper.
 pub(crate) const MOST_OPERATIONS: usize = 500;
 
-/// How many of them may be within each other, right operands counted. Parsing goes no deeper.
+/// Greatest depth of nesting, right operands counted. Parsing goes no deeper.
 pub(crate) const MOST_LEVELS: usize = 100;
 
 /// Names in any case, with the function and its arity; `None` if there is no such function.

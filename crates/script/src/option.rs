@@ -1,11 +1,11 @@
-//! What options of the command line say: weights and variables.
+//! Options of the command line: weights and variables.
 
 use thiserror::Error;
 
 use crate::source::Source;
 use crate::variables;
 
-/// What is wrong with an option. The words are pgbench's.
+/// An error in an option. The words are pgbench's.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum OptionError {
     /// Of -f or -b: what is after the `@` is no number.
@@ -37,7 +37,7 @@ fn names() -> String {
     Source::builtins().map(|(name, _)| name).collect::<Vec<_>>().join(", ")
 }
 
-/// What is before the last `@`, and the weight after it; 1 if there is none.
+/// The part before the last `@`, and the weight after it; 1 if there is none.
 pub(crate) fn weighted(option: &str) -> Result<(&str, u32), OptionError> {
     let Some((name, weight)) = option.rsplit_once('@') else {
         return Ok((option, 1));

@@ -8,7 +8,7 @@ use crate::random::Random;
 use crate::value::Value;
 use crate::variables::Variables;
 
-/// What one client's scripts work on.
+/// The state that one client's scripts work on.
 #[derive(Clone, Debug)]
 pub struct Client {
     /// Its variables.
@@ -18,7 +18,7 @@ pub struct Client {
     pub(crate) debugged: Vec<Value>,
 }
 
-/// What has come of a command.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It is done; the next command is this one.
@@ -43,7 +43,7 @@ impl Client {
         Self { variables, random, debugged: Vec::new() }
     }
 
-    /// What `debug()` was called with since this was last asked.
+    /// The values of `debug()` since the last call.
     pub fn debugged(&mut self) -> impl Iterator<Item = Value> {
         self.debugged.drain(..)
     }

@@ -62,7 +62,7 @@ impl Source {
         &self.text
     }
 
-    /// How often it is chosen, compared with the others.
+    /// Its weight among the scripts.
     pub fn weight(&self) -> u32 {
         self.weight
     }

@@ -14,9 +14,9 @@ use crate::variables::Variables;
 pub struct Start<'a> {
     /// `--random-seed`; also the variable `random_seed`.
     pub seed: u64,
-    /// How many clients, at least 1.
+    /// Number of clients, at least 1.
     pub clients: usize,
-    /// How many threads, at least 1; no more than clients are used.
+    /// Number of threads, at least 1; no more than clients are used.
     pub threads: usize,
     /// The variable `scale`.
     pub scale: i64,
@@ -40,7 +40,7 @@ pub struct Started {
     pub threads: Vec<Thread>,
 }
 
-/// What pgbench has a thread for.
+/// The state for which pgbench has a thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Indexes of its clients.
@@ -77,7 +77,7 @@ impl Scripts {
         Started { clients, threads }
     }
 
-    /// What all clients have in common.
+    /// Sets the variables that all clients share.
     #[expect(clippy::cast_possible_wrap, reason = "seeds are 64 bits; as variables they are signed")]
     fn first_variables(&self, start: &Start<'_>, base: &mut Random) -> Variables {
         let mut variables = Variables::new(Arc::clone(self.names()));

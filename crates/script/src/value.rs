@@ -1,4 +1,4 @@
-//! What expressions evaluate to and variables hold.
+//! Values of expressions and variables.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// What a variable's text means, read as pgbench's `makeVariableValue` does; none if nothing.
+    /// The value of a variable's text, read as pgbench's `makeVariableValue` does; none if it has none.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         let begins =
             |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));

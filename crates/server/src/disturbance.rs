@@ -1,8 +1,8 @@
-//! What else the server did while something was measured.
+//! Other work of the server during a measurement.
 
 use tokio_postgres::Client;
 
-/// How many checkpoints the server has begun since its statistics were reset.
+/// Number of checkpoints that the server has begun since its statistics were reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checkpoints(i64);
 
@@ -17,7 +17,7 @@ impl Checkpoints {
         Some(Self(client.query_one(query, &[]).await.ok()?.get(0)))
     }
 
-    /// How many began since `earlier`.
+    /// Number of checkpoints that began since `earlier`.
     pub fn since(self, earlier: Self) -> u64 {
         u64::try_from(self.0 - earlier.0).unwrap_or_default()
     }

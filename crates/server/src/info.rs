@@ -1,4 +1,4 @@
-//! What a server is and how it is set up: asked once, before anything is planned.
+//! The facts and settings of a server: asked once, before anything is planned.
 
 use measure::Setting;
 use page::Geometry;

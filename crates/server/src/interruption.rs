@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use connect::{ConnectError, SqlState, Target};
 
-/// How long work may take to end once its statements are cancelled. It is a part of the two seconds within which
-/// pgrig ends.
+/// Time for work to end once its statements are cancelled. It is a part of the two seconds within which pgrig ends.
 pub const GRACE: Duration = Duration::from_millis(1500);
 
 /// End of work that could be interrupted.
@@ -39,7 +38,7 @@ pub async fn until_stopped<T>(
     })
 }
 
-/// How long it may take to clear up after a failure.
+/// Time to clear up after a failure.
 const CLEAR_DEADLINE: Duration = Duration::from_mins(1);
 
 /// Drops what a run made, after a failure or an interruption: `clear` runs until it is not hit by a cancel request that

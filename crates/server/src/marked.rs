@@ -6,7 +6,7 @@ use crate::quote::qualified;
 use crate::session::Session;
 use connect::ConnectError;
 
-/// What [`drop_table`] found under a name.
+/// The object that [`drop_table`] found under a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropOutcome {
     /// Nothing: the name is free.

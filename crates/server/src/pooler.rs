@@ -6,7 +6,7 @@ use std::time::Duration;
 use connect::{ConnectError, Connection, Target};
 use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
-/// How long a pool with too few sessions is waited for.
+/// Time to wait for a pool with too few sessions.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Whether a pooler stands between, and another transaction makes this connection go on in another session.

@@ -10,7 +10,7 @@ use crate::error::SurveyError;
 use crate::info::{OLDEST_VERSION, ServerInfo};
 use crate::machine;
 
-/// How the server's data directory is known.
+/// pgrig's knowledge of the server's data directory.
 #[derive(Clone, Debug)]
 pub enum DataDirectory {
     /// It is pgrig's own server's.

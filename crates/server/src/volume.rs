@@ -18,8 +18,8 @@ use crate::machine;
 const PG_DEFAULT: u32 = 1663;
 const PG_GLOBAL: u32 = 1664;
 
-/// What is free and used on a volume, bytes, as `df` counts it. What is reserved for root is in
-/// `size` only: the server cannot have it.
+/// Free and used space of a volume, bytes, as `df` counts it. What is reserved for root is in `size` only: the server
+/// cannot have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Space {
     /// Of the file system.
@@ -56,7 +56,7 @@ impl Volume {
         Some(Self { directory, device, mount: disk.mount, file_system: disk.file_system })
     }
 
-    /// What is free now: one system call. Sizes may differ from call to call, volumes grow and shrink.
+    /// The space now: one system call. Sizes may differ from call to call, volumes grow and shrink.
     ///
     /// # Errors
     /// If the directory is gone or may no longer be seen.
@@ -113,9 +113,9 @@ pub struct Volumes {
 }
 
 impl Volumes {
-    /// Those of the server whose data directory this is. Tables go to `tablespace`, indexes to
-    /// `index_tablespace`; none means where the session's go by default. None if data, tables or
-    /// indexes cannot be seen.
+    /// The volumes of the server whose data directory this is. Tables go to `tablespace`, indexes to
+    /// `index_tablespace`; none means where the session's go by default. None if data, tables or indexes cannot be
+    /// seen.
     ///
     /// # Errors
     /// If the server cannot be asked for its tablespaces.

@@ -32,7 +32,7 @@ pub enum Kind {
     Other,
 }
 
-/// What a text ends within.
+/// The construct in which a text ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unterminated {
     /// A comment from `/*`.
@@ -307,7 +307,8 @@ impl<'a> Text<'a> {
     }
 }
 
-/// What each byte can be: a table is several times as fast as comparisons, and rows as INSERT are most of some dumps.
+/// The class of each byte: a table is several times as fast as comparisons, and rows as INSERT are most of some
+/// dumps.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0_u8;

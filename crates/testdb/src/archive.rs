@@ -62,7 +62,7 @@ pub enum ArchiveError {
         status: ExitStatus,
         /// Its messages.
         told: String,
-        /// What can be done, if that is known.
+        /// The remedy, if there is one.
         remedy: &'static str,
     },
 }
@@ -133,7 +133,7 @@ fn feed(mut input: Box<dyn Read + Send>, mut stdin: std::process::ChildStdin) ->
     }
 }
 
-/// What it says, up to some length; all is read, so that it never waits for us.
+/// The program's messages, up to some length; all are read, so that it never waits for us.
 fn listen(mut stderr: impl Read) -> String {
     let mut told = Vec::new();
     // What cannot be read cannot be told.

@@ -17,7 +17,7 @@ use server::quote::identifier;
 /// In which order strategies take turns: no figure hangs on which.
 const SEED: u64 = 8;
 
-/// How CREATE DATABASE copies its template (documentation, "CREATE DATABASE", STRATEGY, and `file_copy_method`).
+/// Way of CREATE DATABASE to copy its template (documentation, "CREATE DATABASE", STRATEGY, and `file_copy_method`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -43,7 +43,8 @@ impl Strategy {
         }
     }
 
-    /// Those that the server knows. Whether its file system can clone is found only by trying: [`fastest`] does.
+    /// The strategies that the server knows. Whether its file system can clone is found only by trying: [`fastest`]
+    /// does.
     ///
     /// # Errors
     /// If the server cannot be asked.
@@ -64,7 +65,7 @@ impl Strategy {
         }
     }
 
-    /// What the session's file_copy_method has to be, where that matters.
+    /// The value of file_copy_method that the strategy needs, if any.
     fn file_copy_method(self) -> Option<&'static str> {
         match self {
             Self::Clone => Some("clone"),
@@ -90,7 +91,7 @@ pub enum CloneError {
     InUse {
         /// The template.
         template: String,
-        /// Who is connected, as far as this role may see it.
+        /// The connected sessions, as far as this role may see them.
         by: String,
     },
     /// The role may not create databases.
@@ -229,7 +230,7 @@ async fn explain(
     }
 }
 
-/// Who uses a database, for people.
+/// The sessions of a database, as text.
 async fn sessions(session: &Session, database: &str) -> Result<String, ConnectError> {
     let rows = session.rows(include_str!("sql/sessions.sql"), &[&database]).await?;
     let described: Vec<String> = rows
@@ -248,7 +249,7 @@ async fn sessions(session: &Session, database: &str) -> Result<String, ConnectEr
     Ok(described.join(", "))
 }
 
-/// What each strategy takes for one template.
+/// The time of each strategy for one template.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measured {
     /// The one with the least median.

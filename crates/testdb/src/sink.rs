@@ -18,7 +18,7 @@ const BUFFER: usize = 256 << 10;
 const ZSTD_LEVEL: i32 = 3;
 const GZIP_LEVEL: flate2::Compression = flate2::Compression::new(6);
 
-/// How what is written is compressed.
+/// Compression of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// Not at all.
@@ -30,7 +30,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// That which a file's name says: `.gz`, `.zst`, `.sql`.
+    /// The compression of a file's name: `.gz`, `.zst`, `.sql`.
     pub fn of_name(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "gz" => Some(Self::Gzip),
@@ -83,7 +83,7 @@ impl Classified for SinkError {
 /// Takes SQL. A file is there under its name only when it is whole.
 pub struct Sink {
     encoder: Encoder,
-    /// What is renamed in the end, and to what.
+    /// The file to rename at the end, and its final name.
     file: Option<(NamedTempFile, PathBuf)>,
 }
 

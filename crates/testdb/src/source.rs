@@ -20,7 +20,7 @@ const COMPRESSED_BUFFER: usize = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// Enough for every magic number: that of tar stands furthest behind.
 const HEAD: usize = 512;
-/// What a directory of pg_dump's has, and a tar of its begins with.
+/// The first file of a directory or tar of pg_dump.
 const CONTENTS: &str = "toc.dat";
 
 /// A file or standard input: SQL, gzip or zstd of it, or an archive of pg_dump's (custom, tar, directory).
@@ -79,7 +79,7 @@ pub enum SourceError {
     NotSql {
         /// The file.
         what: String,
-        /// What it is, and what can be done.
+        /// The problem, and the remedy.
         why: String,
     },
     /// pg_restore cannot be used.
@@ -91,7 +91,7 @@ pub enum SourceError {
         #[source]
         error: ArchiveError,
     },
-    /// What is read once is gone.
+    /// Standard input can be read only once.
     #[error("standard input can be read only once: give the dump as a file")]
     ReadOnce,
 }
@@ -272,7 +272,7 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What a file is that begins so; else what it is that cannot be read.
+/// The form of a file that begins so; else the name of the form that cannot be read.
 fn form(head: &[u8]) -> Result<Form, String> {
     let unpack = |program: &str| Err(format!("unpack it first: {program} -dc FILE | pgrig …"));
     match head {

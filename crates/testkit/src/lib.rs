@@ -1,4 +1,4 @@
-//! What the tests of pgrig's crates share. A dev-dependency only; it knows `pgserver` and `connect`.
+//! Helpers that the tests of pgrig's crates share. A dev-dependency only; it knows `pgserver` and `connect`.
 //!
 //! - [`Server`] starts a real PostgreSQL in a throw-away `PGRIG_HOME`; [`shared`] is the server of a release that
 //!   all tests of a program share. Start reading there.

@@ -11,7 +11,7 @@ use crate::program::{does, told};
 /// A small file system, unmounted in the end; ask for [`Need::Mounts`](crate::Need::Mounts) first.
 pub struct Mount {
     at: PathBuf,
-    /// What an ext4 is in.
+    /// The image file of an ext4.
     image: Option<NamedTempFile>,
 }
 

@@ -1,4 +1,4 @@
-//! What a test needs of the machine.
+//! Requirements of a test on the machine.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use crate::mount::Mount;
 use crate::program::does;
 
-/// What a machine may lack.
+/// A requirement that a machine may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Need {
     /// The effective user is root.

@@ -7,7 +7,7 @@ pub fn does(program: &str, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
-/// What the program prints, which must succeed.
+/// The output of the program, which must succeed.
 #[track_caller]
 pub fn told(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output().unwrap();

@@ -35,7 +35,7 @@ pub struct Server {
 
 /// An empty database of a test's own.
 pub struct Database {
-    /// How it is reached.
+    /// Its address.
     pub target: Target,
     /// Its server's major version.
     pub major: u16,

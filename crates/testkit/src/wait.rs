@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// No condition takes this long unless it never holds.
 pub const DEADLINE: Duration = Duration::from_mins(2);
 
-/// How often a condition is tried.
+/// Interval between tries of a condition.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds; fails the test if it never does.

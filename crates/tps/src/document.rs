@@ -1,4 +1,4 @@
-//! What was asked and measured, as run documents hold it. `docs/src/format.md` explains the names.
+//! The request and the results, as run documents hold them. `docs/src/format.md` explains the names.
 
 use measure::{Event, Histogram, Latencies, Percentile, Percentiles, Series, Trial, Unit};
 use script::Scripts;

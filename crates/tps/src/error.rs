@@ -1,4 +1,4 @@
-//! What can go wrong with a `tps`.
+//! Errors of a `tps`.
 
 use failure::{Class, Classified};
 use script::ScriptError;

@@ -1,4 +1,4 @@
-//! Who is told of a run while it goes on.
+//! The observer of a run.
 
 use crate::outcome::Second;
 
@@ -13,7 +13,7 @@ pub trait Observer: Sync {
     }
 }
 
-/// What a script called `debug()` with.
+/// The arguments of a script's `debug()`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debugged {
     /// The client that carries the script out, from 0.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use measure::{Latencies, Percentiles};
 
-/// What became of transactions. All that were due are `succeeded + failed + skipped`; `retried` and `late`
-/// tell of those too, and do not add to them.
+/// Transactions by outcome. Those that were due are `succeeded + failed + skipped`; `retried` and `late` count some
+/// of them again, and do not add to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Committed, or come to the script's end.
@@ -65,14 +65,14 @@ pub struct MeasuredCommand {
     pub retries: u64,
 }
 
-/// What part of a run it is.
+/// The part of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Clients begin one after the other.
     Ramp,
     /// All are at work, but nothing is counted.
     Warmup,
-    /// What results are made of.
+    /// The part that results are made of.
     Measured,
 }
 
@@ -81,9 +81,9 @@ pub enum Phase {
 pub struct Second {
     /// Seconds since the first transaction, at this one's end; the last one may be shorter.
     pub at: f64,
-    /// How long it was, seconds.
+    /// Length, seconds.
     pub length: f64,
-    /// Which part it belongs to.
+    /// The part that it belongs to.
     pub phase: Phase,
     /// Transactions that ended in it.
     pub counts: Counts,
@@ -98,9 +98,9 @@ pub struct Second {
 pub struct KeptSecond {
     /// Seconds since the first transaction, at this one's end.
     pub at: f64,
-    /// How long it was, seconds.
+    /// Length, seconds.
     pub length: f64,
-    /// Which part it belongs to.
+    /// The part that it belongs to.
     pub phase: Phase,
     /// Transactions that ended in it.
     pub counts: Counts,
@@ -115,7 +115,7 @@ pub struct KeptSecond {
 pub struct LostClient {
     /// Its number, from 0.
     pub client: usize,
-    /// Which script and command (from 0), if it was at one.
+    /// Script and command (from 0), if it was at one.
     pub at: Option<(usize, usize)>,
     /// The reason.
     pub why: String,
@@ -132,7 +132,7 @@ pub enum End {
     Lost,
 }
 
-/// What was measured, even where the run did not come to its end.
+/// The measurements, even of a run that was not completed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// End of the run.
@@ -155,7 +155,7 @@ pub struct Outcome {
 }
 
 impl Counts {
-    /// Those that were given up.
+    /// Transactions that were given up.
     pub fn all_failed(&self) -> u64 {
         self.failed.serialization + self.failed.deadlock + self.failed.other
     }

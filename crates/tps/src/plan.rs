@@ -1,4 +1,4 @@
-//! What will be run: scripts parsed, the scale known, the tables made ready.
+//! The plan of a run: scripts parsed, the scale known, the tables prepared.
 
 use futures_util::future::LocalBoxFuture;
 use script::{Scripts, Source};
@@ -16,7 +16,7 @@ pub struct Plan {
     pub scripts: Scripts,
     /// The variable `scale`.
     pub scale: i64,
-    /// What people should know before it starts.
+    /// Warnings before the start.
     pub warnings: Vec<String>,
 }
 
@@ -53,8 +53,8 @@ impl Plan {
         Ok(Parsed { request, scripts })
     }
 
-    /// What pgbench does before it measures, unless the request has no vacuum: vacuums the small tables, and
-    /// empties the history. What fails is told, and does not stop the run, as in pgbench.
+    /// Prepares the tables as pgbench does, unless the request has no vacuum: vacuums the small tables, and empties
+    /// the history. A failure is reported and does not stop the run, as in pgbench.
     ///
     /// # Errors
     /// If the connection is lost.

@@ -8,7 +8,7 @@ use script::{Definition, Source};
 use crate::error::TpsError;
 use crate::outcome::Phase;
 
-/// How long clients go on.
+/// Length of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// `-T`: until this has passed since the measured part began.
@@ -37,7 +37,7 @@ pub enum Connecting {
     EachTransaction,
 }
 
-/// What was asked for, defaults filled in.
+/// The request, with defaults filled in.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The scripts, with their weights.

@@ -1,4 +1,4 @@
-//! What the server itself counts, before and after a step.
+//! Counters of the server, before and after a step.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub struct Io {
     pub fsyncs: u64,
 }
 
-/// What a step used, where the server tells.
+/// Resources that a step used, where the server reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Used {
     pub(crate) database: Option<Database>,
@@ -59,7 +59,7 @@ pub(crate) struct Used {
     pub(crate) wal: Option<u64>,
 }
 
-/// How this release's counters are asked for.
+/// Queries for this release's counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counting {
     pub(crate) major: u32,
@@ -119,7 +119,7 @@ impl Counting {
 }
 
 impl Counters {
-    /// What was counted since. Statistics that were reset meanwhile count as nothing.
+    /// The counters since `earlier`. Statistics that were reset in between count as nothing.
     pub(crate) fn since(&self, earlier: &Self) -> Used {
         Used {
             database: self.database.zip(earlier.database).map(|(now, then)| Database {

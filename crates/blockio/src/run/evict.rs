@@ -16,7 +16,7 @@ const FIRST_MAJOR: u32 = 18;
 /// The extension that does it.
 pub(crate) const EXTENSION: &str = "pg_buffercache";
 
-/// How a table is evicted before its first scan and its lookups.
+/// Means to evict a table before its first scan and its lookups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {

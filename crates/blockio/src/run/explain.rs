@@ -1,4 +1,4 @@
-//! What EXPLAIN (ANALYZE, BUFFERS) tells of a query: exactly this query's blocks, its workers' included.
+//! EXPLAIN (ANALYZE, BUFFERS) of a query: the blocks of exactly this query, including its workers.
 
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ impl Touched {
     }
 }
 
-/// Those that Gather nodes launched.
+/// Workers that Gather nodes launched.
 fn workers(plan: &Value) -> u64 {
     let own = plan.get("Workers Launched").and_then(Value::as_u64).unwrap_or(0);
     let below = plan.get("Plans").and_then(Value::as_array);

@@ -30,7 +30,7 @@ pub trait Observer: Sync {
     fn step_started(&self, trial: u16, step: &Step);
     /// The step has ended.
     fn step_finished(&self);
-    /// What pgrig made could not be dropped.
+    /// pgrig could not drop the objects that it made.
     fn left_behind(&self, why: &str);
 }
 

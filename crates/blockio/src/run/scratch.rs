@@ -1,5 +1,5 @@
-//! What `blockio` makes, and how all of it goes again: a journal beside the tables lists it, so that the next
-//! start knows what a killed one left.
+//! The objects that `blockio` makes, and how it drops them: a journal beside the tables lists them, so that the next
+//! start can drop the objects of a killed run.
 
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,7 @@ use server::Session;
 use server::marked;
 use server::quote::{identifier, literal, qualified};
 
-/// How long a session that is at the same schema is waited for: one that a killed pgrig left behind ends by
-/// itself.
+/// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
 /// Between attempts.
 const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);

@@ -20,8 +20,8 @@ use connect::ConnectError;
 use server::disturbance::Checkpoints;
 use server::quote::qualified;
 
-/// How long a checkpoint's counters are waited for: the checkpointer tells them only after it has told that
-/// it is done (`CheckpointerMain`, checkpointer.c).
+/// Time to wait for a checkpoint's counters: the checkpointer reports them only after the end of the checkpoint
+/// (`CheckpointerMain`, checkpointer.c).
 const COUNTED_DEADLINE: Duration = Duration::from_secs(2);
 /// Between looks at them.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -78,7 +78,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         Ok(())
     }
 
-    /// What there is after the step.
+    /// Looks at the sizes after the step.
     async fn look(&mut self, action: Action, seen: &[Seen]) -> Result<(), ConnectError> {
         match action {
             Action::Create => {
@@ -203,7 +203,7 @@ impl<'b, 'a> Trial<'b, 'a> {
         }
     }
 
-    /// What the role's rights, or the server's release, leave out.
+    /// Notes on the steps that the role's rights, or the server's release, exclude.
     pub(crate) fn notes(&self) -> Vec<String> {
         let survey = self.bench.survey;
         let (role, major) = (&survey.server.role, survey.server.major());

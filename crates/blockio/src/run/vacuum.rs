@@ -1,8 +1,8 @@
-//! What VACUUM (VERBOSE) tells of itself.
+//! The messages of VACUUM (VERBOSE).
 
 use serde::Serialize;
 
-/// What PostgreSQL prints as MB is this many bytes (`BLCKSZ / (1024 * 1024)`, vacuumlazy.c).
+/// Bytes of one MB in PostgreSQL's messages (`BLCKSZ / (1024 * 1024)`, vacuumlazy.c).
 const MEBIBYTE: f64 = 1_048_576.0;
 
 /// The server's own rates of its VACUUM, bytes per second.

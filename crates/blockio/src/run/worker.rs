@@ -23,7 +23,7 @@ pub(crate) struct Worker<'p> {
     pub(crate) io_timing: bool,
 }
 
-/// What one client saw of a step.
+/// Observations of one client in a step.
 pub(crate) struct Seen {
     pub(crate) started: Instant,
     pub(crate) ended: Instant,

@@ -35,7 +35,7 @@ pub(super) struct Judge<'a> {
 /// The outcome for some tuples.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Judged {
-    /// Those that fulfil the conditions, as the server writes them.
+    /// Tuples that fulfil the conditions, as the server writes them.
     pub(super) passed: Vec<Tuple>,
     /// The last error that a tuple raised.
     pub(super) error: Option<String>,

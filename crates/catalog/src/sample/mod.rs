@@ -257,7 +257,7 @@ impl<'a> Sampling<'a> {
         Ok(ranges)
     }
 
-    /// Those of the texts that the column's type reads, as the server writes them.
+    /// The texts that the column's type can read, as the server writes them.
     async fn readable(&self, column: &str, texts: Vec<String>) -> Result<Vec<String>, CatalogError> {
         let Some(slot) = self.slot(column).filter(|_| !texts.is_empty()) else { return Ok(Vec::new()) };
         let judge = Judge {
@@ -399,7 +399,7 @@ impl<'a> Sampling<'a> {
         (table, self.rows.start)
     }
 
-    /// How many rows there will be, as far as a list of them is worth it.
+    /// Number of rows to make, as far as a list of them is worthwhile.
     fn wanted(&self) -> usize {
         usize::try_from(self.rows.end.saturating_sub(self.rows.start)).unwrap_or(usize::MAX).min(10 * ENOUGH)
     }

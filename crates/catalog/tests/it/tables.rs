@@ -237,7 +237,7 @@ fn keys_of_every_form() {
             database.fill(table, rows).await.unwrap_or_else(|error| panic!("{table}: {error}"));
         }
         let error = database.fill("k_few", 1).await.unwrap_err().to_string();
-        assert_says(&error, &["at most 0 do", "k_few_pkey", "0 of c"]);
+        assert_says(&error, &["has room for 0 rows", "k_few_pkey", "0 of c"]);
         database.sql("TRUNCATE k_few").await;
         let error = database.fill("k_few", 61).await.unwrap_err().to_string();
         assert_says(&error, &["public.k_few has room for 60 rows, not 61", "3 of a × 2 of b × 10 of c"]);
@@ -297,7 +297,10 @@ fn appended_rows_go_on_after_those_present() {
         }
         database.fill("pairs", 300).await.unwrap();
         let error = database.fill("pairs", 10).await.unwrap_err().to_string();
-        assert_says(&error, &["public.pairs has rows already", "pairs_pkey", "TRUNCATE public.pairs"]);
+        assert_says(
+            &error,
+            &["public.pairs has rows, and pgrig does not know", "pairs_pkey", "TRUNCATE public.pairs"],
+        );
         let wish = Wish { first_row: 300, rows: Some(100), seed: 42, ..Wish::default() };
         database.fill_wish("pairs", &wish).await.unwrap();
         let wish = Wish { first_row: 380, rows: Some(50), seed: 42, ..Wish::default() };

@@ -108,7 +108,7 @@ mod tests {
             ("-5s", "90s"),
             ("soon", "90s"),
             ("5 parsecs", "90s"),
-            ("0s", "no time"),
+            ("0s", "is zero"),
             ("400 days", "90s"),
             ("9000h", "more than a year"),
             ("99999999999999999999h", "90s"),

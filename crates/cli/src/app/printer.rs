@@ -23,7 +23,7 @@ impl Printer {
         Self { started: Instant::now(), quiet, json_to_stdout }
     }
 
-    /// How long the process has run.
+    /// Time since the process began.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
@@ -33,7 +33,7 @@ impl Printer {
         self.quiet
     }
 
-    /// What comes from another thread, above a progress bar that may be drawn: the next drawing puts that back.
+    /// Prints text of another thread above a progress bar; the next drawing restores the bar.
     pub(crate) fn interject(text: &str) {
         let clear = if io::stderr().is_terminal() && can_draw() { "\r\x1b[K" } else { "" };
         to_stderr(&format!("{clear}{text}"));
@@ -55,14 +55,14 @@ impl Printer {
         whole_to_stdout(text)
     }
 
-    /// What is going on. Not said when quiet.
+    /// Prints progress. Not when quiet.
     pub(crate) fn say(&self, text: impl Display) {
         if !self.quiet {
             to_stderr(&text.to_string());
         }
     }
 
-    /// What people should know even when quiet.
+    /// Prints a warning, even when quiet.
     #[expect(clippy::unused_self, reason = "output has one owner")]
     pub(crate) fn warn(&self, text: impl Display) {
         to_stderr(&format!("{} {text}", style("warning:").for_stderr().yellow().bold()));

@@ -1,4 +1,4 @@
-//! Which server a verb works on: the one that was named, or the embedded one.
+//! The server that a verb works on: a server that options or the environment name, or pgrig's own.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -23,7 +23,7 @@ pub(crate) struct Chosen {
     may_change_sessions: bool,
 }
 
-/// Whose server it is.
+/// The owner of the server.
 enum Kind {
     Embedded(Box<Embedded>),
     /// One that an option or the environment names, and how to get there again.
@@ -61,7 +61,7 @@ pub(crate) fn choose(choice: &ServerChoice, home: &Home, printer: &Printer) -> R
     Ok(Chosen { target, home: home.clone(), kind: Kind::Embedded(embedded), may_change_sessions: false })
 }
 
-/// Whose server is meant.
+/// The owner of the server that the arguments select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meant {
     /// pgrig's own.
@@ -111,7 +111,7 @@ fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// What the arguments ask of an instance.
+/// The instance that the arguments describe.
 pub(crate) fn spec(embedded: &EmbeddedArgs) -> Spec {
     let default = Spec::default();
     Spec {
@@ -148,7 +148,7 @@ pub(crate) fn announce(running: &Running, home: &Home, printer: &Printer) {
     }
 }
 
-/// What keeps data through a crash.
+/// Settings that keep data through a crash.
 const DURABILITY: [&str; 3] = ["fsync", "full_page_writes", "synchronous_commit"];
 
 /// Whether the setting is off; the last of several counts. Spellings as PostgreSQL's parse_bool.
@@ -260,7 +260,7 @@ impl Chosen {
         }
     }
 
-    /// Whose server it is, and whether it may be restarted.
+    /// The owner of the server, and whether pgrig may restart it.
     pub(crate) fn server_facts(&self) -> ServerFacts {
         match self.own() {
             None => ServerFacts {

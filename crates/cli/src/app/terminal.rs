@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 
-/// How to give the terminal back, while something is drawn on it.
+/// The state to restore, while something is drawn on the terminal.
 static BORROWED: Mutex<Option<Borrowed>> = Mutex::new(None);
 
 /// The terminal as it was.
@@ -20,7 +20,7 @@ pub(crate) fn can_draw() -> bool {
     std::env::var("TERM").is_ok_and(|name| !name.is_empty() && name != "dumb")
 }
 
-/// What is typed is not shown meanwhile. Ctrl-C remains a signal.
+/// Turns the echo of input off. Ctrl-C remains a signal.
 #[cfg_attr(not(feature = "live"), allow(dead_code, reason = "only a picture borrows it"))]
 pub(crate) fn borrow() {
     let stdin = io::stdin();

@@ -289,7 +289,7 @@ fn assert_interrupted(version: &str, statement: &str) {
     pgrig.signal(Signal::SIGINT);
     let Ran { code, stderr, .. } = pgrig.end();
     assert_eq!(code, Some(130), "{stderr}");
-    assert!(stderr.contains("interrupted while at"), "{stderr}");
+    assert!(stderr.contains("interrupted in step"), "{stderr}");
     assert_nothing_left(&server);
     let document: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(document["status"], "interrupted");
@@ -454,7 +454,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("blockio 10MB --clients 0", "invalid value"),
         ("blockio 10MB --compat --clients 2", "use one client"),
         ("blockio 10MB --baseline /nowhere.json", "cannot read --baseline"),
-        (&format!("blockio 10MB --baseline {}", no_run.display()), "no run document"),
+        (&format!("blockio 10MB --baseline {}", no_run.display()), "not a run document"),
         ("blockio 10MB --memory much", "invalid value"),
     ] {
         let ran = rig.run(arguments);

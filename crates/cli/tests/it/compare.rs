@@ -75,7 +75,8 @@ fn what_is_no_document_is_refused_however_long_it_is() {
     let other = write(&rig.document("blockio 10MB --trials 1"), &rig.home.path().join("other.json"));
     rig.done(&format!("compare {marked} {other}"));
     rig.done(&format!("blockio 10MB --trials 1 --baseline {marked}"));
-    for (file, said) in [("/dev/zero", "byte 1 is NUL"), ("/", "directory"), ("/dev/null", "no run document")]
+    for (file, said) in
+        [("/dev/zero", "byte 1 is NUL"), ("/", "directory"), ("/dev/null", "not a run document")]
     {
         for command in [format!("compare {marked} {file}"), format!("blockio 10MB --baseline {file}")] {
             let ran = rig.run(&command);
@@ -356,7 +357,7 @@ fn what_is_no_run_is_refused() {
     let file = file.display();
     for (arguments, said) in [
         (format!("compare /nowhere.json {file}"), "no run /nowhere.json"),
-        (format!("compare {file} {file}"), "no run document"),
+        (format!("compare {file} {file}"), "not a run document"),
         (format!("compare {file}"), "CANDIDATE"),
         (format!("compare {file} {file} --threshold 0%"), "above 0"),
     ] {

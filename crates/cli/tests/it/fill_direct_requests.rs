@@ -100,7 +100,7 @@ fn where_nobody_asked_for_it_copy_does_instead_and_the_plan_says_why() {
     let rig = Rig::new();
     let server = rig.server("--profile stock");
     for (options, method, said) in [
-        ("--unlogged", "direct", "pgrig's own server"),
+        ("--unlogged", "direct", "on its own server"),
         ("", "frozen-copy", "method direct is not possible: wal_level is replica"),
         (
             "--chunk 1MB --unlogged",

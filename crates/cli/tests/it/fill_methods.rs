@@ -218,7 +218,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("fill 1GB --method explode", "below 100"),
         ("fill 1GB --method explode -F 10 --chunk 10MB", "loads whole tables"),
         ("fill --brim --method explode -F 10", "cannot fill until a limit"),
-        ("fill --brim --partitions 4 --partition-method range", "ranges need an end"),
+        ("fill --brim --partitions 4 --partition-method range", "need a known number of rows"),
         ("fill 1GB --method reinsert -I g", "has no seed rows"),
         (
             "fill 1GB --method reinsert --partitions 2 --partition-method hash",

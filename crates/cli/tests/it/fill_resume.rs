@@ -292,7 +292,7 @@ fn what_was_made_unlogged_or_logged_around_a_crash_is_noticed() {
     server.execute("ALTER TABLE other.pgbench_accounts SET LOGGED");
     kill_server(&rig);
     rig.done("server start");
-    assert_refused(&rig, &unlogged, &["where 0 are recorded as loaded", "give --no-resume --drop"]);
+    assert_refused(&rig, &unlogged, &["but 0 are recorded as loaded", "give --no-resume --drop"]);
     server.execute("DROP SCHEMA other CASCADE");
     rig.done(&format!("{command} --no-resume --drop"));
     assert_complete(&rig, 134_567);

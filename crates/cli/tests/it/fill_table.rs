@@ -323,7 +323,7 @@ fn what_a_trigger_refuses_in_the_middle_is_told_and_can_be_completed() {
     for said in [
         "triggers run for the rows and may change, refuse or slow them: refuse",
         "not this one (SQLSTATE P0001); another; COPY t, line 567",
-        "public.t with 4000 new rows committed",
+        "public.t has 4000 new rows committed",
         "give --no-resume too, after a TRUNCATE or with --append",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");

@@ -70,7 +70,7 @@ fn an_interrupted_bench_ends_the_command_and_leaves_nothing() {
         let ran = pgrig.end();
         assert_says(&ran, 130, &["interrupted: ", "restoring settings, dropping databases"]);
         let has_table = !ran.stdout.is_empty();
-        assert_eq!(ran.stderr.contains("is above"), has_table, "{ran:#?}");
+        assert_eq!(ran.stderr.contains("are above"), has_table, "{ran:#?}");
         assert_eq!(ran.stderr.contains("before the first trial that counts"), !has_table, "{ran:#?}");
         until("the command is gone", || is_gone(command));
         let document = read(&file);

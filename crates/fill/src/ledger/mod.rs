@@ -32,7 +32,7 @@ use server::quote::{literal, qualified};
 /// Bytes of the longest identifier: NAMEDATALEN less the final zero.
 const NAME_BYTES: usize = 63;
 
-/// What a fill must keep to if it is to be completed later.
+/// Parameters that a later run must keep to complete the fill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LedgerHeader {
     /// The request as it was given.
@@ -73,7 +73,7 @@ impl LedgerHeader {
 #[derive(Clone, Debug)]
 pub(crate) struct Unfinished {
     pub(crate) header: LedgerHeader,
-    /// What is recorded as loaded.
+    /// The chunks that are recorded as loaded.
     pub(crate) records: Records,
 }
 
@@ -91,7 +91,7 @@ impl Unfinished {
         self.records.iter().filter(move |(to, _)| is_bulk(to.oid)).flat_map(|(_, chunks)| chunks)
     }
 
-    /// How many chunks are loaded, as a whole or in part.
+    /// Number of chunks that are loaded, as a whole or in part.
     pub(crate) fn chunks(&self) -> u64 {
         self.of_bulk().map(|(chunk, _)| chunk).collect::<HashSet<_>>().len() as u64
     }
@@ -110,7 +110,7 @@ pub(crate) struct Ledger {
     /// For unlogged relations if there are both.
     second: String,
     pub(crate) relations: Relations,
-    /// What was recorded before this run.
+    /// The records of earlier runs.
     records: Records,
 }
 
@@ -336,7 +336,7 @@ pub(crate) async fn read(
     Ok(Some(Unfinished { header, records }))
 }
 
-/// What is recorded of relations that had the persistence that `relations` says.
+/// The records of relations whose persistence was as in `relations`.
 ///
 /// # Errors
 /// If the server cannot be asked.

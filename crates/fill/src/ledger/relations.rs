@@ -69,7 +69,7 @@ pub(crate) struct Part {
     pub rows: PartRows,
 }
 
-/// Which rows a [`Part`] of a chunk has.
+/// The rows of a [`Part`] of a chunk.
 #[derive(Clone, Debug)]
 pub(crate) enum PartRows {
     /// Rows of the bulk table; with a condition only those that fulfil it.
@@ -195,7 +195,7 @@ impl Relations {
         self.all().map(|relation| relation.persistence).collect()
     }
 
-    /// Those of the bulk table's leaves.
+    /// The persistences of the bulk table's leaves.
     pub(crate) fn of_leaves(&self) -> BTreeSet<Persistence> {
         self.leaves.iter().map(|leaf| leaf.persistence).collect()
     }
@@ -224,8 +224,8 @@ impl Relations {
         persistences.into_iter().map(part).collect()
     }
 
-    /// Which rows go to leaves of this persistence. Rows that no leaf takes fulfil the second one, so that the
-    /// server refuses them.
+    /// The condition of rows that go to leaves of this persistence. Rows that no leaf takes fulfil the second one, so
+    /// that the server refuses them.
     fn condition(&self, persistence: Persistence) -> String {
         let logged = self.leaves.iter().filter(|leaf| leaf.persistence == Persistence::Logged);
         let bounds: Vec<String> =

@@ -18,7 +18,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const SHORTEST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
-/// What the volumes look like at a moment.
+/// State of the volumes at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The tables' volume.
@@ -47,7 +47,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What the chunk takes.
+    /// The space of the chunk.
     pub fn chunk(&self) -> ChunkSpace {
         self.chunk
     }
@@ -62,7 +62,7 @@ pub(super) enum No {
     Fail(OutOfSpace),
 }
 
-/// What is missing for a chunk.
+/// The space that a chunk lacks.
 struct Lack {
     volume: VolumeRole,
     needed: u64,
@@ -237,7 +237,7 @@ impl Budget {
         self.limits.space != SpaceLimit::MustFit
     }
 
-    /// How far the brim is; none where nothing can be seen.
+    /// Distance to the brim; none where pgrig cannot see it.
     pub(super) fn outlook(&self) -> Option<Outlook> {
         let (rule, reading) = self.sight.as_ref()?;
         let free = reading.heap.free;
@@ -269,7 +269,7 @@ impl Budget {
         self.sight.as_ref().map(|(_, reading)| reading.heap.free)
     }
 
-    /// What is missing for `wanted` on the volumes as last seen, and `freed` bytes more on the tables'.
+    /// The space that `wanted` lacks on the volumes as last seen, with `freed` bytes more on the tables' volume.
     fn lack(&self, wanted: ChunkSpace, freed: u64) -> Option<Lack> {
         let (rule, reading) = self.sight.as_ref()?;
         let lacks = reading.free().enumerate().map(|(number, free)| Lack {
@@ -352,7 +352,7 @@ struct Waited {
     left: Duration,
 }
 
-/// What stays free on the tables' volume: what was asked for or what the server needs, whichever is more.
+/// The space that stays free on the tables' volume: the user's reserve or the server's need, whichever is more.
 pub(super) fn kept(limits: &Limits, rule: &SpaceRule, reading: &Reading) -> Headroom {
     let needed = rule.on_volume(FileVolumes::TABLES, reading);
     let asked = limits.asked_free();

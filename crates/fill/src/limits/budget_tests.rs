@@ -232,7 +232,7 @@ fn events_have_their_place_in_the_run_document() {
     );
 }
 
-/// What streams, the volume and time may do, in any order.
+/// Actions of streams, the volume and time, in any order.
 #[derive(Clone, Debug)]
 enum Step {
     /// A stream asks for a chunk.

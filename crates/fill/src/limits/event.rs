@@ -1,4 +1,4 @@
-//! What is told about space and time while a fill runs, and kept in the run document.
+//! Events of space and time during a fill, for the user and the run document.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use server::volume::Space;
 pub struct Event {
     /// Seconds since the fill began.
     pub at: f64,
-    /// What it was.
+    /// The kind of event.
     #[serde(flatten)]
     pub what: EventKind,
 }
@@ -25,8 +25,8 @@ impl From<&Event> for measure::Event {
     }
 }
 
-/// What can happen. Volume and sizes are the tables'; `loaded` counts the heap bytes of this fill's
-/// finished chunks.
+/// Kinds of events. Volume and sizes are those of the tables; `loaded` counts the heap bytes of this fill's finished
+/// chunks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum EventKind {
@@ -130,20 +130,20 @@ pub enum StopReason {
     Complete,
     /// The next chunk would take what stays free.
     BrimReached {
-        /// Which volume has no more room.
+        /// The volume without room.
         volume: VolumeRole,
         /// Bytes free there.
         free: u64,
         /// Of those, bytes that stay free.
         kept: u64,
-        /// What for.
+        /// The reason for the reserve.
         because: String,
-        /// What another chunk would take, with all that later steps still need, bytes.
+        /// The space that the next chunk needs, with all that later steps still need, bytes.
         needed: u64,
     },
     /// The server has no more room.
     DiskFull {
-        /// How it said so.
+        /// The shortage that the server reported.
         shortage: Shortage,
     },
     /// The table's ids are of type integer, and there are no more of them.

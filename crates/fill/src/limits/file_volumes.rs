@@ -1,4 +1,4 @@
-//! Which files of a fill share a volume.
+//! The volumes of a fill's files.
 
 use server::volume::{Volume, Volumes};
 

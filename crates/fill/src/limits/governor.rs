@@ -34,13 +34,13 @@ pub enum Admission {
     Stop(StopReason),
 }
 
-/// What can be seen of a server's volumes while it is filled.
+/// pgrig's view of a server's volumes during a fill.
 pub struct Sight {
     rule: SpaceRule,
     gauge: Gauge,
 }
 
-/// How far a fill is from its end, as far as that is a matter of space. Bytes of the tables' volume.
+/// Distance of a fill from its end, as far as that is a matter of space. Bytes of the tables' volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
     /// Free.
@@ -55,7 +55,7 @@ impl Sight {
         Self { rule, gauge: Gauge::new(volumes) }
     }
 
-    /// What people must know before a fill begins, if anything.
+    /// A warning for the user before a fill begins, if any.
     pub(super) fn warning(&self) -> Option<String> {
         self.rule.warning()
     }
@@ -65,8 +65,8 @@ impl Sight {
         &self.gauge.heap
     }
 
-    /// What stays free on the tables' volume as things stand: `--reserve` or the server's need,
-    /// whichever is more, and why.
+    /// The space that now stays free on the tables' volume, with the reason: `--reserve` or the server's need,
+    /// whichever is more.
     ///
     /// # Errors
     /// If the volume cannot be read.

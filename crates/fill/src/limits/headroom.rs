@@ -1,4 +1,4 @@
-//! What has to stay free so that the server can go on.
+//! The space that must stay free so that the server can continue.
 //!
 //! Seen on PostgreSQL 15 and 18, ext4 and tmpfs, data directory on the full volume: a COPY that cannot
 //! extend its table fails with 53100 and no more. But a WAL segment that cannot be created is a PANIC in
@@ -27,7 +27,7 @@ const SEGMENTS: u64 = 4;
 /// In percent; 118 were seen.
 const SOFT_LIMIT_PERCENT: u64 = 130;
 
-/// What decides how far `pg_wal` may grow.
+/// Facts that decide how far `pg_wal` may grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalFacts {
     /// `wal_segment_size`, bytes.
@@ -64,7 +64,7 @@ impl WalFacts {
     }
 }
 
-/// How much of a fill is logged.
+/// Share of a fill that is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalUse {
     /// Unlogged tables, or permanent ones whose WAL is skipped (`wal_level = minimal`).
@@ -75,7 +75,7 @@ pub enum WalUse {
     Full,
 }
 
-/// How far `pg_wal` may grow while a fill runs.
+/// Growth of `pg_wal` while a fill runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Growth {
     /// By next to nothing.
@@ -111,7 +111,7 @@ fn growth(facts: &WalFacts, wal: WalUse, place: WalVolume) -> Growth {
     }
 }
 
-/// How far WAL may grow if all is logged.
+/// Growth of WAL if all is logged.
 fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
     if facts.archiving_fails {
         return Growth::Unbounded {
@@ -145,7 +145,7 @@ fn removed_late(facts: &WalFacts, place: WalVolume) -> Growth {
     }
 }
 
-/// What shares the volume of WAL.
+/// The use of the WAL volume by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WalVolume {
     /// Something that the fill writes.
@@ -155,7 +155,7 @@ enum WalVolume {
     Unseen,
 }
 
-/// What has to stay free on the volumes of a fill.
+/// The space that must stay free on the volumes of a fill.
 #[derive(Clone, Debug)]
 pub struct SpaceRule {
     files: FileVolumes,
@@ -200,7 +200,7 @@ impl SpaceRule {
         self.unfrozen = bytes;
     }
 
-    /// What stays free on the volume of this number.
+    /// The space that stays free on the volume of this number.
     pub(super) fn on_volume(&self, number: usize, reading: &Reading) -> Headroom {
         let ballast = if number == FileVolumes::TABLES { self.ballast } else { 0 };
         let data = if self.files.data == number { DATA_MARGIN.saturating_sub(ballast) } else { 0 };
@@ -216,7 +216,8 @@ impl SpaceRule {
         Headroom { bytes: data, because: because.to_owned() }
     }
 
-    /// What so much needs on the volume of this number; `owed` is what finished chunks still need.
+    /// The space that `wanted` needs on the volume of this number; `owed` is the space that finished chunks still
+    /// need.
     pub(super) fn needed(&self, number: usize, wanted: ChunkSpace, owed: Owed, reading: &Reading) -> u64 {
         let files = &self.files;
         let on = |place: usize, bytes: u64| if place == number { bytes } else { 0 };
@@ -233,7 +234,7 @@ impl SpaceRule {
             + wal
     }
 
-    /// What is on the volume of this number.
+    /// The role of the volume of this number.
     pub(super) fn role(&self, number: usize) -> VolumeRole {
         match number {
             FileVolumes::TABLES => VolumeRole::Heap,
@@ -244,7 +245,7 @@ impl SpaceRule {
         }
     }
 
-    /// What people must know before the fill begins, if anything.
+    /// A warning for the user before the fill begins, if any.
     pub(super) fn warning(&self) -> Option<String> {
         if self.files.wal.is_none() {
             return Some(unseen_warning("pg_wal"));
@@ -284,7 +285,7 @@ impl SpaceRule {
     }
 }
 
-/// What may happen where `what` (pg_wal, the server's volumes) cannot be seen, and what to do.
+/// The risk where pgrig cannot see `what` (pg_wal, the server's volumes), and the remedy.
 pub(super) fn unseen_warning(what: &str) -> String {
     format!(
         "pgrig cannot see {what}, so it keeps no space free for WAL and checkpoints: if their volume fills up, \

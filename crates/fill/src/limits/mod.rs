@@ -22,7 +22,7 @@ pub use refusal::{LimitsError, OutOfSpace, VolumeRole};
 use serde::{Serialize, Serializer};
 pub use shortage::Shortage;
 
-/// How long `--wait-for-space` waits each time if nothing else is said.
+/// Default of `--wait-for-space`, each time.
 pub const DEFAULT_WAIT: Duration = Duration::from_mins(10);
 
 /// EventKind ends an open-ended fill, and what is told on the way.
@@ -35,7 +35,7 @@ pub struct Limits {
     pub duration: Option<Duration>,
     /// Told once each, when crossed (`--mark`).
     pub marks: Vec<Mark>,
-    /// How long to wait each time that space is short (`--wait-for-space`); none: not at all.
+    /// Time to wait each time that there is too little space (`--wait-for-space`); none: do not wait.
     #[serde(serialize_with = "seconds")]
     pub wait_for_space: Option<Duration>,
 }
@@ -120,7 +120,7 @@ impl std::fmt::Display for Mark {
 /// Chunks that belong together: the fill had better not end between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// How many there has to be room for.
+    /// Number of chunks that must fit.
     pub chunks: u64,
     /// Whether earlier ones of them have begun.
     pub begun: bool,

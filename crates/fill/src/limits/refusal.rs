@@ -20,7 +20,7 @@ pub enum LimitsError {
     Unseen {
         /// The flag.
         flag: &'static str,
-        /// What works without seeing.
+        /// Alternatives that need no view of the volume.
         instead: &'static str,
     },
     /// Not even one chunk.
@@ -29,7 +29,7 @@ pub enum LimitsError {
          some space, or let less stay free: --reserve, --until-free, max_wal_size, --unlogged", bytes(*needed), bytes(*free), bytes(*kept)
     )]
     NoRoom {
-        /// Whose volume.
+        /// The role of the volume.
         volume: VolumeRole,
         /// One chunk, bytes.
         needed: u64,
@@ -37,7 +37,7 @@ pub enum LimitsError {
         free: u64,
         /// Of those, bytes that stay free.
         kept: u64,
-        /// What for.
+        /// The reason for the reserve.
         because: String,
     },
     /// The volume was seen and is no more.
@@ -54,19 +54,19 @@ impl Classified for LimitsError {
     }
 }
 
-/// Which of the volumes.
+/// The role of a volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VolumeRole {
     /// The tables', whatever else is there.
     Heap,
-    /// That of WAL, if it is another.
+    /// The volume of WAL, if it is another.
     Wal,
-    /// That of keys, if it is another.
+    /// The volume of keys, if it is another.
     Keys,
-    /// That of the data directory, if it is another.
+    /// The volume of the data directory, if it is another.
     Data,
-    /// That of temporary files, if it is another.
+    /// The volume of temporary files, if it is another.
     Temporary,
 }
 
@@ -92,7 +92,7 @@ pub enum OutOfSpace {
          some space, ask for less, give --wait-for-space, or give --brim to stop at this point", bytes(*needed), bytes(*free), bytes(*kept)
     )]
     NoRoom {
-        /// Whose volume.
+        /// The role of the volume.
         volume: VolumeRole,
         /// The chunk, bytes.
         needed: u64,
@@ -100,7 +100,7 @@ pub enum OutOfSpace {
         free: u64,
         /// Of those, bytes that stay free.
         kept: u64,
-        /// What for.
+        /// The reason for the reserve.
         because: String,
     },
     /// The server said so.

@@ -1,4 +1,4 @@
-//! Which of a server's errors mean that there is no room.
+//! The server's errors that mean that there is no room.
 
 use std::fmt;
 use tokio_postgres::error::SqlState;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use connect::{ConnectError, ServerError};
 
-/// What the server ran short of. Room may come back, so a chunk can be tried again.
+/// The resource that the server lacks. Room may come back, so that a chunk can be tried again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shortage {

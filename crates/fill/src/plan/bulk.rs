@@ -33,13 +33,13 @@ pub(super) struct Bulk {
     pub(super) most_rows: Option<(u64, String)>,
     /// Warnings from the look at the table.
     pub(super) warnings: Vec<String>,
-    /// How COPY has foreign keys checked.
+    /// Check of foreign keys of rows by COPY.
     pub(super) foreign_keys: ForeignKeys,
     /// Triggers that do not run for the rows, because the request says so.
     pub(super) silenced: Vec<String>,
 }
 
-/// How COPY has the table's foreign keys checked.
+/// Check of the table's foreign keys for rows by COPY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ForeignKeys {
     /// There are none, or it is not for COPY to see to them.
@@ -60,7 +60,7 @@ pub(super) enum RowSize {
         heap: u64,
         /// Bytes with entries in all indexes, on average.
         total: u64,
-        /// What finished pages of all rows take, if those are written.
+        /// Size of all pages, if pgrig writes them.
         pages: Option<Sizes>,
     },
 }

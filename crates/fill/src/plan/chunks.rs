@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 
-/// How the rows of the bulk table are cut.
+/// Chunks of the rows of the bulk table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Chunking {
     /// Number of the first row, from 0; above 0 if rows are added to a table.
@@ -16,11 +16,11 @@ pub struct Chunking {
     pub rows: Option<u64>,
     /// Rows of a chunk; the last one of a leaf may have fewer.
     pub chunk_rows: u64,
-    /// Which relations the rows go to.
+    /// The relations of the rows.
     pub spread: Spread,
 }
 
-/// Which relations rows go to.
+/// The relations of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
@@ -28,14 +28,14 @@ pub enum Spread {
     Table,
     /// Straight to the leaves: each has a range of so many rows.
     Range {
-        /// How many leaves.
+        /// Number of leaves.
         leaves: u32,
         /// Rows of each but the last.
         leaf_rows: u64,
     },
     /// Straight to the leaves, by the hash of the id.
     Hash {
-        /// How many leaves.
+        /// Number of leaves.
         leaves: u32,
     },
 }
@@ -55,14 +55,14 @@ impl Spread {
 pub struct Chunk {
     /// Its number, from 0.
     pub number: u64,
-    /// Which leaf, from 0.
+    /// The leaf, from 0.
     pub leaf: u32,
     /// Row numbers. Of a leaf by hash only those that belong to it.
     pub rows: Range<u64>,
 }
 
 impl Chunking {
-    /// How many chunks there are; none if only a limit ends the fill.
+    /// Number of chunks; none if only a limit ends the fill.
     pub fn count(&self) -> Option<u64> {
         let rows = self.rows?;
         let leaves = u64::from(self.spread.leaves());

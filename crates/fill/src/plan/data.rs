@@ -22,7 +22,7 @@ use crate::run::direct::DataDirectory;
 use catalog::SequenceTaken;
 use server::quote::qualified;
 
-/// What will be done, with what, and why.
+/// The plan of a fill, with its reasons.
 #[derive(Clone, Debug, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Plan {
@@ -36,7 +36,7 @@ pub struct Plan {
     /// The server's major release.
     #[serde(skip)]
     pub(crate) major: u32,
-    /// Which tables.
+    /// The kind of tables.
     pub subject: Subject,
     /// Whether rows are added to those that are there.
     #[serde(skip)]
@@ -82,13 +82,13 @@ pub struct Plan {
     pub is_size_estimated: bool,
     /// Bytes that the tables shall take in the end, where that is measured as they grow.
     pub until_size: Option<u64>,
-    /// Which rows the bulk table gets, in which chunks.
+    /// The rows of the bulk table, in chunks.
     pub chunking: Chunking,
     /// Whether the tables that the request creates are there, all unlogged and empty, as a crash leaves them after
     /// the fill: they are filled again.
     #[serde(skip)]
     pub emptied: bool,
-    /// What an earlier, interrupted run of this request has done.
+    /// The work of an earlier, interrupted run of this request.
     #[serde(skip)]
     pub(crate) unfinished: Option<Unfinished>,
     /// pgbench's scale: rows of pgbench_branches; of a fill without an end the scale so far.
@@ -112,11 +112,11 @@ pub struct Plan {
     pub index_tablespace: Option<String>,
     /// Whether autovacuum may visit the tables.
     pub autovacuum: bool,
-    /// What stands in the filler column.
+    /// The content of the filler column.
     pub payload: Payload,
     /// The steps, in order.
     pub steps: InitSteps,
-    /// How rows are made and loaded.
+    /// Method of making and loading rows.
     pub method: Method,
     /// The data directory that pages are written into, if that is the method.
     #[serde(skip)]
@@ -136,7 +136,7 @@ pub struct Plan {
     /// Whether rows are frozen behind the load, if that ends where space does.
     #[serde(skip)]
     pub(crate) freezes: bool,
-    /// How COPY has the foreign keys of a table of the user's checked.
+    /// Check of the foreign keys of a user's table for rows by COPY.
     #[serde(skip)]
     pub(crate) foreign_keys: ForeignKeys,
     /// Triggers of a table of the user's that do not run for the rows, because the request says so.
@@ -144,9 +144,9 @@ pub struct Plan {
     pub(crate) silenced: Vec<String>,
     /// COPY's format.
     pub format: CopyFormat,
-    /// How indexes are built; none without that step.
+    /// Method of building indexes; none without that step.
     pub index_build: Option<IndexBuild>,
-    /// What it will take; for a fill without an end what a chunk takes.
+    /// Predicted sizes; for a fill without an end, those of a chunk.
     pub predicted: Prediction,
     /// Why method, streams and format are what they are: a sentence each.
     pub reasons: Vec<String>,
@@ -157,7 +157,7 @@ pub struct Plan {
 pub(crate) struct RowKey {
     /// Its unquoted name.
     pub column: String,
-    /// What the first row that is loaded has in it.
+    /// The value of the first row that is loaded.
     pub first: i64,
 }
 
@@ -246,7 +246,7 @@ impl Plan {
         self.chunk_space().times(if by_hash { self.chunking.spread.leaves().into() } else { 1 })
     }
 
-    /// What a chunk takes, and later steps for its rows.
+    /// The space of a chunk, including that of later steps for its rows.
     pub fn chunk_space(&self) -> ChunkSpace {
         let rows = self.rows().unwrap_or(self.chunking.chunk_rows).max(1);
         let chunk = self.chunking.chunk_rows.min(rows);
@@ -275,7 +275,7 @@ impl Plan {
         [self.bulk_qualified()].into_iter().chain(self.truncated_with.iter().cloned()).collect()
     }
 
-    /// How many chunks there can be: without an end, as many as there are ids for.
+    /// Largest number of chunks: without an end, as many as there are ids for.
     pub(crate) fn chunks(&self) -> u64 {
         match (self.chunking.count(), self.wide_ids) {
             (Some(count), _) => count,
@@ -299,7 +299,7 @@ impl Plan {
         self.chunks_done() > 0
     }
 
-    /// What later steps take for the rows of an interrupted run.
+    /// The space that later steps need for the rows of an interrupted run.
     pub(crate) fn owed(&self) -> Owed {
         self.chunk_space().later.times(self.chunks_done())
     }
@@ -327,7 +327,7 @@ impl Plan {
         Ok(Prober::new(kind, table, self.geometry, self.major, self.tables.bulk.seed))
     }
 
-    /// How much of what is loaded goes through WAL.
+    /// Share of the loaded rows that goes through WAL.
     pub(crate) fn wal_use(&self) -> WalUse {
         match (self.predicted.wal, self.rows()) {
             (0, _) => WalUse::Little,

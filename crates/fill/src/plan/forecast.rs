@@ -1,4 +1,4 @@
-//! What a plan will take of the disk: tables, WAL, temporary files.
+//! The space that a plan needs on disk: tables, WAL, temporary files.
 
 use rowgen::pgbench;
 
@@ -10,7 +10,7 @@ use super::sizes::{Layout, Prediction, Sizes, tuple};
 use crate::request::Amount;
 
 impl Rules<'_> {
-    /// What all rows will take; without an end, what a chunk takes.
+    /// The space of all rows; without an end, of a chunk.
     pub(crate) fn predicted(
         &self,
         method: Method,

@@ -1,8 +1,8 @@
-//! How rows are made and loaded, and how indexes are built.
+//! Methods of making and loading rows, and of building indexes.
 
 use serde::Serialize;
 
-/// How rows are made and loaded.
+/// Method of making and loading rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -60,12 +60,12 @@ pub struct IndexBuild {
 /// Memory per row that an index build needs to sort without temporary files, bytes: a 24-byte
 /// SortTuple in an array that doubles as it grows, and the index tuple with its header.
 pub(crate) const SORT_MEMORY_BYTES: u64 = 80;
-/// What a row takes in an index build's temporary file, bytes.
+/// Size of a row in an index build's temporary file, bytes.
 pub(crate) const SORT_TAPE_BYTES: u64 = 24;
 
 impl IndexBuild {
-    /// What temporary files would take of as many rows as are sorted without any, bytes. Parallel workers
-    /// hand over what they sorted in files, however little it is (`tuplesort_performsort`).
+    /// Size of temporary files for the largest number of rows that are sorted without any, bytes. Parallel workers
+    /// hand over the tuples that they sorted in files, however few they are (`tuplesort_performsort`).
     pub(crate) fn tape_in_memory(self) -> u64 {
         match self.parallel_workers {
             Some(0) => self.maintenance_work_mem / SORT_MEMORY_BYTES * SORT_TAPE_BYTES,

@@ -135,7 +135,7 @@ fn refuse_too_little(disk: &Disk, request: &Request, plan: &Plan) -> Result<(), 
     })
 }
 
-/// What can be seen of the volumes that the plan fills; none of a remote server's.
+/// pgrig's view of the volumes that the plan fills; none of a remote server's.
 ///
 /// # Errors
 /// If the server cannot be asked.

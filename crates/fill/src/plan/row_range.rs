@@ -11,7 +11,7 @@ use crate::request::{Amount, Request};
 pub(crate) struct RowRange {
     /// Number of the first row, from 0.
     pub first_row: u64,
-    /// How many rows; none if only a limit ends the fill.
+    /// Number of rows; none if only a limit ends the fill.
     pub rows: Option<u64>,
     /// pgbench's scale in the end.
     pub scale: u64,
@@ -19,7 +19,7 @@ pub(crate) struct RowRange {
     pub scale_before: u64,
 }
 
-/// Which rows were asked for, beside `present` ones over `scale` branches.
+/// The requested rows, after `present` ones over `scale` branches.
 pub(crate) fn asked_for(
     request: &Request,
     layout: &Layout,

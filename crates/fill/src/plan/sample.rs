@@ -17,7 +17,7 @@ const SAMPLE: &str = "pgrig_sizes";
 pub(crate) struct Sample<'a> {
     /// The table.
     pub(crate) info: &'a TableInfo,
-    /// How its rows are made.
+    /// Description of its rows.
     pub(crate) table: &'a Table,
     /// Numbers of the rows.
     pub(crate) rows: Vec<Range<u64>>,
@@ -28,7 +28,7 @@ pub(crate) struct Sample<'a> {
 }
 
 impl Sample<'_> {
-    /// What the rows take with all indexes of their table. Needs a transaction, and leaves nothing in it.
+    /// Sizes of the rows with all indexes of their table. Needs a transaction; leaves nothing in it.
     ///
     /// # Errors
     /// If the server refuses.

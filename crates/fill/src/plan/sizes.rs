@@ -1,4 +1,4 @@
-//! What a number of rows will take, and how many rows a size takes.
+//! The size of a number of rows, and the number of rows of a size.
 
 use page::{Attribute, Geometry, LEAF_FILLFACTOR, tuple_length};
 use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
@@ -33,7 +33,7 @@ impl Sizes {
         Self { heap: self.heap.saturating_add(other.heap), index: self.index.saturating_add(other.index) }
     }
 
-    /// What `self` has more than `other`.
+    /// The excess of `self` over `other`.
     #[must_use]
     pub fn less(self, other: Self) -> Self {
         Self { heap: self.heap.saturating_sub(other.heap), index: self.index.saturating_sub(other.index) }
@@ -44,7 +44,7 @@ impl Sizes {
     }
 }
 
-/// What the plan expects to take, bytes.
+/// The predicted sizes, bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Prediction {
     /// Finished tables and indexes.
@@ -64,10 +64,10 @@ impl Prediction {
     }
 }
 
-/// What decides how the rows are laid out.
+/// Facts that decide the layout of the rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
-    /// Which tables.
+    /// The kind of tables.
     pub subject: Subject,
     /// The server's.
     pub geometry: Geometry,
@@ -94,7 +94,7 @@ pub struct Calculation {
     pub scale: u64,
     /// Rows in a page of the bulk table.
     pub rows_per_page: u32,
-    /// What tables and indexes take.
+    /// Sizes of tables and indexes.
     #[serde(flatten)]
     pub sizes: Sizes,
 }
@@ -137,7 +137,7 @@ impl Layout {
         Tables::new(&self.subject, rows, scale, Payload::Blank)
     }
 
-    /// What the tables take with so many rows in the bulk table and `scale` branches.
+    /// Sizes of the tables with so many rows in the bulk table and `scale` branches.
     pub(crate) fn sizes(&self, rows: u64, scale: u64) -> Sizes {
         let tables = self.tables(rows, scale);
         let copied = Self { direct: false, ..self.clone() };
@@ -145,7 +145,7 @@ impl Layout {
         small.fold(self.bulk(&tables.bulk), Sizes::plus)
     }
 
-    /// What the bulk table takes.
+    /// Size of the bulk table.
     fn bulk(&self, table: &Table) -> Sizes {
         let Some(partitions) = self.partitions else { return self.table(table, table.rows, self.index) };
         let each = leaf_rows(table.rows, partitions);

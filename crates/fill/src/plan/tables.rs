@@ -1,4 +1,4 @@
-//! Which tables a fill makes, and the relations that hold their rows.
+//! The tables that a fill makes, and the relations of their rows.
 
 use rowgen::{Column, Kind, Payload, Table, Values, pgbench};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a probe.
+//! Errors of a probe.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! What a probe asks.
+//! The query of a probe.
 
 use std::str::FromStr;
 
@@ -12,8 +12,8 @@ use server::quote::identifier;
 
 /// Keys of one batch.
 const BATCH: usize = 100;
-/// What one scan reads, bytes: many times what the kernel reads ahead, short enough to be repeated at
-/// many places and to push little out of the cache.
+/// Bytes that one scan reads: many times the kernel's read-ahead, but few enough to repeat at many places and to
+/// evict little from the cache.
 const STRETCH: u64 = 4 << 20;
 
 /// A kind of probe query.
@@ -99,9 +99,9 @@ pub(super) struct Statements<'a> {
     pub(super) kind: &'a ProbeKind,
     pub(super) table: &'a ProbeTable,
     pub(super) geometry: Geometry,
-    /// How many keys exist.
+    /// Number of keys.
     pub(super) rows: u64,
-    /// What is scanned.
+    /// The leaf to scan.
     pub(super) leaf: &'a Leaf,
     /// Whether the server scans ranges of ctid.
     pub(super) scans_ranges: bool,

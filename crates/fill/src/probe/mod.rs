@@ -104,12 +104,12 @@ impl Prober {
         self.points.last().is_none_or(|last| last.table_bytes < table_bytes)
     }
 
-    /// What a point may take, the table having been filled for so long.
+    /// The time that a point may take, after a fill of so long.
     pub fn budget(&self, filling: Duration) -> Duration {
         filling.mul_f64(SHARE).saturating_sub(self.spent)
     }
 
-    /// What all points took so far.
+    /// The time of all points so far.
     pub fn spent(&self) -> Duration {
         self.spent
     }

@@ -1,4 +1,4 @@
-//! What a probe observed at one size of the table.
+//! A probe's observations at one size of the table.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::ProbeKind;
 /// Latencies of a probe at one size of the table, and where its blocks came from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProbePoint {
-    /// What the table took, bytes.
+    /// Size of the table, bytes.
     pub table_bytes: u64,
     /// Its rows.
     pub rows: u64,
-    /// How many times the query was timed.
+    /// Number of timed executions.
     pub executions: u64,
     /// As the client sees them, answer read.
     pub latency: Latency,

@@ -6,7 +6,7 @@ use measure::human;
 
 use super::{ProbeKind, ProbePoint};
 
-/// How many times as long each probe from the turn on takes than each one before …
+/// Least ratio of each probe from the turn on to each one before …
 const SLOWER: f64 = 2.0;
 /// … and if only the last point is slow, which a moment's trouble could do.
 const SLOWER_ONCE: f64 = 5.0;

@@ -16,7 +16,7 @@ use server::quote::{literal, qualified};
 
 /// Its comment.
 const MARK: &str = "room that pgrig fill keeps for the server; its next run drops it";
-/// What it takes, bytes.
+/// Its size, bytes.
 pub(crate) const BALLAST: u64 = 16 << 20;
 
 /// An unlogged table beside the filled ones, as long as rows are generated.

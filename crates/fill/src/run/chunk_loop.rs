@@ -22,12 +22,12 @@ pub(super) struct ChunkLoop<'f, 'a> {
     pub(super) filler: &'f Filler<'a>,
     pub(super) ledger: &'f Ledger,
     pub(super) sink: Sink<'f>,
-    /// What writes pages, if that is the method.
+    /// The writer of pages, if that is the method.
     pub(super) direct: Option<Direct<'f>>,
     pub(super) meter: &'f RateMeter,
     pub(super) started: Instant,
     pub(super) queue: Queue<'f>,
-    /// How the table grows, where it is to reach a size.
+    /// Growth of the table, where it must reach a size.
     pub(super) growth: Option<Mutex<Growth>>,
     /// Chunks are read-locked while they are loaded, so that a probe has the server to itself.
     pub(super) loading: RwLock<()>,
@@ -91,7 +91,7 @@ impl ChunkLoop<'_, '_> {
         Ok(())
     }
 
-    /// How many rows another chunk may have; none if the size that was asked for takes no more.
+    /// Number of rows that the next chunk may have; none if the requested size is reached.
     pub(super) async fn wanted(&self, session: &Session) -> Result<Option<u64>, ConnectError> {
         let Some(growth) = &self.growth else { return Ok(Some(u64::MAX)) };
         let mut growth = growth.lock().await;
@@ -108,7 +108,7 @@ impl ChunkLoop<'_, '_> {
         })
     }
 
-    /// What the bulk table takes with its indexes, and with the maps that the vacuum will make, bytes.
+    /// Size of the bulk table with its indexes, and with the maps that the vacuum will make, bytes.
     async fn size(&self, session: &Session, at_rest: bool) -> Result<Size, ConnectError> {
         /// More than streams leave empty.
         const LAST: i64 = 512;

@@ -51,7 +51,7 @@ impl Batch {
         range.chain(listed.iter().copied())
     }
 
-    /// How many there are.
+    /// Number of rows.
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Range(rows) => rows.end - rows.start,
@@ -90,7 +90,7 @@ impl RowSource {
         Self { range: start..u64::MAX, partition: Some(partition), left: count }
     }
 
-    /// How many there are still.
+    /// Number of rows left.
     pub(crate) fn left(&self) -> u64 {
         self.left
     }

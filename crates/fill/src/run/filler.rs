@@ -57,7 +57,7 @@ pub(crate) struct Filler<'a> {
     stop: watch::Sender<bool>,
 }
 
-/// What the step `generate` came to, beside its rows.
+/// The outcome of the step `generate`, besides its rows.
 #[derive(Debug, Default)]
 pub(crate) struct Generated {
     /// Rows handed to the server, second by second.
@@ -68,9 +68,9 @@ pub(crate) struct Generated {
     pub stop: Option<StopReason>,
     /// Rows that are missing between others.
     pub gaps: Vec<Range<u64>>,
-    /// What probes found, size by size.
+    /// Results of probes, size by size.
     pub probes: Vec<ProbePoint>,
-    /// What probes took, waiting for streams to pause included.
+    /// Time of probes, including the wait for streams to pause.
     pub probing: Duration,
 }
 
@@ -191,8 +191,8 @@ impl<'a> Filler<'a> {
         Ok(Sizes { heap: bytes("heap"), index: bytes("index") })
     }
 
-    /// What stands in the database now. A commit may have been on its way when the fill ended, so
-    /// the server is asked where it can be.
+    /// The state of the database. A commit may have been under way when the fill ended, so pgrig asks the server
+    /// where it can.
     pub(crate) async fn remains(&self) -> Remains {
         let plan = self.plan;
         let unlogged = match self.ledger.get() {

@@ -37,7 +37,7 @@ struct KeyColumn {
     name: String,
     /// Its counterpart.
     referenced: String,
-    /// That both are equal: `r` is the referenced table, `f` this one.
+    /// The condition that both are equal: `r` is the referenced table, `f` this one.
     equal: String,
     /// Whether both are integers.
     is_integer: bool,
@@ -48,7 +48,7 @@ struct KeyColumn {
 pub(crate) struct Rows<'a> {
     /// The table's qualified name.
     pub(crate) table: &'a str,
-    /// Which of its rows, a condition on `f`.
+    /// The rows to check, a condition on `f`.
     pub(crate) condition: &'a str,
     /// How many they are.
     pub(crate) count: u64,

@@ -129,7 +129,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// What writes pages, if that is the method.
+    /// The writer of pages, if that is the method.
     pub(crate) fn direct(&self) -> Option<Direct<'_>> {
         let plan = self.plan;
         plan.data_directory.as_ref().map(|data_directory| Direct {

@@ -61,7 +61,7 @@ pub(crate) struct Size {
     pub(crate) empty: u64,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// Ask for the size, and call [`Growth::measured`].
@@ -83,7 +83,7 @@ impl Growth {
         self.running == 0
     }
 
-    /// What a stream does that has nothing to do.
+    /// The next action of an idle stream.
     pub(crate) fn next(&mut self) -> Next {
         if self.is_cut {
             return Next::End;

@@ -67,7 +67,7 @@ pub trait Observer: Sync {
     fn fraction_done(&self, fraction: f64);
     /// A mark was crossed, space ran short or came back.
     fn event(&self, event: &Event);
-    /// What is left of the volume; told often, where it can be seen.
+    /// The space left on the volume; called often, where pgrig can see it.
     fn outlook(&self, outlook: Outlook);
     /// A probe was made.
     fn probed(&self, point: &ProbePoint);
@@ -77,12 +77,12 @@ pub trait Observer: Sync {
     fn step_finished(&self, step: InitStep, elapsed: Duration);
 }
 
-/// What goes on beside the plan.
+/// The conduct of a run besides its plan.
 #[derive(Default)]
 pub struct Conduct {
-    /// What ends the fill, and what is told on the way.
+    /// The limits of the fill, and its marks.
     pub limits: Limits,
-    /// What can be seen of the server's volumes.
+    /// pgrig's view of the server's volumes.
     pub sight: Option<Sight>,
     /// A query to run as the table grows.
     pub probe: Option<ProbeKind>,

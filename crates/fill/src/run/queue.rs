@@ -1,4 +1,4 @@
-//! Which chunk is loaded next.
+//! The order of chunks.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -25,7 +25,7 @@ struct Taken {
 }
 
 impl<'a> Queue<'a> {
-    /// Those of the plan that no earlier run has loaded.
+    /// Chunks of the plan that no earlier run has loaded.
     pub(crate) fn of(plan: &'a Plan, ledger: &'a Ledger) -> Self {
         let state = Mutex::new(Taken { next: 0, given_back: BTreeSet::new() });
         Self { plan, ledger, end: plan.chunks(), state }
@@ -37,8 +37,8 @@ impl<'a> Queue<'a> {
         state.given_back.is_empty() && self.skip(&mut state).is_none()
     }
 
-    /// Which chunks the next one belongs with, so that the fill does not end between them: those of the same ids, one
-    /// in each leaf by hash, where a limit ends the fill.
+    /// The group of the next chunk; the fill does not end within a group: chunks of the same ids, one in each leaf by
+    /// hash, where a limit ends the fill.
     pub(crate) fn group(&self) -> Group {
         self.group_of_next(&mut self.lock())
     }

@@ -21,7 +21,7 @@ pub struct RateMeter {
 
 #[derive(Debug)]
 struct Points {
-    /// What earlier points account for.
+    /// The amount that earlier points account for.
     noted: u64,
     series: Series,
 }

@@ -88,7 +88,7 @@ struct Look<'a> {
     before: &'a Relations,
 }
 
-/// What is there.
+/// The rows that were found.
 #[derive(Default)]
 struct FoundRows {
     /// Rows that the fill can have loaded.

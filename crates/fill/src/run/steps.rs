@@ -137,7 +137,7 @@ impl Filler<'_> {
         Ok(())
     }
 
-    /// How well the data compresses; none if no rows were asked for, or it cannot be told.
+    /// Compression of the data; none if the fill has no rows to make, or if it is not known.
     async fn compression(&self, session: &Session, filled: Duration) -> Option<Compression> {
         if self.is_unsampled || !self.plan.includes(InitStep::Generate) {
             return None;

@@ -7,7 +7,7 @@ use super::filler::Filler;
 use connect::ConnectError;
 use server::Session;
 
-/// How often the server is asked how far a vacuum or an index build has come.
+/// Interval between queries for the progress of a vacuum or an index build.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
 impl Filler<'_> {

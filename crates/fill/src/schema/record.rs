@@ -18,7 +18,7 @@ use server::quote::{literal, qualified};
 /// Its unquoted name.
 const NAME: &str = "pgrig_schema_fill";
 
-/// What is to be done with one table.
+/// The work on one table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct RecordedTable {
     /// Its schema, unquoted.
@@ -34,7 +34,7 @@ pub(super) struct RecordedTable {
     pub(super) predicted: u64,
     /// Why it has so many rows.
     pub(super) why: String,
-    /// What is made after the rows.
+    /// Objects that are made after the rows.
     #[serde(default)]
     pub(super) postponed: Postponed,
 }
@@ -104,7 +104,7 @@ pub(super) async fn unmade(connection: &Connection, schema: &str) -> Result<Vec<
     Ok(ask(connection, &query, &[]).await?.get("names"))
 }
 
-/// How many tables are marked as filled in a record of the request; none if there is no such record.
+/// Number of tables that are marked as filled in a record of the request; none if there is no such record.
 pub(super) fn filled(found: Option<&Found>) -> Option<usize> {
     match found {
         Some(Found::Same(begun)) => Some(begun.tables.iter().filter(|(_, is_filled)| *is_filled).count()),

@@ -13,7 +13,7 @@ use server::quote::identifier;
 
 /// Words after TO or FROM that are no names of roles.
 const NO_ROLES: [&str; 5] = ["public", "current_user", "current_role", "session_user", "group"];
-/// What ends a list of roles.
+/// Words that end a list of roles.
 const AFTER_ROLES: [&str; 8] = ["with", "granted", "using", "cascade", "restrict", "in", "grant", "revoke"];
 /// SET commands whose next word is no setting.
 const NO_SETTINGS: [&str; 8] =

@@ -213,7 +213,7 @@ pub(crate) fn add_key(plan: &Plan, relation: &str) -> Vec<String> {
     add_index(plan, &leaf).into_iter().collect()
 }
 
-/// What the BRIN index is called, as PostgreSQL names indexes.
+/// Name of the BRIN index, as PostgreSQL names indexes.
 pub(crate) fn brin_name(table: &Table) -> String {
     key(table).map_or(String::new(), |key| format!("{}_{}_idx", table.name, key.name))
 }

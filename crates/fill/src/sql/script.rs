@@ -7,7 +7,7 @@ use crate::error::FillError;
 /// psql's own commands that `pg_dump` writes around a dump since August 2025 (CVE-2025-8714). They
 /// restrict psql, and mean nothing to the server.
 const RESTRICTIONS: [&str; 2] = ["\\restrict", "\\unrestrict"];
-/// What stands for NULL in data for COPY, and what ends it.
+/// The marks of NULL and of the end in data for COPY.
 const COPY_DATA: [&str; 2] = ["\\N", "\\."];
 
 /// The SQL of a file that psql could run: without psql's restrictions, lines keeping their numbers.

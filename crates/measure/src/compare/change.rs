@@ -1,4 +1,4 @@
-//! How many times the baseline a candidate is, and what follows.
+//! Ratio of a candidate to the baseline, and its verdict.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::median::{IntervalKind, Median};
 use crate::paired::Estimate;
 use crate::verdict::Verdict;
 
-/// How many times the baseline the candidate is.
+/// Ratio of the candidate to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
     /// The estimate.

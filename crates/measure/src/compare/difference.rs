@@ -1,4 +1,4 @@
-//! What differs between two runs besides their figures.
+//! Differences between two runs besides their figures.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -64,7 +64,7 @@ const SEED_CHOSEN: &str = "seed_chosen";
 const SAME_MEMORY: f64 = 0.01;
 /// Settings that are amounts of memory or disk may differ so much, as a share: some are chosen by what is free.
 const SAME_SIZE: f64 = 0.1;
-/// Those that differ by no more than this, as a share, are not worth naming.
+/// Differences of size of no more than this share are not named.
 const EQUAL_SIZE: f64 = 0.01;
 
 /// All that differs, the most important first.
@@ -95,7 +95,7 @@ pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     found.0
 }
 
-/// What both runs were asked for, without a seed of random numbers that nobody chose.
+/// The requests of both runs, without a seed of random numbers that nobody chose.
 fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
     let is_chosen = |run: &Run| run.request[SEED_CHOSEN].as_bool().unwrap_or(run.verb != "tps");
     let is_either_chosen = is_chosen(baseline) || is_chosen(candidate);

@@ -6,21 +6,21 @@
 use crate::paired::Estimate;
 use crate::sample::Sample;
 
-/// How often the interval may miss the true ratio, and all judged figures together may have a false verdict.
+/// Probability that the interval misses the true ratio, and that any of the judged figures has a false verdict.
 pub(crate) const FALSE_ALARMS: f64 = 0.05;
 /// More pairs of values, or more values on a side, have their ranks taken as normally distributed.
 const MOST_COUNTED: usize = 60;
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_964;
 
-/// How many times the baseline the candidate is.
+/// Ratio of the candidate to the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tested {
     /// The estimate of Hodges and Lehmann ("Estimates of Location Based on Rank Tests", 1963).
     pub ratio: f64,
     /// Holds the true ratio in 95 of 100 cases; none if there are too few values.
     pub interval: Option<Estimate>,
-    /// How often sides that do not differ would look as different as this, two-sided.
+    /// Probability that sides that do not differ look as different as this, two-sided.
     pub p: f64,
 }
 
@@ -58,8 +58,8 @@ pub(crate) fn least_p_of_sides(baseline: usize, candidate: usize) -> f64 {
     Distribution::of_two_sides(baseline, candidate).two_sided(0)
 }
 
-/// Which of some figures differ, so that a figure that does not is called so in at most `alpha` of all cases, however
-/// many there are: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
+/// The figures that differ. A figure that does not differ is named in at most `alpha` of all cases, however many
+/// figures there are: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
 pub(crate) fn holm(p_values: &[f64], alpha: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|one, other| p_values[*one].total_cmp(&p_values[*other]));
@@ -95,7 +95,7 @@ fn tested(logarithms: &Sample, distribution: &Distribution) -> Tested {
     Tested { ratio, interval, p: distribution.two_sided(fewer) }
 }
 
-/// How a rank test's statistic is distributed where both sides are alike; it is symmetric.
+/// Distribution of a rank test's statistic where both sides are alike; it is symmetric.
 enum Distribution {
     /// The probability of each value from 0 to the middle.
     Counted(Vec<f64>),
@@ -122,7 +122,7 @@ impl Distribution {
         Self::Counted(shares)
     }
 
-    /// How many pairs of a value here and one there are in one order.
+    /// Distribution of the number of pairs, of a value here and one there, that are in one order.
     fn of_two_sides(n: usize, m: usize) -> Self {
         if n.max(m) > MOST_COUNTED {
             let (n, m) = (n as f64, m as f64);
@@ -149,7 +149,7 @@ impl Distribution {
         Self::Counted(shares)
     }
 
-    /// How often the statistic is so far from its middle, or farther, on either side.
+    /// Probability that the statistic is so far from its middle, or farther, on either side.
     fn two_sided(&self, fewer: usize) -> f64 {
         let tail = match self {
             Self::Counted(shares) => shares.iter().take(fewer + 1).sum(),
@@ -161,7 +161,7 @@ impl Distribution {
         (2.0_f64 * tail).min(1.0)
     }
 
-    /// How many of the logarithms are outside the interval, on each side; none if all of them would be too few.
+    /// Number of logarithms outside the interval, on each side; none if all of them would be too few.
     fn outside(&self) -> Option<usize> {
         match self {
             Self::Counted(shares) => {

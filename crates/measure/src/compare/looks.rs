@@ -15,7 +15,7 @@ pub struct Looks(Vec<Look>);
 pub struct Look {
     /// After this round, counted from 1.
     pub round: usize,
-    /// How often the judged figures may have a false verdict at this look.
+    /// Probability of a false verdict on the judged figures at this look.
     pub alpha: f64,
 }
 

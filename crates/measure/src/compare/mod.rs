@@ -31,7 +31,7 @@ use exact::Tested;
 pub struct Options {
     /// Changes of less than this do not matter: 0.05 is 5 %.
     pub threshold: f64,
-    /// How often the judged figures may have a false verdict, all together.
+    /// Probability of a false verdict on the judged figures together.
     pub alpha: f64,
     /// The figures to judge ([`Figure::is_named`]) instead of the default ones; none if empty.
     pub figures: Vec<String>,
@@ -46,13 +46,13 @@ impl Default for Options {
 /// Two sides of runs beside each other.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// What differs besides the figures.
+    /// Differences besides the figures.
     pub differences: Vec<Difference>,
     /// The figures that all runs have: those that are judged first, then in the order of the first baseline.
     pub compared: Vec<Compared>,
     /// Figures to judge that some runs do not have, or that have no ratio.
     pub unmeasured: Vec<Figure>,
-    /// How many runs a verdict takes at least, if these are fewer.
+    /// Least number of runs for a verdict, if these are fewer.
     pub needed: Option<Needed>,
 }
 
@@ -68,13 +68,13 @@ pub struct Compared {
     pub candidate: Vec<f64>,
     /// A typical baseline and a typical candidate, whose ratio is `ratio`.
     pub typical: [f64; 2],
-    /// How many times the baseline the candidate is.
+    /// Ratio of the candidate to the baseline.
     pub ratio: f64,
     /// Holds the true ratio in 95 of 100 cases; none with too few runs.
     pub interval: Option<Estimate>,
-    /// How often sides that are alike would look as different as this.
+    /// Probability that sides that are alike look as different as this.
     pub p: f64,
-    /// What follows; none if the figure is not judged.
+    /// The verdict; none if the figure is not judged.
     pub verdict: Option<Verdict>,
 }
 
@@ -126,7 +126,7 @@ impl Comparison {
         self.compared.iter().filter_map(|one| Some((one, one.verdict?)))
     }
 
-    /// What makes the runs incomparable.
+    /// Differences that make the runs incomparable.
     pub fn hindrances(&self) -> impl Iterator<Item = &Difference> {
         self.differences.iter().filter(|difference| difference.hinders)
     }

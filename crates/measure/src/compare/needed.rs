@@ -1,4 +1,4 @@
-//! How many runs a verdict takes.
+//! Number of runs that a verdict needs.
 
 use std::fmt;
 

@@ -95,7 +95,7 @@ impl Sides {
             && (is_disjoint || of_sides(&baseline, &candidate).is_some_and(|found| found.p <= FALSE_ALARMS))
     }
 
-    /// What differs between the sides, and within one.
+    /// Differences between the sides, and within one.
     pub(super) fn differences(&self) -> Vec<Difference> {
         let (baseline, candidate) = (&self.baseline[0], &self.candidate[0]);
         let mut found = differences(baseline, candidate);

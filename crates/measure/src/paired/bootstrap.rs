@@ -71,10 +71,10 @@ impl Column {
         self.autocorrelation() > 1.645 / (self.ranks.len() as f64).sqrt()
     }
 
-    /// How many rounds in a row are drawn together, so that resamples are correlated as the rounds are: 1 if
-    /// these are independent. Carlstein's rule ("The use of subseries values for estimating the variance of a
-    /// general statistic from a stationary sequence", 1986). Not only where the correlation is beyond doubt:
-    /// what few rounds do not show would make their intervals too narrow.
+    /// Number of consecutive rounds to draw together, so that resamples are correlated as the rounds are: 1 if these
+    /// are independent. Carlstein's rule ("The use of subseries values for estimating the variance of a general
+    /// statistic from a stationary sequence", 1986). Not only where the correlation is beyond doubt: what few rounds
+    /// do not show would make their intervals too narrow.
     pub(super) fn block(&self) -> usize {
         let rounds = self.ranks.len() as f64;
         let found = self.autocorrelation();
@@ -92,7 +92,7 @@ impl Column {
     }
 }
 
-/// How many numbers are cut off at each end.
+/// Number of values to cut off at each end.
 fn trimmed(count: usize) -> usize {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a fifth of a count")]
     let cut = (count as f64 * TRIM).floor() as usize;

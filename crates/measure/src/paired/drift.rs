@@ -3,7 +3,8 @@
 use super::bootstrap::Column;
 use super::rounds::Rounds;
 
-/// How many standard deviations a trend's correlation with time must be away from 0: by chance 3 in 1,000 are.
+/// Least distance of a trend's correlation with time from 0, in standard deviations: by chance, 3 in 1,000 are as
+/// far.
 const SURE: f64 = 3.0;
 
 /// By which share the last third of the rounds took longer (below 0: shorter) than the first, arms taken

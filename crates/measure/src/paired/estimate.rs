@@ -13,7 +13,7 @@ pub struct Estimate {
     pub high: f64,
 }
 
-/// How many standard deviations a 95 % interval of normal values reaches to either side.
+/// Standard deviations that a 95 % interval of normal values reaches to either side.
 pub(super) const REACH_95: f64 = 1.959_964;
 
 impl Estimate {
@@ -22,7 +22,7 @@ impl Estimate {
         (self.high - self.low) / 2.0
     }
 
-    /// How far from 0 the interval goes.
+    /// Greatest distance of the interval from 0.
     pub fn reach(&self) -> f64 {
         self.low.abs().max(self.high.abs())
     }
@@ -32,8 +32,8 @@ impl Estimate {
         self.low > 0.0 || self.high < 0.0
     }
 
-    /// How often values of which the true one is 0 are estimated so far away from it. Below 0.05 if, and only
-    /// if, the interval excludes 0.
+    /// Probability of an estimate so far from 0 if the true value is 0. Below 0.05 if, and only if, the interval
+    /// excludes 0.
     pub(super) fn p_value(&self) -> f64 {
         let towards_zero = if self.value > 0.0 { self.value - self.low } else { self.high - self.value };
         if towards_zero <= 0.0 {

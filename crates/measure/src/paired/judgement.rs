@@ -10,7 +10,7 @@ use crate::verdict::Verdict;
 
 /// With fewer rounds nothing is told.
 pub const FEWEST_ROUNDS: usize = 15;
-/// How often one difference or more may be told of candidates that do not differ.
+/// Probability that pgrig reports one difference or more between candidates that do not differ.
 const FALSE_ALARMS: f64 = 0.05;
 /// An interval is narrow enough if it reaches so far to either side, as a share of the threshold: then a
 /// difference of twice the threshold, and none at all, are both told for what they are.
@@ -36,11 +36,11 @@ pub struct Judged {
 /// One candidate beside another.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// Which candidate is compared with, from 0.
+    /// The reference of the comparison, from 0.
     pub baseline: usize,
     /// Index of the compared candidate.
     pub candidate: usize,
-    /// What the candidate takes more (below 0: less), seconds per row.
+    /// The additional time of the candidate (below 0: less), seconds per row.
     pub difference: Estimate,
     /// The same as a share of the baseline's own time; none where that cannot be told from nothing.
     pub relative: Option<Estimate>,
@@ -49,13 +49,13 @@ pub struct Judgement {
     /// The least difference that matters, seconds per row: the threshold's share of the baseline's own time; of its
     /// whole time, where the own one cannot be told from nothing.
     pub margin: f64,
-    /// What A′ may be away from A, seconds per row. No smaller difference is told as one, and none is denied
-    /// where this is more than `margin`.
+    /// The difference of A′ from A, seconds per row. pgrig reports no smaller difference, and denies none where this
+    /// is more than `margin`.
     pub noise_floor: f64,
     /// Whether differences of successive rounds are correlated: then the same number of rounds tells less.
     pub autocorrelated: bool,
-    /// How many more rounds a verdict would take, going by those so far; none if there is one, or it is out
-    /// of reach, because the difference is almost the margin or too little of the noise floor is chance.
+    /// Number of further rounds for a verdict, going by those so far; none if there is one, or it is out of reach,
+    /// because the difference is almost the margin or too little of the noise floor is chance.
     pub rounds_needed: Option<u32>,
     /// Whether the intervals of the difference and of A′ are so narrow that more rounds add little: what to stop at.
     pub is_narrow_enough: bool,
@@ -108,7 +108,7 @@ fn estimate(values: &[f64], seed: u64) -> Estimate {
     interval(column.location(), &mut resampled, values.len(), block)
 }
 
-/// What all pairs are judged by.
+/// The evidence that all pairs are judged by.
 struct Evidence<'a> {
     rounds: &'a Rounds,
     threshold: f64,
@@ -170,8 +170,8 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Which of the differences are there, if one in 20 such lists may have one that is not: Holm, "A simple
-/// sequentially rejective multiple test procedure" (1979).
+/// The differences that exist; one in 20 such lists may have one that does not: Holm, "A simple sequentially
+/// rejective multiple test procedure" (1979).
 fn holm(judgements: &[Judgement]) -> Vec<bool> {
     let p_values: Vec<f64> = judgements.iter().map(|judgement| judgement.difference.p_value()).collect();
     let mut order: Vec<usize> = (0..p_values.len()).collect();
@@ -222,7 +222,7 @@ impl Judgement {
     }
 }
 
-/// How much farther intervals reach that hold for so many pairs at once (Bonferroni).
+/// Factor by which intervals for so many pairs at once are wider (Bonferroni).
 fn stricter(pairs: usize) -> f64 {
     let wanted = FALSE_ALARMS / pairs as f64;
     let mut reach = REACH_95;

@@ -1,4 +1,4 @@
-//! Which of some candidates takes less, judged from rounds in which each was timed once.
+//! The faster of some candidates, judged from rounds in which each was timed once.
 //!
 //! A noisy machine is noisy for all arms of a round alike, so what is looked at is each round's difference of
 //! two arms, never an arm's mean beside another one's. [`Orders`] says in which order arms run, [`Rounds`]

@@ -11,7 +11,7 @@ use fastrand::Rng;
 pub struct Orders {
     arms: usize,
     random: Rng,
-    /// What is left of the block, as arms' places in [`super::Rounds::arms`].
+    /// The rest of the block, as arms' places in [`super::Rounds::arms`].
     block: Vec<Vec<usize>>,
 }
 

@@ -1,6 +1,6 @@
-//! What was timed, round by round.
+//! Times, round by round.
 
-/// What is timed once in every round.
+/// A candidate or repeat that is timed once in every round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arm {
     /// A candidate, counted from 0. The first is A.
@@ -43,12 +43,12 @@ impl Rounds {
         self.times.extend_from_slice(round);
     }
 
-    /// How many rounds there are.
+    /// Number of rounds.
     pub fn count(&self) -> usize {
         self.times.len() / self.width()
     }
 
-    /// How many candidates there are.
+    /// Number of candidates.
     pub fn candidates(&self) -> usize {
         self.candidates
     }

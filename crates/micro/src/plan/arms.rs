@@ -1,4 +1,4 @@
-//! What is timed in each round: the candidates, what is subtracted from them, and the first one again.
+//! The arms that each round times: the candidates, the empty loop or statement, and the first candidate again.
 
 use measure::paired::Arm;
 

@@ -1,11 +1,11 @@
-//! Which functions an SQL text calls.
+//! The functions that an SQL text calls.
 
 use sql::{Kind, Text};
 
 /// Words before a parenthesis that is no call's: `INSERT INTO t (a)`, `AS g(i)`.
 const NO_CALLS_AFTER: [&str; 3] = ["into", "as", "table"];
-/// What the grammar makes something else of, by whatever name EXPLAIN then prints it (`func_expr_common_subexpr`,
-/// gram.y, and the keywords that may stand before a parenthesis).
+/// Names that the grammar turns into something else, by whatever name EXPLAIN then prints it
+/// (`func_expr_common_subexpr`, gram.y, and the keywords that may stand before a parenthesis).
 const SYNTAX: [&str; 24] = [
     "extract",
     "overlay",
@@ -71,7 +71,7 @@ fn is_excluded(name: &str, before: &Token) -> bool {
     follows || SYNTAX.contains(&name)
 }
 
-/// How often the function is called in an expression or a plan as EXPLAIN prints it.
+/// Number of calls of the function in an expression or a plan as EXPLAIN prints it.
 pub(crate) fn count(printed: &str, name: &str) -> usize {
     calls(printed).iter().filter(|call| call.as_str() == name).count()
 }

@@ -1,4 +1,4 @@
-//! What a plan has that would make a result mean something else than it seems to.
+//! Properties of a plan that change the meaning of a result.
 
 use std::fmt;
 

@@ -12,7 +12,7 @@ use crate::plan::plan_tree::PlanTree;
 use connect::ConnectError;
 use server::Session;
 
-/// What the server would execute.
+/// The statement and plan that the server would execute.
 #[derive(Debug)]
 pub(crate) struct Inspected {
     /// In its own words.
@@ -114,7 +114,7 @@ async fn explained(
     }
 }
 
-/// What became of the counted expression.
+/// The counted expression, as the plan has it.
 fn counted(tree: &PlanTree) -> Option<&str> {
     tree.first_output()?.strip_prefix("count(")?.strip_suffix(')')
 }

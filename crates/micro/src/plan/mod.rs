@@ -1,4 +1,4 @@
-//! What will be timed, and what the server makes of it: data, printed by `--explain`, stored in the document.
+//! The statements to time, and the server's plans of them: data, printed by `--explain`, stored in the document.
 
 pub(crate) mod arms;
 pub(crate) mod calls;
@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::plan::finding::Finding;
 use crate::run::session::Given;
 
-/// How a `micro` is carried out.
+/// The plan of a `micro`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// What is timed in every round, the candidates first.
+    /// The arms that are timed in every round, the candidates first.
     pub arms: Vec<ArmPlan>,
     /// Candidates that the server does not have.
     pub left_out: Vec<LeftOut>,
@@ -27,9 +27,9 @@ pub struct Plan {
     pub fixed: Option<f64>,
     /// Schema of the tables.
     pub schema: Option<String>,
-    /// What the plans have that makes results mean less.
+    /// Properties of the plans that change the meaning of results.
     pub findings: Vec<Finding>,
-    /// What else limits the results.
+    /// Other limits of the results.
     pub notes: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ pub struct ArmPlan {
     pub ddl: Option<String>,
     /// The statement as it is sent.
     pub sql: String,
-    /// What the server then executes, in its words.
+    /// The statement that the server executes, in its words.
     pub executed: String,
     /// The plan's kinds of nodes.
     pub shape: Option<String>,
@@ -84,7 +84,7 @@ impl Plan {
         self.arms.iter().any(|arm| arm.role == Role::Empty)
     }
 
-    /// Which share of the shortest candidate's sample is not its rows'.
+    /// The share of the shortest candidate's sample that is not time of its rows.
     pub fn fixed_share(&self) -> Option<f64> {
         let of_candidates = self.arms.iter().filter(|arm| arm.role == Role::Candidate);
         let shortest = of_candidates.filter_map(|arm| arm.sample).reduce(f64::min)?;

@@ -1,4 +1,4 @@
-//! What EXPLAIN (FORMAT JSON) says of a statement.
+//! The plan of a statement, from EXPLAIN (FORMAT JSON).
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ impl PlanTree {
         lines.join("\n")
     }
 
-    /// What the topmost node returns first.
+    /// The first output column of the topmost node.
     pub(crate) fn first_output(&self) -> Option<&str> {
         self.top()["Output"][0].as_str()
     }

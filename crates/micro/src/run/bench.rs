@@ -254,7 +254,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// What there is to say by now.
+    /// The notes so far.
     pub(crate) fn notes(&self) -> Vec<String> {
         self.notes.borrow().clone()
     }

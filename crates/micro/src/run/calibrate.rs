@@ -38,7 +38,7 @@ const LEAST_SAMPLES: usize = 26;
 const TOLD_APART: f64 = 1.59;
 /// Warming up may take this share of the budget.
 const WARMING_UP: u32 = 2;
-/// How much longer than the estimate a budget is that is suggested.
+/// Factor of a suggested budget over the estimate.
 const SPARE: f64 = 1.3;
 /// Nobody is asked to wait for less, seconds: budgets are suggested in multiples of it.
 const BUDGET_STEP: f64 = 5.0;
@@ -67,7 +67,7 @@ pub struct Point {
     pub warm_up: f64,
 }
 
-/// What the samples say of the best number of rows.
+/// The conclusion of the samples about the best number of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// Samples of `rows` scatter least; those of `alike` cannot be told from that.
@@ -117,7 +117,7 @@ impl Point {
 }
 
 impl Calibration {
-    /// Which number of rows is best; none if only one was asked for.
+    /// The best number of rows; none if only one was requested.
     pub fn conclusion(&self) -> Option<Conclusion> {
         if self.points.len() + self.left_out.len() < 2 {
             return None;

@@ -30,7 +30,7 @@ pub trait Observer {
     fn round(&mut self, round: &Round, outlook: Outlook);
 }
 
-/// How far rounds have come.
+/// Progress of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook {
     /// Rounds that are judged so far.
@@ -41,12 +41,12 @@ pub struct Outlook {
     pub budget: Duration,
 }
 
-/// What a run leaves behind beside its rounds.
+/// The end of a run, besides its rounds.
 #[derive(Debug)]
 pub struct Ended {
     /// Whether it came to its end.
     pub result: Result<(), MicroError>,
-    /// What disturbed or limits the results.
+    /// Disturbances and limits of the results.
     pub notes: Vec<String>,
     /// Checkpoints that pgrig asked for.
     pub own_checkpoints: u64,
@@ -54,7 +54,7 @@ pub struct Ended {
     pub left_behind: Option<String>,
 }
 
-/// How long --teardown may take after an interruption.
+/// Time that --teardown may take after an interruption.
 const TEARDOWN_GRACE: Duration = Duration::from_secs(1);
 /// Looks at how the server would execute the candidates, and times nothing.
 ///

@@ -1,4 +1,4 @@
-//! How many rows a sample has: so many that what a statement costs beside them, and the clock, do not matter.
+//! Number of rows of a sample: large enough that the fixed cost of a statement, and the clock, do not matter.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::request::MOST_ROWS;
 use crate::run::bench::Bench;
 use crate::run::session::UNSPILLED_ROWS;
 
-/// What of a candidate's sample may be no row's and stay in its time.
+/// The share of a candidate's sample that may be overhead and stay in its time.
 const FIXED_SHARE: f64 = 0.004;
 /// No sample is shorter: the kernel's interruptions are then a small part of each. And none is longer than it must
 /// be: a machine's speed changes within milliseconds, and samples that lie close together share it.
@@ -85,7 +85,7 @@ fn rounded(rows: f64) -> u64 {
 struct Fixed {
     /// The middle of some.
     middle: f64,
-    /// How far half of them are from it: half of what is between the quartiles.
+    /// Distance of half of them from it: half of the range between the quartiles.
     scatter: f64,
 }
 

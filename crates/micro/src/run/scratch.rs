@@ -1,5 +1,5 @@
-//! What `micro` makes, and how all of it goes again: everything says in its comment that it is pgrig's, so that
-//! the next start knows what a killed one left.
+//! The objects that `micro` makes, and how it drops them: a comment marks each as pgrig's, so that the next start can
+//! drop the objects of a killed run.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,7 @@ use server::{refuse_odd_name, schema_for_tables};
 pub const SCHEMA: &str = "pgrig_micro";
 /// The comment on all that is made.
 const MARK: &str = "made by pgrig micro, whose next run drops it";
-/// How long a session that is at the same schema is waited for: one that a killed pgrig left behind ends by
-/// itself.
+/// Time to wait for another session at the same schema: one that a killed pgrig left behind ends by itself.
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(20);
 /// Between attempts.
 const IN_HAND_INTERVAL: Duration = Duration::from_millis(200);

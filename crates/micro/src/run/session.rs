@@ -8,7 +8,7 @@ use connect::ConnectError;
 use server::Session;
 use server::quote::literal;
 
-/// What `generate_series` in FROM takes of work_mem, bytes a row: seen are 40 to 56, by release.
+/// Bytes of work_mem that `generate_series` in FROM takes for a row: 40 to 56 were seen, by release.
 const SERIES_BYTES: u64 = 64;
 /// At least so much work_mem, kB.
 const LEAST_WORK_MEM: u64 = 64 << 10;
@@ -55,7 +55,7 @@ async fn work_mem(session: &Session, rows: u64) -> Result<u64, ConnectError> {
     Ok(series.clamp(LEAST_WORK_MEM, MOST_WORK_MEM).max(own))
 }
 
-/// What listens to every statement, and so takes part of its time.
+/// Extensions that hook into every statement, and so take part of its time.
 pub(crate) async fn listeners(session: &Session) -> Result<Option<String>, ConnectError> {
     let row = session.row(include_str!("../sql/listeners.sql"), &[]).await?;
     let names: Vec<String> = row.get("names");

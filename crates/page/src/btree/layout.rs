@@ -6,7 +6,7 @@ use crate::{Geometry, LINE_POINTER, PAGE_HEADER};
 
 /// An inner page's fillfactor, percent: not configurable (`BTREE_NONLEAF_FILLFACTOR`).
 const INNER_FILLFACTOR: u8 = 70;
-/// What a leaf's high key might need for a heap TID, bytes: kept free even if keys are distinct.
+/// Bytes that a leaf's high key might need for a heap TID: kept free even if keys are distinct.
 const HIGH_KEY_TID: u32 = 8;
 
 /// The items of every page of a level: they fill the page from its special space downwards, all of

@@ -54,12 +54,12 @@ impl OpenPage {
         &self.bytes
     }
 
-    /// How many items still go in.
+    /// Number of items that still fit.
     pub(super) fn room(&self) -> u32 {
         self.layout.capacity - self.items
     }
 
-    /// What the level above says of this page.
+    /// The tuple for this page in the level above.
     pub(super) fn downlink(&self) -> Tuple {
         Tuple::downlink(self.block, self.low_key)
     }

@@ -173,7 +173,7 @@ impl Truncate for Single {
     }
 }
 
-/// How many rows a tuple's posting list has; none if it has none.
+/// Number of rows in a tuple's posting list; none if it has none.
 fn posting_list(tuple: &[u8]) -> Option<usize> {
     let is_alternative = u16_at(tuple, 6) & ALTERNATIVE_TID != 0;
     is_alternative.then(|| usize::from(u16_at(tuple, 4) & !IS_POSTING))

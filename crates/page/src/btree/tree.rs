@@ -20,7 +20,7 @@ const ROOT: u32 = 2;
 /// In a line pointer: it has a tuple (`LP_NORMAL`).
 const NORMAL: u32 = 1 << 15;
 
-/// How a leaf's high key is made (`_bt_truncate` in `nbtutils.c`): a pivot tuple that tells the leaf's last tuple from
+/// Makes a leaf's high key (`_bt_truncate` in `nbtutils.c`): a pivot tuple that separates the leaf's last tuple from
 /// the first one of its right neighbour.
 pub(super) trait Truncate {
     fn high_key(&self, last: &[u8], next: &[u8]) -> Vec<u8>;

@@ -11,7 +11,7 @@ pub(super) const TUPLE: usize = 16;
 const PIVOT: u16 = 0x2000;
 /// Bits of `ItemPointerData` that hold the block.
 const BLOCK_BITS: u64 = 0xFFFF_FFFF;
-/// How far the offset number is shifted within `ItemPointerData`.
+/// Shift of the offset number within `ItemPointerData`.
 const OFFSET_SHIFT: u32 = 32;
 
 /// Length of an index tuple with a key of so many bytes, bytes.

@@ -26,7 +26,7 @@ impl Format {
     }
 }
 
-/// What becomes of columns whose value is the same in every row.
+/// The treatment of columns whose value is the same in every row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Constants {
     /// Sent with every row.

@@ -8,7 +8,7 @@ use crate::{Column, Kind, Table, Values, render};
 #[derive(Clone, Debug)]
 pub(super) struct TextRows {
     fields: Vec<Field>,
-    /// What follows the last changing field, up to and with the line feed.
+    /// The bytes after the last changing field, up to and with the line feed.
     tail: Vec<u8>,
 }
 

@@ -279,7 +279,7 @@ impl Generator {
 }
 
 impl Picking {
-    /// Which of `count` keys a row refers to.
+    /// The number of the key, of `count` keys, that a row refers to.
     fn number(&self, row: u64, count: u64) -> u64 {
         match self {
             Self::Random(stream) => stream.draw(row).below(count),

@@ -20,7 +20,7 @@ const SHORTEST_WORD: usize = 3;
 /// No word of a list is longer, characters.
 const LONGEST_WORD: usize = 64;
 
-/// What makes a topic's values for a kind.
+/// The form of a topic's values for a kind.
 #[derive(Clone, Debug)]
 pub(crate) enum Form {
     /// Put together from pieces, at most so many characters in all.

@@ -12,8 +12,8 @@ const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 pub(crate) const LONGEST: u32 = 13;
 
 impl Kind {
-    /// How many different values [`crate::Values::Unique`] has for this kind; `u64::MAX` stands for
-    /// that many or more. None for kinds that PostgreSQL cannot keep unique, or that have no values.
+    /// Number of different values that [`crate::Values::Unique`] has for this kind; `u64::MAX` stands for that many
+    /// or more. None for kinds that PostgreSQL cannot keep unique, or that have no values.
     pub fn distinct(&self) -> Option<u64> {
         let powers = |base: u64, exponent: u32| base.checked_pow(exponent).unwrap_or(u64::MAX);
         Some(match self {

@@ -3,7 +3,7 @@
 use crate::Kind;
 use crate::value::Value;
 
-/// What opens a sequence, stands between its parts, and closes it.
+/// The opening bracket of a sequence, the separator and the closing bracket.
 pub(crate) type Brackets = [u8; 3];
 
 /// A composite value's.

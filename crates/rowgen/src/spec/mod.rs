@@ -57,7 +57,7 @@ pub struct ColumnSpec {
     pub spec: Spec,
 }
 
-/// What shall stand in a column, whatever its type; see the [table](self).
+/// The values of a column, whatever its type; see the [table](self).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec(Form);
 
@@ -120,7 +120,7 @@ pub enum SpecError {
     Argument {
         /// The argument.
         argument: String,
-        /// What should stand there.
+        /// The expected form.
         expected: String,
     },
     /// The specification is for other types than the column's.
@@ -204,7 +204,7 @@ fn weighted(argument: &str) -> Result<Weighted, SpecError> {
 }
 
 impl Spec {
-    /// What a `reference` refers to, as written: `table.column`.
+    /// The referenced column of a `reference`, as written: `table.column`.
     pub fn reference(&self) -> Option<&str> {
         match &self.0 {
             Form::Call { name: Name::Reference, arguments } => Some(&arguments[0]),

@@ -35,7 +35,7 @@ pub(super) enum Name {
     Above,
 }
 
-/// How a name is written, how many arguments it takes at least and at most, and which.
+/// The word of a name, the least and greatest number of its arguments, and their form.
 struct Usage {
     name: Name,
     word: &'static str,

@@ -1,4 +1,4 @@
-//! What values take in a heap tuple, so that a table's size can be predicted.
+//! Sizes of values in a heap tuple, to predict a table's size.
 
 mod text;
 
@@ -17,7 +17,7 @@ pub enum Stored {
     Fixed {
         /// `typlen`, bytes.
         length: u32,
-        /// What `typalign` stands for, bytes.
+        /// Alignment by `typalign`, bytes.
         align: u32,
     },
     /// Of a varying-length type. Exact for numbers, text, bytes and bits; for text search and

@@ -162,7 +162,7 @@ fn parts(text: &str, delimiter: u8) -> Vec<String> {
     parts
 }
 
-/// What a range's bounds take, after its header and type of 4 bytes each.
+/// Size of a range's bounds, after its header and type of 4 bytes each.
 fn bounds(element: &Kind, range: &str) -> u32 {
     let bounds = parts(range, b',');
     bounds.iter().filter(|bound| !bound.is_empty()).fold(4, |offset, bound| packed(offset, element, bound))
@@ -187,7 +187,8 @@ fn aligned(offset: u32, kind: &Kind, text: &str) -> u32 {
     after(after(offset, length, align), 0, align)
 }
 
-/// What is aligned is the place in the whole value, which has a header of 4 bytes before the offset.
+/// The offset after a value. Alignment is by the place in the whole value, which has a header of 4 bytes before the
+/// offset.
 fn after(offset: u32, length: u32, align: u32) -> u32 {
     (offset + 4).next_multiple_of(align) - 4 + length
 }

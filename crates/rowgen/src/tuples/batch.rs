@@ -7,7 +7,7 @@ pub struct Tuples {
     shapes: Vec<Shape>,
 }
 
-/// What is known of a body beside its bytes.
+/// Properties of a body besides its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     /// Where it ends in the batch's bytes.
@@ -15,7 +15,7 @@ struct Shape {
     features: Features,
 }
 
-/// What a tuple's header says of its body.
+/// Properties of a body that a tuple's header records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Features {
     pub(super) has_nulls: bool,

@@ -1,4 +1,4 @@
-//! How long bodies and values can be.
+//! Greatest lengths of bodies and values.
 
 use super::attribute::{Attribute, Content, payload};
 use super::varying::before_attributes;

@@ -9,7 +9,7 @@ use crate::expression::{
 use crate::value::Value;
 use crate::variables::Names;
 
-/// How tightly operators bind: the order of exprparse.y's precedences.
+/// Precedence of operators: the order of exprparse.y's precedences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Or,
@@ -105,7 +105,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What follows `IS`.
+    /// Parses the part after `IS`.
     fn is(&mut self, operand: Node) -> Result<Node, Fault> {
         let negated = self.skip(Token::Not)?;
         let expected = match self.next.token {
@@ -167,7 +167,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What follows `CASE`.
+    /// Parses the part after `CASE`.
     fn case(&mut self) -> Result<Node, Fault> {
         let mut branches = Vec::new();
         self.expect(Token::When)?;
@@ -243,7 +243,7 @@ fn level(token: Token<'_>) -> Option<Level> {
     })
 }
 
-/// What may stand to the right of an operator that takes the left operand first.
+/// The level of the right operand of a left-associative operator.
 fn tighter(level: Level) -> Level {
     match level {
         Level::Or => Level::And,

@@ -3,7 +3,7 @@
 use crate::error::{Problem, ScriptError};
 use crate::source::Source;
 
-/// What is wrong, at an offset into the script.
+/// An error, at an offset into the script.
 #[derive(Debug)]
 pub(super) struct Fault {
     problem: Problem,

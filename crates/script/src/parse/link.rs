@@ -15,7 +15,7 @@ pub(super) struct Part {
     pub(super) end: usize,
 }
 
-/// What a command is, before it is known where conditions lead.
+/// A command, before the targets of conditions are known.
 pub(super) enum What {
     Action(Action),
     If(Expression),

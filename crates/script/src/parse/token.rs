@@ -62,7 +62,7 @@ pub(super) struct Lexed<'a> {
 }
 
 impl Lexed<'_> {
-    /// What is wrong with it: the caret is below its last character, as pgbench's is.
+    /// The error of a token: the caret is below its last character, as pgbench's is.
     pub(super) fn fault(&self, problem: Problem) -> Fault {
         Fault::new(problem, Origin::Character(self.start.max(self.end.saturating_sub(1))))
     }

@@ -18,7 +18,7 @@ impl<'a> Words<'a> {
         Self { text, at }
     }
 
-    /// How far it is read: behind the line's end once there are no more words.
+    /// The place up to which it is read: the line's end once there are no more words.
     pub(super) fn place(&self) -> usize {
         self.at
     }

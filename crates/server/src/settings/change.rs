@@ -25,7 +25,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 const IN_HAND_DEADLINE: Duration = Duration::from_secs(5);
 /// For statements of a pgrig that is gone.
 const SESSIONS_DEADLINE: Duration = Duration::from_mins(1);
-/// How long a change of a table's persistence waits for those who use it.
+/// Time that a change of a table's persistence waits for other sessions.
 pub(super) const LOCK_TIMEOUT: &str = "SET lock_timeout = '1min'";
 /// The setting without which nothing is forced to disk.
 pub(super) const FSYNC: &str = "fsync";
@@ -346,7 +346,7 @@ async fn ask_to_reload(session: &Session, server: &Server) -> Result<(), Connect
     asked.map(|_| ())
 }
 
-/// What is wrong with the server's configuration files, where the role may see that.
+/// Errors in the server's configuration files, where the role may see them.
 async fn file_errors(session: &Session) -> String {
     let query = "SELECT sourcefile, sourceline, error FROM pg_file_settings WHERE error IS NOT NULL LIMIT 1";
     match session.rows(query, &[]).await.ok().as_deref() {
@@ -367,7 +367,7 @@ pub(super) async fn show(session: &Session, name: &str) -> Result<String, Connec
     Ok(session.row("SELECT current_setting($1)", &[&name]).await?.get(0))
 }
 
-/// What SHOW says in this session, if that is the value that was wanted; with none: what was found.
+/// The value of SHOW in this session: the wanted one; with none, the earlier one.
 async fn in_force(fresh: &Session, before: &Before, wanted: Option<&str>) -> Result<String, SettingsError> {
     let shown = show(fresh, &before.name).await?;
     let row = fresh.row(include_str!("../sql/settings_look.sql"), &[&before.name]).await?;

@@ -1,4 +1,4 @@
-//! What fsync = off leaves behind.
+//! Durability after fsync = off.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::machine;
 use crate::session::Session;
 use connect::ConnectError;
 
-/// What people are told where nobody can be sure that all is forced to disk.
+/// The warning where pgrig cannot be sure that all data are forced to disk.
 pub const SYNC_BY_HAND: &str = "fsync was off during the run, and the server may be on another machine: run sync \
                                 on its host now. Until then, a crash of that host may corrupt EVERY database of \
                                 the cluster";

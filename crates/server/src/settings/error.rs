@@ -34,12 +34,12 @@ pub enum SettingsError {
         /// The setting.
         name: String,
     },
-    /// What is set elsewhere wins over ALTER SYSTEM.
+    /// Another source takes precedence over ALTER SYSTEM.
     #[error("{name} is set {by}, which takes precedence over ALTER SYSTEM: {remedy}")]
     Overridden {
         /// The setting.
         name: String,
-        /// What sets it.
+        /// The source.
         by: &'static str,
         /// Remedy.
         remedy: String,
@@ -51,7 +51,7 @@ pub enum SettingsError {
         role: String,
         /// The missing privilege.
         what: String,
-        /// Who can grant it, and how.
+        /// The remedy.
         remedy: String,
     },
     /// Another pgrig is at it.
@@ -85,9 +85,9 @@ pub enum SettingsError {
         name: String,
         /// Value that was set.
         wanted: String,
-        /// What a new session sees.
+        /// The value in a new session.
         shown: String,
-        /// What wins, and what to do.
+        /// The source that takes precedence, and the remedy.
         why: String,
     },
     /// The server has not read its configuration again.
@@ -95,7 +95,7 @@ pub enum SettingsError {
     NotReloaded {
         /// Seconds waited.
         seconds: u64,
-        /// What is wrong with its files, or nothing.
+        /// The errors in its files, or nothing.
         why: String,
     },
     /// A table cannot be made unlogged, or back.

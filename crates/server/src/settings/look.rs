@@ -1,4 +1,4 @@
-//! What settings are, and whether they may be changed: asked before anything is touched.
+//! The values of settings, and whether they may be changed: asked before anything is touched.
 
 use std::collections::HashMap;
 
@@ -22,7 +22,7 @@ const LISTS: [&str; 6] = [
     "unix_socket_directories",
 ];
 
-/// How far a change of a setting has to reach: as little as does.
+/// Scope that a change of a setting needs, the smallest that suffices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Any session sets it for itself: nobody else notices, and nothing has to be put back.
@@ -49,7 +49,7 @@ impl Effect {
 pub struct Changeable {
     /// Values before the change.
     pub before: Before,
-    /// How far a change reaches.
+    /// Scope of the change.
     pub effect: Effect,
 }
 
@@ -73,7 +73,7 @@ pub struct ToChange {
     pub restart: Restart,
 }
 
-/// What was found of it: all of it can be changed.
+/// The findings: all of the changes are possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
     /// As many settings, in the same order.
@@ -131,7 +131,7 @@ async fn look_at_settings(
     Ok(changeable)
 }
 
-/// What a row of `settings_look.sql` says.
+/// Reads a row of `settings_look.sql`.
 fn changeable_if(row: &Row, restart: Restart) -> Result<Changeable, SettingsError> {
     let name: String = row.get("name");
     let context: &str = row.get("context");
@@ -173,7 +173,7 @@ pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String
     })
 }
 
-/// What postgresql.auto.conf says; none if the role may not see that.
+/// The contents of postgresql.auto.conf; none if the role may not see them.
 pub(super) async fn altered_if_visible(
     session: &Session,
 ) -> Result<Option<HashMap<String, String>>, ConnectError> {
@@ -181,7 +181,7 @@ pub(super) async fn altered_if_visible(
     if rights.get("sees_files") { Ok(Some(altered(session).await?)) } else { Ok(None) }
 }
 
-/// What postgresql.auto.conf says, by name in lower case.
+/// The contents of postgresql.auto.conf, by name in lower case.
 async fn altered(session: &Session) -> Result<HashMap<String, String>, ConnectError> {
     let query = "SELECT lower(name), setting FROM pg_file_settings \
                  WHERE sourcefile LIKE '%/postgresql.auto.conf' AND setting IS NOT NULL ORDER BY seqno";

@@ -1,4 +1,4 @@
-//! What a journal says: what a server was like before pgrig changed it, and which process changed it.
+//! The contents of a journal: the state of a server before pgrig changed it, and the process that changed it.
 
 use std::io;
 use std::time::SystemTime;
@@ -11,13 +11,13 @@ use crate::quote::qualified;
 /// Goes up when an older pgrig would misread it.
 const FORMAT_VERSION: u32 = 1;
 
-/// Which server it is, and how to get there. Never holds a password.
+/// The server, and the way to reach it. Never holds a password.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerRef {
     /// pgrig's own instance of this name.
     Own(String),
-    /// What [`connect::recipe`] says.
+    /// A recipe of [`connect::recipe`].
     Named(String),
 }
 
@@ -26,7 +26,7 @@ pub enum ServerRef {
 pub struct Before {
     /// Its name as in pg_settings.
     pub name: String,
-    /// What postgresql.auto.conf said; none: nothing.
+    /// The value in postgresql.auto.conf; none: not set there.
     pub altered: Option<String>,
     /// Value that SHOW gave.
     pub shown: String,
@@ -73,7 +73,7 @@ pub struct Record {
     pub settings: Vec<Before>,
     /// Tables that are made unlogged, in an order in which that can be done; they were logged.
     pub tables: Vec<Table>,
-    /// Those of them that held rows.
+    /// The tables of them that held rows.
     #[serde(default)]
     pub filled: Vec<Table>,
     /// When the server's statistics began. A crash of the server has them begin anew.

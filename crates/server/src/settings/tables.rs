@@ -131,7 +131,7 @@ pub(super) async fn set_persistence(
     Ok(changed)
 }
 
-/// Which of them hold nothing.
+/// The tables without rows.
 pub(super) async fn empty(session: &Session, tables: Vec<Table>) -> Result<Vec<Table>, SettingsError> {
     let mut empty = Vec::new();
     for table in tables {

@@ -31,7 +31,7 @@ pub enum BenchError {
         /// Exit status or signal.
         how: String,
     },
-    /// What SHOW says is not what was set.
+    /// SHOW does not return the value that was set.
     #[error(
         "{variant}: {name} is {shown} in the command's sessions, and should be {wanted} (ALTER ROLE … SET?)"
     )]
@@ -57,7 +57,7 @@ pub enum BenchError {
          of a database that pgrig fill --scale 10 filled, or a script of your own (--tps FILE)"
     )]
     NoTables {
-        /// What the databases are made from.
+        /// The source of the databases.
         content: String,
     },
     /// Standard input cannot be read for each trial anew.

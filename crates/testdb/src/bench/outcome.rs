@@ -7,12 +7,12 @@ use serde::Serialize;
 
 use crate::bench::variant::Variant;
 
-/// What one trial took, seconds.
+/// Times of one trial, seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Figures {
     /// To make the database.
     pub prepare: f64,
-    /// What is judged besides: the command's time, or with a script of transactions, of one transaction.
+    /// The second judged time: the command's, or with a script of transactions, that of one transaction.
     pub work: f64,
 }
 
@@ -39,7 +39,7 @@ pub struct Measured {
 pub enum Judged {
     /// A suite waits for its database too.
     Total,
-    /// What comes after is much longer than a trial.
+    /// In practice, the work takes much longer than a trial.
     Work,
 }
 
@@ -52,7 +52,7 @@ impl Judged {
     }
 }
 
-/// What became of a variant.
+/// The finding on a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The variant.
@@ -135,7 +135,7 @@ pub fn advise(measured: &[Measured], judged: Judged, threshold: f64) -> Advice {
     Advice::Use(as_fast.min().unwrap_or(fastest.variant))
 }
 
-/// What to say if none is proved to be faster.
+/// The advice if no variant is proved to be faster.
 fn without_gain(measured: &[Measured], findings: &[Finding]) -> Advice {
     let verdicts: Vec<Verdict> =
         findings.iter().filter_map(|finding| Some(finding.change?.verdict)).collect();
@@ -155,7 +155,7 @@ fn without_gain(measured: &[Measured], findings: &[Finding]) -> Advice {
 mod tests {
     use super::*;
 
-    /// How slow the machine was in each round.
+    /// Slowness of the machine in each round.
     const SLOW: [f64; 6] = [1.0, 3.0, 1.2, 2.0, 1.1, 5.0];
 
     fn measured(name: &str, prepare: f64, work: f64) -> Measured {

@@ -10,7 +10,7 @@ use futures_util::future::LocalBoxFuture;
 /// One combination that is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell {
-    /// How the database is made.
+    /// The variant of the database.
     pub variant: Variant,
     /// With a script of transactions: clients.
     pub clients: Option<usize>,
@@ -25,7 +25,7 @@ impl std::fmt::Display for Cell {
     }
 }
 
-/// What is measured in which order, known once the templates are made.
+/// The trials in their order, known once the templates are made.
 #[derive(Clone, Debug)]
 pub struct BenchPlan {
     /// The variants, and those that were left out.
@@ -34,16 +34,16 @@ pub struct BenchPlan {
     pub cells: Vec<Cell>,
     /// Their numbers in the order in which they run; the first round only warms up, if that was asked for.
     pub rounds: Vec<Vec<usize>>,
-    /// What each way to copy the template took.
+    /// The time of each way to copy the template.
     pub copying: Option<Measured>,
     /// Bytes of the template.
     pub template_size: u64,
-    /// What SHOW says where nothing was changed.
+    /// Values of SHOW without changes.
     pub normal: Active,
 }
 
 impl BenchPlan {
-    /// How many trials there are in all, warm-up included.
+    /// Number of all trials, warm-up included.
     pub fn trials(&self) -> usize {
         self.rounds.iter().flatten().count()
     }

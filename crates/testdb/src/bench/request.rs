@@ -1,4 +1,4 @@
-//! What a bench is asked for.
+//! The request of a bench.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use connect::Target;
 use server::settings::ServerRef;
 use tps::Request;
 
-/// What is measured on each database.
+/// The work that is measured on each database.
 pub enum Work {
     /// The user's command, once.
     Command(TestCommand, Output),
@@ -20,11 +20,11 @@ pub enum Work {
 
 /// The request: variants, content, work.
 pub struct BenchRequest {
-    /// What the databases hold.
+    /// The content of the databases.
     pub content: Content,
     /// The test command, or transactions.
     pub work: Work,
-    /// Which variants; none: the defaults, as far as they are possible.
+    /// The variants; none: the defaults, as far as they are possible.
     pub variants: Option<Vec<Variant>>,
     /// Rounds that are judged.
     pub trials: usize,
@@ -46,6 +46,6 @@ pub struct Site<'a> {
     pub journals: &'a Path,
     /// Whether the server is pgrig's own; if not, how to have that instead.
     pub own: Result<(), String>,
-    /// Who starts a server in memory; none: why there cannot be one.
+    /// The starter of a server in memory, or the reason why there cannot be one.
     pub tmpfs: Result<&'a dyn Tmpfs, String>,
 }

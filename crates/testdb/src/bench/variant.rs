@@ -1,4 +1,4 @@
-//! What can be done about a database for tests, and which of it is tried together.
+//! The means to speed up a database for tests, and their combinations.
 
 use std::fmt;
 use std::str::FromStr;
@@ -51,7 +51,7 @@ impl Variant {
         Self(means.iter().fold(0, |bits, means| bits | means.bit()))
     }
 
-    /// What is tried where nobody said: each means, and what people end with.
+    /// The default variants: each means, and a common combination.
     pub fn defaults() -> Vec<Self> {
         use Means::{Dangerous, Template, Tmpfs, Unlogged};
         let sets: [&[Means]; 6] = [
@@ -132,7 +132,7 @@ pub struct Missing {
 pub struct Choice {
     /// Normal first; all different.
     pub variants: Vec<Variant>,
-    /// What was left out of the defaults, and why.
+    /// The defaults that were left out, with reasons.
     pub left_out: Vec<(Variant, String)>,
 }
 

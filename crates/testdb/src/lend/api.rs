@@ -1,4 +1,4 @@
-//! What goes over the socket, in JSON: requests, leases, refusals. Client and keeper share these types.
+//! The JSON messages of the socket: requests, leases, refusals. Client and keeper share these types.
 
 use failure::{Class, Classified};
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::owner::Owner;
 use server::quote;
 
-/// What a database is wanted for: the body of `POST /databases`. All fields may be left out.
+/// The request for a database: the body of `POST /databases`. All fields may be left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LendRequest {
@@ -135,7 +135,7 @@ pub struct Listed {
     pub name: String,
     /// State of the database.
     pub state: ListedState,
-    /// What is in it: the template's source.
+    /// Its content: the template's source.
     pub source: String,
     /// Whether the keeper that answers made it; else another one, of another PGRIG_HOME or machine.
     pub own: bool,
@@ -144,7 +144,7 @@ pub struct Listed {
     pub owner: Option<ListedOwner>,
     /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// What it takes on disk; none if it went meanwhile.
+    /// Its size on disk; none if it was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// When it is dropped, in seconds since 1970.
@@ -190,16 +190,16 @@ pub struct ListedOwner {
     pub command: Option<String>,
 }
 
-/// What `GET /databases` answers.
+/// The answer of `GET /databases`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct List {
     /// By state and age.
     pub databases: Vec<Listed>,
-    /// What SHOW says of durability.
+    /// Durability settings, by SHOW.
     pub settings: Vec<(String, String)>,
 }
 
-/// What `GET /status` answers.
+/// The answer of `GET /status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// The keeper's process.
@@ -211,9 +211,9 @@ pub struct Status {
     pub owns_server: bool,
     /// `version()`'s number, for instance `18.6`.
     pub server_version: String,
-    /// What SHOW says of durability.
+    /// Durability settings, by SHOW.
     pub settings: Vec<(String, String)>,
-    /// How many are lent, to be dropped in the end.
+    /// Number of lent databases, which are dropped at the end.
     pub lent: usize,
     /// Number of kept databases.
     pub kept: usize,
@@ -221,13 +221,13 @@ pub struct Status {
     pub spare: usize,
     /// Of how many templates.
     pub templates: usize,
-    /// How many requests wait.
+    /// Number of waiting requests.
     pub waiting: usize,
     /// The way of copying that turned out fastest, by template.
     pub strategies: Vec<(String, String)>,
 }
 
-/// What to drop: the parameter `which` of `DELETE /databases`.
+/// The databases to drop: the parameter `which` of `DELETE /databases`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Which {
@@ -235,7 +235,7 @@ pub enum Which {
     All,
     /// Templates and their spares.
     Templates,
-    /// What keepers of other machines or homes left that run no longer, but not what is kept.
+    /// Databases of keepers of other machines or homes that no longer run, but not kept ones.
     Orphans,
 }
 

@@ -40,7 +40,7 @@ pub enum LendError {
         /// Where from and since when it is connected.
         seen: String,
     },
-    /// What an earlier keeper began does not end.
+    /// Sessions of an earlier keeper do not end.
     #[error(
         "{sessions} sessions of an earlier keeper do not end after pg_terminate_backend: see SELECT * FROM \
          pg_stat_activity WHERE application_name = '{named}', and try again when they have ended"

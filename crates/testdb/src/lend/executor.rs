@@ -23,9 +23,9 @@ use server::interruption::{Ended, until_stopped};
 use server::quote::{identifier, literal};
 use server::{Session, Sessions};
 
-/// How long to wait for the session of a keeper that has just ended.
+/// Time to wait for the session of a keeper that has just ended.
 const PREDECESSOR_DEADLINE: Duration = Duration::from_secs(5);
-/// How long to wait for the statements of that keeper to end.
+/// Time to wait for the statements of that keeper to end.
 const WORK_DEADLINE: Duration = Duration::from_mins(1);
 /// Between two looks.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -42,7 +42,7 @@ pub(super) struct Executor {
     making: Mutex<BTreeSet<String>>,
 }
 
-/// What a keeper needs to know of the server.
+/// Facts about the server that a keeper needs.
 pub(super) struct ServerInfo {
     /// For instance `18.6`.
     pub(super) version: String,
@@ -115,7 +115,7 @@ impl Executor {
         Ok(move |keeper: &KeeperId| names.contains(&keeper.application_name()))
     }
 
-    /// What SHOW says of durability.
+    /// Durability settings, by SHOW.
     pub(super) async fn settings(&self) -> Result<Vec<(String, String)>, ConnectError> {
         // The keeper's own sessions do not wait for commits; others do as the server says.
         let session = Sessions::new(&self.target.clone().without_settings()).open().await?;
@@ -123,7 +123,7 @@ impl Executor {
         Ok(rows.iter().map(|row| (row.get("name"), row.get("shown"))).collect())
     }
 
-    /// What databases take on disk; none of those that are gone.
+    /// Sizes of databases on disk; none for dropped ones.
     pub(super) async fn sizes(&self, names: &[String]) -> Result<Vec<Option<u64>>, ConnectError> {
         let session = self.session().await?;
         let mut sizes = Vec::with_capacity(names.len());
@@ -352,7 +352,7 @@ async fn finish(session: &Session, making: &str, name: &str, tag: &Tag) -> Resul
     session.run_all(&finished).await
 }
 
-/// What every copy would otherwise have to do for itself. Whether there are unlogged tables.
+/// Work on the template that every copy would otherwise repeat. Returns whether there are unlogged tables.
 async fn settle(target: &Target) -> Result<bool, ConnectError> {
     let session = Sessions::new(target).open().await?;
     // It only helps: it may fail for what no load fails for, since it runs functions of indexes with a search_path

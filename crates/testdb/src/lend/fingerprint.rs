@@ -1,4 +1,4 @@
-//! What a file holds, without reading it every time.
+//! Identifies the contents of a file without reading it every time.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};

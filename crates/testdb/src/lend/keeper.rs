@@ -22,26 +22,26 @@ use super::tag::{Purpose, Tag};
 use super::time::Time;
 use connect::Target;
 
-/// What a keeper is started with.
+/// The configuration of a keeper.
 #[derive(Clone)]
 pub struct KeeperConfig {
     /// The server; any database of it.
     pub target: Target,
-    /// Which keeper this is. No other process may be the same one: its databases would be taken from it.
+    /// The keeper's id. No other process may have the same one: it would take over its databases.
     pub keeper: KeeperId,
-    /// How it manages its databases.
+    /// Rules for its databases.
     pub rules: Rules,
     /// Whether the server ends with the keeper.
     pub owns_server: bool,
     /// Where it listens for others, to be told; none: it works in the background.
     pub serves: Option<String>,
-    /// What a request means that names nothing, and all that requests over TCP may name.
+    /// The source of a request that names none, and the only sources for requests over TCP.
     pub offers: Vec<Offer>,
     /// Where news go: one line each.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// What databases can be made from, as the first of them is told to `serve`.
+/// Sources of databases, as given to `serve`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
     /// A script or dump, by its absolute path; whether its tables become unlogged.
@@ -117,7 +117,7 @@ impl Keeper {
         })
     }
 
-    /// What SHOW says of durability.
+    /// Durability settings, by SHOW.
     ///
     /// # Errors
     /// If the server cannot be asked.
@@ -400,8 +400,8 @@ impl KeeperHandle {
         }
     }
 
-    /// What is not in the state: what other keepers made, if the condition holds for it and whether its keeper lives, and
-    /// what nobody will finish any more.
+    /// Databases outside the state: those of other keepers, if the condition holds for the tag and for whether that
+    /// keeper lives, and unfinished ones that no keeper will finish.
     async fn foreign(&self, condition: impl Fn(&Tag, bool) -> bool) -> Result<Vec<String>, Refusal> {
         // Who had anything in hand then still lives, or will not finish it.
         let found = self.executor.find().await.map_err(Refusal::failed)?;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What all of them begin with.
+/// Prefix of all names.
 pub(super) const PREFIX: &str = "pgrig_testdb_";
 const TEMPLATE: &str = "t_";
 const MAKING: &str = "making_";
@@ -16,7 +16,7 @@ const SHORT: usize = 6;
 /// Of what tells databases of the same template apart.
 const RANDOM: usize = 8;
 
-/// Which keeper: one for each PGRIG_HOME of a machine or container and each server. 12 hexadecimal digits.
+/// A keeper's id: one for each PGRIG_HOME of a machine or container and each server. 12 hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct KeeperId(String);
@@ -27,7 +27,7 @@ impl KeeperId {
         Self(digest(parts))
     }
 
-    /// What its sessions are called, so that others see in pg_stat_activity that it lives.
+    /// Name of its sessions, by which others see in pg_stat_activity that it lives.
     pub(super) fn application_name(&self) -> String {
         format!("pgrig testdb {self}")
     }
@@ -84,7 +84,7 @@ pub(super) fn lease(template: &str, random: u32) -> String {
     format!("{PREFIX}{}_{random:08x}", hash.get(..SHORT).unwrap_or_default())
 }
 
-/// What is not finished yet.
+/// Name of an unfinished database.
 pub(super) fn making(keeper: &KeeperId, random: u32) -> String {
     format!("{PREFIX}{MAKING}{keeper}_{random:08x}")
 }

@@ -26,8 +26,8 @@ fn shell_of_substitution(pid: u32) -> Option<u32> {
     (is_copy && own != parents && own.to_string_lossy().starts_with("pipe:")).then_some(stat.parent)
 }
 
-/// Who started this process, if it is only there to run its child: a program that runs another one, or a shell that was
-/// given a command (`sh -c`) and has its output read, which the child shares.
+/// The process that started this one, if this one only runs its child: a program that runs another one, or a shell
+/// that was given a command (`sh -c`) and has its output read, which the child shares.
 fn starter_of_go_between(pid: u32, child: u32) -> Option<u32> {
     const RUN_ANOTHER: [&str; 8] = ["env", "ionice", "nice", "nohup", "setsid", "stdbuf", "time", "timeout"];
     let stat = Stat::read(pid)?;

@@ -1,4 +1,4 @@
-//! What each request is for.
+//! The handlers of requests.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::state::{Answer, Fact, FoundDatabase, Origin, Recipe, Wanted};
 use super::tag::Purpose;
 use super::time::Time;
 
-/// How long a database is lent that has no owner.
+/// Lease time of a database without an owner.
 const WITHOUT_OWNER: Duration = Duration::from_hours(1);
 /// The longest that may be asked for.
 const LONGEST: Duration = Duration::from_hours(366 * 24);
@@ -105,7 +105,7 @@ async fn lend(request: LendRequest, format: Format, access: Access, handle: &Kee
     Ok(respond(StatusCode::CREATED, kind, lease.told(format) + "\n"))
 }
 
-/// How long a database is to be lent, if that was said.
+/// Requested lease time of a database, if given.
 fn length(seconds: Option<u64>, access: Access) -> Result<Option<Duration>, Refusal> {
     let longest = if access == Access::Untrusted { LONGEST_OPEN } else { LONGEST };
     match seconds.map(Duration::from_secs) {
@@ -130,7 +130,7 @@ fn offered_as(path: &Path, offers: &[Offer]) -> PathBuf {
         .map_or_else(|| path.to_owned(), Clone::clone)
 }
 
-/// What the database is to be made from.
+/// The source of the database.
 fn recipe(request: &LendRequest, access: Access, handle: &KeeperHandle) -> Result<Recipe, Refusal> {
     let offers = &handle.config.offers;
     let LendRequest { from, template, unlogged, .. } = request;

@@ -1,4 +1,4 @@
-//! What a database's comment says of it. All that a keeper knows stands there, so that the next one knows it too.
+//! The contents of a database's comment. All that a keeper knows stands there, so that the next one knows it too.
 
 use serde::{Deserialize, Serialize};
 

@@ -22,7 +22,7 @@ impl Time {
         Self(self.0.saturating_add(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
     }
 
-    /// How long ago `earlier` was; nothing if it is yet to come.
+    /// Time since `earlier`; zero if that is in the future.
     pub(super) fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
     }

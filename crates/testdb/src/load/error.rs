@@ -42,10 +42,10 @@ pub enum LoadError {
         statement: String,
         /// The server's words.
         error: Box<ConnectError>,
-        /// What to do, as `; do this`, or nothing.
+        /// The remedy, as `; do this`, or nothing.
         remedy: &'static str,
     },
-    /// What was begun last would be lost.
+    /// The last transaction of the script would be lost.
     #[error("the script ends within a transaction: it has a BEGIN without its COMMIT")]
     InTransaction,
     /// The operating system gives no thread to read with.
@@ -83,7 +83,7 @@ impl LoadError {
     }
 }
 
-/// How many lines after the statement's first one the error is.
+/// Number of lines from the statement's first one to the error.
 fn lines_in(text: &Text, error: &ServerError) -> u64 {
     if let Some(row) = error.row.as_deref().and_then(copy_line) {
         return text.sql.matches('\n').count() as u64 + row - 1;

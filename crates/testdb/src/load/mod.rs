@@ -37,13 +37,13 @@ pub struct Loaded {
     pub copied_rows: u64,
     /// Bytes of COPY data, as the script has them.
     pub copied_bytes: u64,
-    /// What the server remarked: NOTICE, INFO and the like.
+    /// Messages of the server: NOTICE, INFO and the like.
     pub notices: u64,
     /// Warnings of the server.
     pub warnings: u64,
     /// Settings of the script that this server does not know: its pg_dump is of a later release.
     pub unknown_settings: Vec<String>,
-    /// What was made unlogged on its way, if that was wanted.
+    /// The tables that were made unlogged on the way, if requested.
     pub unlogged: Option<Summary>,
     /// From connecting to the last commit on disk.
     pub took: Duration,

@@ -15,7 +15,7 @@ const AHEAD: usize = 8;
 /// as commands here (pg_dump's documentation, --restrict-key).
 const HARMLESS: [&str; 2] = ["\\restrict", "\\unrestrict"];
 
-/// What is to be done next.
+/// The next action.
 pub(super) enum Part {
     /// A statement by itself.
     Statement(Text),

@@ -30,7 +30,7 @@ pub enum UnlogError {
         /// As given.
         schema: String,
     },
-    /// What is to be kept is not there.
+    /// A table to keep does not exist.
     #[error(
         "there is no table or sequence {name} to keep in the search_path: write SCHEMA.TABLE as SQL would, {name:?}"
     )]
@@ -70,7 +70,7 @@ pub enum UnlogError {
         referencing: String,
         /// The table that it references, qualified.
         referenced: String,
-        /// That of them which was not selected.
+        /// The one of the two that was not selected.
         outside: String,
         /// The other one.
         selected: String,
@@ -91,7 +91,7 @@ pub enum UnlogError {
     Locked {
         /// The table that could not be locked, qualified, or `a table`.
         what: String,
-        /// Who has it, as a phrase.
+        /// The holder, as a phrase.
         holder: String,
     },
     /// The transaction needs more locks than the server has room for.
@@ -198,8 +198,8 @@ fn unpublished(tables: &[String], publications: &[Publication]) -> String {
 }
 
 impl UnlogError {
-    /// What about the database, or what this role may do there, is in the way, and what to do, without options of
-    /// `testdb unlog`. None if it is nothing about the database.
+    /// The problem of the database, or of this role's rights in it, with the remedy, without options of `testdb
+    /// unlog`. None if the error is not about the database.
     pub(crate) fn hindrance(&self) -> Option<String> {
         match self {
             Self::NotOwner { object, owner } => Some(not_owner(object, owner)),

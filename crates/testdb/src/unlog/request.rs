@@ -1,4 +1,4 @@
-//! What is to be made unlogged, or logged again.
+//! The request to make tables unlogged, or logged again.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ impl Direction {
     }
 }
 
-/// Which tables and sequences of a database are to change.
+/// The tables and sequences of a database to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlogRequest {
     /// To which persistence.
@@ -56,7 +56,7 @@ pub struct UnlogRequest {
     pub keep: Vec<String>,
     /// Sequences too, where the server can (PostgreSQL 15 and later).
     pub sequences: bool,
-    /// How long each lock may be waited for.
+    /// Time to wait for each lock.
     pub lock_timeout: Duration,
 }
 

@@ -40,11 +40,11 @@ pub struct Unlogged {
     pub tables: usize,
     /// Sequences that were changed, those that followed their tables too.
     pub sequences: usize,
-    /// What the tables took before, with their indexes, bytes.
+    /// Size of the tables before, with their indexes, bytes.
     pub bytes: u64,
     /// From BEGIN to COMMIT.
     pub took: Duration,
-    /// What was active in the session.
+    /// Active settings of the session.
     pub durability: Durability,
 }
 
@@ -163,7 +163,7 @@ async fn watch(target: &Target, pid: i32, observer: &dyn Observer) -> Infallible
     std::future::pending().await
 }
 
-/// What is active in a session of the target's.
+/// Active settings of a session of the target.
 async fn durability(session: &Session) -> Result<Durability, ConnectError> {
     let rows = session.rows(include_str!("../sql/durability.sql"), &[]).await?;
     Ok(Durability(rows.iter().map(|row| (row.get("name"), row.get("shown"))).collect()))

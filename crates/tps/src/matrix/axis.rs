@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::Protocol;
 
-/// What a crash may cost, after the article "Speeding Up Integration Tests with PostgreSQL".
+/// Levels of durability, after the article "Speeding Up Integration Tests with PostgreSQL".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Nothing that was committed.

@@ -10,7 +10,7 @@ pub struct Cell {
     pub durability: Option<Durability>,
     /// Connections.
     pub clients: Option<usize>,
-    /// How statements are sent.
+    /// Protocol of statements.
     pub protocol: Option<Protocol>,
     /// Settings of axes of their own.
     pub settings: Vec<(String, String)>,

@@ -22,7 +22,7 @@ pub enum MatrixError {
     Dangerous {
         /// The refused level.
         what: &'static str,
-        /// What a crash may cost, and whom.
+        /// The possible loss in a crash.
         cost: &'static str,
     },
     /// Nothing normal can be measured.
@@ -32,7 +32,7 @@ pub enum MatrixError {
         name: String,
         /// Value that SHOW gives.
         shown: String,
-        /// How to turn it on.
+        /// The remedy.
         remedy: String,
     },
     /// Nothing logged can be measured.
@@ -44,7 +44,7 @@ pub enum MatrixError {
         /// The table.
         table: String,
     },
-    /// Which tables the scripts write is not known.
+    /// pgrig does not know the tables that the scripts write.
     #[error("unlogged: pgrig does not know which tables your own scripts write; name them: --tables a,b")]
     WhichTables,
     /// Settings or tables cannot be changed.
@@ -100,7 +100,7 @@ pub enum MatrixError {
     NotPutBack {
         /// The error.
         error: Box<SettingsError>,
-        /// What had ended the matrix already, if anything.
+        /// The error that had ended the matrix already, if any.
         ended: Option<Box<MatrixError>>,
         /// Settings that are still changed.
         record: Box<Record>,
@@ -134,7 +134,7 @@ fn before(ended: Option<&MatrixError>) -> String {
     ended.map_or(String::new(), |ended| format!("{ended}; also, "))
 }
 
-/// What a person can do about changes that are still there.
+/// The remedy for changes that are still there.
 pub(super) fn left(record: &Record, path: &std::path::Path) -> String {
     format!(
         "The next pgrig command tries again (journal: {}). By hand, as a superuser: {}",

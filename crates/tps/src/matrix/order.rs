@@ -44,7 +44,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
-    /// How often each thing is there.
+    /// Number of occurrences of each thing.
     fn counts<T: std::hash::Hash + Eq>(things: impl IntoIterator<Item = T>) -> HashMap<T, usize> {
         let mut counts = HashMap::new();
         for thing in things {

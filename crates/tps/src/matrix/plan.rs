@@ -1,4 +1,4 @@
-//! What is run in which order, and whether it can be.
+//! The trials in their order, and whether they are possible.
 
 use futures_util::future::LocalBoxFuture;
 use std::collections::HashSet;
@@ -22,10 +22,10 @@ const PGBENCH_TABLES: [&str; 4] =
 /// Seconds: a server that has not run so long has read little yet.
 const YOUNG: f64 = 60.0;
 
-/// What was asked for besides what each trial runs.
+/// The request, besides the request of each trial.
 #[derive(Clone, Debug)]
 pub struct Matrix {
-    /// What is varied; each has a name of its own.
+    /// The axes; each has a name of its own.
     pub axes: Vec<Axis>,
     /// Trials of each cell.
     pub trials: usize,
@@ -84,7 +84,7 @@ impl Matrix {
     }
 }
 
-/// What there is to know of the server before.
+/// Facts about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerFacts {
     /// Whether it is pgrig's own.
@@ -96,19 +96,19 @@ pub struct ServerFacts {
 /// A matrix that nothing known stands against.
 #[derive(Clone, Debug)]
 pub struct MatrixPlan {
-    /// What each trial runs, but for what cells vary.
+    /// The request of each trial, without the parts that cells vary.
     pub base: Request,
     /// All combinations of the axes.
     pub cells: Vec<Cell>,
     /// The cells' numbers in the order in which they run: rounds of one trial of each.
     pub rounds: Vec<Vec<usize>>,
-    /// What is varied of the server.
+    /// The changes to the server.
     pub(super) to_change: ToChange,
     /// The settings that vary, as found on the server.
     pub looked: Looked,
     /// Tables that are vacuumed before each trial.
     pub(super) tables: Vec<Written>,
-    /// What people should know before it starts.
+    /// Warnings before the start.
     pub warnings: Vec<String>,
 }
 
@@ -169,7 +169,7 @@ impl MatrixPlan {
         })
     }
 
-    /// What a crash may cost others while it runs, if anything.
+    /// The possible loss of others in a crash during the run, if any.
     pub fn danger(&self) -> Option<&'static str> {
         let reloaded = self.varied(Effect::Reload);
         let fsync = reloaded.contains(&"fsync") || reloaded.contains(&"full_page_writes");
@@ -177,13 +177,12 @@ impl MatrixPlan {
         fsync.then_some(COST_OF_NO_FSYNC).or(unlogged.then_some(COST_OF_UNLOGGED))
     }
 
-    /// How many trials there are in all.
+    /// Number of all trials.
     pub fn trials(&self) -> usize {
         self.cells.len() * self.rounds.len()
     }
 
-    /// How long all trials take by the clock, without what comes between them; none if they are counted by
-    /// transactions.
+    /// Duration of all trials, without the time between them; none if they are counted by transactions.
     pub fn duration(&self) -> Option<Duration> {
         let Length::Time(time) = self.base.length else { return None };
         let trial = self.base.ramp + self.base.warmup + time;
@@ -195,7 +194,7 @@ impl MatrixPlan {
         self.looked.tables.iter().map(|loggable| loggable.bytes).sum()
     }
 
-    /// What a cell sets, of those settings that are varied so.
+    /// The settings of a cell with this effect.
     pub(super) fn settings(&self, cell: &Cell, effect: Effect) -> Vec<(String, String)> {
         let is_so = |name: &str| {
             self.looked
@@ -215,7 +214,7 @@ impl MatrixPlan {
     }
 }
 
-/// What a crash of the server may cost has to be accepted by whoever runs it, unless it is pgrig's own.
+/// Refuses a possible loss in a crash that the user has not accepted, unless the server is pgrig's own.
 ///
 /// synchronous_commit is off in the clients' own sessions only, so that costs nobody else anything.
 fn refuse_danger(matrix: &Matrix, ground: ServerFacts) -> Result<(), MatrixError> {
@@ -280,7 +279,7 @@ async fn refuse_abnormal(connection: &Connection, tables: &[Written]) -> Result<
     }
 }
 
-/// That some trials find the server's cache colder than others.
+/// A warning that some trials find the server's cache colder than others.
 async fn cold(connection: &Connection, looked: &Looked) -> Result<Option<String>, MatrixError> {
     let restarting = looked.settings.iter().find(|found| found.effect == Effect::Restart);
     if let Some(found) = restarting {
@@ -311,7 +310,7 @@ pub(super) struct Written {
     is_unlogged: bool,
 }
 
-/// Those of the tables that are there.
+/// The tables that exist.
 async fn present(connection: &Connection, names: &[String]) -> Result<Vec<Written>, MatrixError> {
     let query = "SELECT c.oid::regclass::text, c.relpersistence = 'u' FROM unnest($1::text[]) t (name) \
                  JOIN pg_class c ON c.oid = to_regclass(t.name)";

@@ -45,7 +45,7 @@ pub trait MatrixObserver: Sync {
     fn preparing(&self, number: usize, cell: &Cell);
     /// Settings and tables become what they were before.
     fn putting_back(&self);
-    /// What people should know, and does not stop anything.
+    /// A warning that does not stop the run.
     fn warn(&self, text: &str);
 }
 
@@ -57,7 +57,7 @@ pub struct ReadyTrial<'a> {
     pub cell: &'a Cell,
     /// The server as its clients reach it.
     pub target: &'a Target,
-    /// What they do; its tables are prepared.
+    /// The plan of their transactions; its tables are prepared.
     pub plan: &'a Plan,
     stopped: watch::Receiver<bool>,
 }

@@ -1,4 +1,4 @@
-//! What the server answers to what a client has sent: read to its end, and kept only where a script wants it.
+//! The server's answers to a client: read to their end, and kept only where a script uses them.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -41,7 +41,7 @@ pub(crate) struct Heard {
     pub(crate) problem: Option<Problem>,
 }
 
-/// What `\gset` and `\aset` need of results.
+/// The parts of results that `\gset` and `\aset` need.
 #[derive(Debug, Default)]
 struct Results {
     /// Statements that are done.

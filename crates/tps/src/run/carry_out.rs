@@ -257,7 +257,7 @@ impl Client {
 }
 
 impl Problem {
-    /// What becomes of the transaction if it is not tried again; none if the client cannot go on.
+    /// The fate of the transaction if it is not tried again; none if the client cannot continue.
     fn fate(&self) -> Option<Fate> {
         let Self::Server(error) = self else { return None };
         match error.code {

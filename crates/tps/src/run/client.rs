@@ -13,14 +13,14 @@ use crate::run::job::Common;
 use crate::run::session::Session;
 use crate::run::tally::Fate;
 
-/// What a client waits for.
+/// The event that a client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// That its socket has something to read.
+    /// Data on its socket.
     Answer,
     /// This time.
     Time(Instant),
-    /// That others have had their turn.
+    /// The turn of other clients.
     Turn,
     /// Nothing: it is over.
     Nothing,
@@ -53,7 +53,7 @@ pub(crate) enum ClientState {
     Over,
 }
 
-/// What a transaction is at, by the script's commands.
+/// The state of a transaction, by the script's commands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum At {
     Command(usize),

@@ -21,7 +21,7 @@ use crate::run::waiter::{Until, Waiter};
 use crate::run::{Run, Told};
 use server::fault;
 
-/// What a job's clients have in common.
+/// State that a job's clients share.
 pub(crate) struct Common<'r> {
     pub(crate) run: &'r Run,
     pub(crate) timetable: Timetable,
@@ -127,9 +127,9 @@ struct Queue {
     places: Vec<ScheduledClient>,
     /// Number of the first.
     first: usize,
-    /// Those whose turn it is, each once.
+    /// Clients whose turn it is, each once.
     turns: VecDeque<usize>,
-    /// Those that wait for a time. They may have gone on before it came.
+    /// Clients that wait for a time. They may have continued before it came.
     times: BinaryHeap<Reverse<(Instant, usize)>>,
     /// Number of clients that are not over.
     left: usize,

@@ -44,10 +44,10 @@ const CONNECTING_AT_ONCE: usize = 16;
 const CANCEL_INTERVAL: Duration = Duration::from_millis(200);
 /// After this, connections whose statements are not cancelled are cut.
 const CANCEL_DEADLINE: Duration = Duration::from_secs(1);
-/// What jobs tell and nobody has heard yet.
+/// Largest number of unread messages of jobs.
 const UNHEARD: usize = 1000;
 
-/// What all jobs have in common.
+/// State that all jobs share.
 pub(crate) struct Run {
     pub(crate) plan: Plan,
     pub(crate) tallies: Vec<Tally>,

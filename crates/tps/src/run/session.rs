@@ -26,7 +26,7 @@ pub(crate) struct Session {
 /// A session's prepared statements, each named by its script and command.
 pub(crate) struct Prepared {
     known: Vec<Vec<bool>>,
-    /// Those that the server is asked to parse, in order.
+    /// Statements that the server is asked to parse, in order.
     asked: VecDeque<(usize, usize)>,
 }
 
@@ -121,7 +121,7 @@ impl Prepared {
         }
     }
 
-    /// What the server has not parsed so far it will not.
+    /// Drops the statements that the server has not parsed: it will not parse them any more.
     pub(crate) fn answered(&mut self) {
         self.asked.clear();
     }

@@ -1,4 +1,4 @@
-//! What is counted: by each job on its own, and collected second by second.
+//! Counters: by each job on its own, and collected second by second.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ struct Part {
     scripts: Vec<MeasuredScript>,
 }
 
-/// What became of a transaction that was begun.
+/// The fate of a transaction that was begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Succeeded(Duration),

@@ -99,7 +99,7 @@ impl Waiter {
     }
 }
 
-/// How long to wait at most.
+/// Longest wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
     /// Not at all.

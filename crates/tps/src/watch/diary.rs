@@ -13,20 +13,20 @@ use crate::watch::spell::{Checkpoints, Maintenances};
 use crate::watch::{Part, Watched, WatchedSecond};
 use connect::ConnectError;
 
-/// How far looks at server and machine are apart.
+/// Interval between looks at server and machine.
 const SECOND: Duration = Duration::from_secs(1);
-/// How far looks at the run's sessions are apart, milliseconds: 100 in the mean, and irregular, so that they do
-/// not keep step with what they look at.
+/// Interval between looks at the run's sessions, milliseconds: 100 in the mean, and irregular, so that they do not
+/// keep step with the sessions.
 const WAITS: std::ops::Range<u64> = 50..150;
 
-/// What was seen so far. Its times are seconds since it was begun.
+/// Observations so far. Times are seconds since the diary was begun.
 pub(super) struct Diary {
     server: Option<Server>,
     host: Host,
     jobs: usize,
     clock: Instant,
     unseen: Unseen,
-    /// What is compared with at the next look.
+    /// The reference for the next look.
     last: Option<Seen>,
     /// The first look of the measured part.
     first: Option<Seen>,
@@ -133,7 +133,7 @@ impl Diary {
         }
     }
 
-    /// What an answer says. If there is none, the first reason is kept.
+    /// The value of an answer. If there is none, the first reason is kept.
     fn seen<T>(&mut self, answer: Result<T, Blind>) -> Option<T> {
         match answer {
             Ok(answer) => return Some(answer),

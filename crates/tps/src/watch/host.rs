@@ -1,4 +1,4 @@
-//! What this machine does, as Linux counts it. Other systems tell pgrig's own CPU time only.
+//! Use of this machine, as Linux counts it. Other systems tell pgrig's own CPU time only.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -46,7 +46,7 @@ struct Sectors {
     busy_milliseconds: u64,
 }
 
-/// What was used of the machine, from one moment to another.
+/// Use of the machine between two moments.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Used {
     /// pgrig's own CPU time, user and system, all threads together, seconds.
@@ -119,7 +119,7 @@ impl Host {
 }
 
 impl Counters {
-    /// What was used since `earlier`, `length` seconds ago.
+    /// Use since `earlier`, `length` seconds ago.
     pub(super) fn since(&self, earlier: &Self, length: f64) -> Used {
         Used {
             own: self.own.saturating_sub(earlier.own).as_secs_f64(),
@@ -193,7 +193,7 @@ fn disk_numbered(diskstats: &str, numbers: (u64, u64)) -> Option<String> {
     })
 }
 
-/// What is mounted as the file system with these numbers (proc_pid_mountinfo(5)).
+/// The source of the mounted file system with these numbers (proc_pid_mountinfo(5)).
 fn mount_source(mountinfo: &str, (major, minor): (u64, u64)) -> Option<&str> {
     let wanted = format!("{major}:{minor}");
     let of_it = mountinfo.lines().find(|line| line.split(' ').nth(2) == Some(&wanted))?;

@@ -1,4 +1,4 @@
-//! What else happened while transactions were measured: on the server, and on this machine.
+//! Other events while transactions were measured: on the server, and on this machine.
 //!
 //! ```text
 //!  looks, one a second ──▶ checkpoints, vacuums, other sessions, WAL ─┐
@@ -46,19 +46,19 @@ enum Part {
     Before,
     /// The measured part.
     Measured,
-    /// That has ended, if it ever began.
+    /// The measured part has ended, if it ever began.
     Over,
 }
 
-/// What was found in the measured part. Times are seconds since that began.
+/// Observations of the measured part. Times are seconds since it began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watched {
-    /// What disturbed or limits the result, as sentences for people without a full stop.
+    /// Disturbances and limits of the result, as sentences without a full stop.
     pub notes: Vec<String>,
-    /// What the run's sessions waited for, `Client:ClientRead` as pg_stat_activity has it or `running on CPU`,
-    /// with the share of all looks at sessions (0 to 1); the largest first.
+    /// Waits of the run's sessions, `Client:ClientRead` as pg_stat_activity has it or `running on CPU`, with the
+    /// share of all looks at sessions (0 to 1); the largest first.
     pub waits: Vec<(String, f64)>,
-    /// How many looks at sessions these shares are made of.
+    /// Number of looks at sessions behind these shares.
     pub wait_samples: u64,
     /// Checkpoints.
     pub checkpoints: Vec<Spell>,
@@ -66,7 +66,7 @@ pub struct Watched {
     pub maintenance: Vec<Maintained>,
     /// Bytes of WAL that the server wrote, whoever for.
     pub wal: Option<u64>,
-    /// What was used of this machine.
+    /// Use of this machine.
     pub used: Option<Used>,
     /// Findings second by second.
     pub seconds: Vec<WatchedSecond>,
@@ -77,13 +77,13 @@ pub struct Watched {
 pub struct WatchedSecond {
     /// Its end.
     pub at: f64,
-    /// How long it was, seconds.
+    /// Length, seconds.
     pub length: f64,
     /// Bytes of WAL written in it.
     pub wal: Option<u64>,
     /// Sessions at work at its end that are not the run's; none where they may not be seen.
     pub others: Option<u64>,
-    /// What was used of this machine.
+    /// Use of this machine.
     pub used: Used,
 }
 
@@ -108,7 +108,7 @@ impl Watch {
         self.part.send_replace(Part::Over);
     }
 
-    /// What was found until [`Self::over`], or until now. Nothing if nothing was measured.
+    /// Observations until [`Self::over`], or until now. Nothing if nothing was measured.
     pub async fn finish(self) -> Watched {
         self.over();
         self.task.await.unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What was seen, as sentences.
+//! Observations as sentences.
 
 use crate::watch::spell::Spell;
 use crate::watch::{Used, Watched};
@@ -75,7 +75,7 @@ fn others(watched: &Watched) -> Option<String> {
     Some(format!("{sessions} at the same time, in {busy} of {} samples", counts.len()))
 }
 
-/// What was at its limit on this machine.
+/// Resources of this machine at their limit.
 fn limits(used: &Used, length: f64, jobs: usize, disk: Option<&str>) -> Vec<String> {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let cores = f64::from(machine::cores());

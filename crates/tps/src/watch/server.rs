@@ -9,7 +9,7 @@ use connect::{ConnectError, Connection, Target};
 use server::ServerInfo;
 use server::machine;
 
-/// How this session is called in pg_stat_activity.
+/// Name of this session in pg_stat_activity.
 const APPLICATION_NAME: &str = "pgrig watch";
 /// A look that takes longer is given up by the server …
 const SET_UP: &str = "SET statement_timeout = '2s'; SET lock_timeout = '100ms'";
@@ -115,7 +115,7 @@ impl Server {
         })
     }
 
-    /// What the run's sessions wait for, with how many of them do.
+    /// Waits of the run's sessions, with the number of sessions for each.
     pub(super) async fn waits(&self) -> Result<Vec<(String, u64)>, Blind> {
         let rows = self.told(self.connection.client.query(&self.waits, &[&self.clients])).await?;
         let sessions =
@@ -123,7 +123,7 @@ impl Server {
         Ok(rows.iter().map(|row| (row.get("event"), sessions(row))).collect())
     }
 
-    /// What was vacuumed or analyzed in the last seconds, and how many seconds ago it was finished.
+    /// Tables that were vacuumed or analyzed in the last seconds, with the age of each, seconds.
     pub(super) async fn maintained(&self, seconds: f64) -> Result<Vec<(Maintenance, f64)>, Blind> {
         let query = include_str!("../sql/watch_maintained.sql");
         let rows = self.told(self.connection.client.query(query, &[&seconds])).await?;

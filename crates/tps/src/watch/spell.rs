@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::watch::server::{Look, Maintenance};
 
-/// What is nearer than this is the same, or one moment, seconds: twice as far as looks are apart.
+/// Times closer than this count as the same, or as one moment, seconds: twice the interval of looks.
 const NEAR: f64 = 2.0;
 
 /// Something that went on for a while.
@@ -51,7 +51,7 @@ impl Spell {
         }
     }
 
-    /// How much of the measured seconds it took.
+    /// Its length within the measured part, seconds.
     pub(super) fn seconds(&self, length: f64) -> f64 {
         (self.until.unwrap_or(length) - self.from.max(0.0)).max(0.0)
     }
@@ -81,8 +81,8 @@ impl Checkpoints {
         self.working_since = look.checkpointing.then(|| self.working_since.unwrap_or(at));
     }
 
-    /// Those of the measured part. It takes two looks at a checkpointer to believe that it is at a checkpoint:
-    /// it sometimes does small things between them.
+    /// Spells of the measured part. It takes two looks at a checkpointer to believe that it is at a checkpoint: it
+    /// sometimes does small things between them.
     pub(super) fn measured(mut self, began: f64, ended: f64) -> Vec<Spell> {
         let working = self.working_since.filter(|since| ended - since >= NEAR);
         self.spells.extend(working.map(|from| Spell { from, until: None }));
@@ -118,7 +118,7 @@ impl Maintenances {
         }
     }
 
-    /// Those of the measured part.
+    /// Maintenance of the measured part.
     pub(super) fn measured(self, began: f64, ended: f64) -> Vec<Maintained> {
         let all = self.0.into_iter().map(|((who, relation), spells)| {
             let spells = spells.iter().filter_map(|spell| spell.within(began, ended)).collect();

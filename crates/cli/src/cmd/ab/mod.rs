@@ -125,8 +125,8 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
     Ok(arms)
 }
 
-/// How many of the words after `pgrig` belong to the verb, with options before it and the second word of `testdb bench`.
-/// Words behind a later `--` belong to the user's command.
+/// Number of words after `pgrig` that belong to the verb, with options before it and the second word of `testdb
+/// bench`. Words behind a later `--` belong to the user's command.
 fn verb_length(words: &[OsString]) -> usize {
     let is_name = |word: &OsString| !word.as_encoded_bytes().starts_with(b"-");
     let mut names = words.iter().enumerate().filter(|(_, word)| is_name(word));
@@ -254,7 +254,7 @@ impl Work<'_> {
         if status.code() == Some(2) { Err(Usage(text).into()) } else { Err(Broken(text).into()) }
     }
 
-    /// How to judge at a look: the allowed false verdicts are shared by the comparisons with the first arm.
+    /// Options of the judgement at a look: the comparisons with the first arm share the allowed false verdicts.
     fn options(&self, look: Look) -> Options {
         let comparisons = self.arms.len() - 1;
         Options { alpha: look.alpha / comparisons as f64, ..self.arguments.judge.options() }

@@ -147,7 +147,7 @@ pub(crate) fn notes(runs: &[Vec<Run>]) -> Vec<String> {
     told.collect()
 }
 
-/// How to compare the same runs again.
+/// Commands that compare the same runs again.
 pub(crate) fn again(labels: &[&str]) -> String {
     let commands = labels[1..]
         .iter()

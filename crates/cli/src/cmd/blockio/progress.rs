@@ -24,7 +24,7 @@ pub(crate) struct BlockioProgress<'a> {
     past: Mutex<Past>,
 }
 
-/// What steps took so far.
+/// Times of the steps so far.
 #[derive(Default)]
 struct Past {
     /// In the trial before this one, in their order.
@@ -43,7 +43,8 @@ impl Past {
         }
     }
 
-    /// What the step that begins may take, and all from it on to the last of so many trials. None in the first.
+    /// Expected time of the step that begins, and of all steps from it to the last of so many trials. None in the
+    /// first.
     fn expected(&self, trials: u16) -> Option<(Duration, Duration)> {
         let rest = self.before.get(self.now.len()..)?;
         let step = *rest.first()?;

@@ -16,7 +16,7 @@ use crate::cmd::fill::text::trimmed;
 /// Clients that have a column each; of more the fastest, the middle and the slowest are shown.
 const MOST_CLIENTS: usize = 6;
 
-/// What will be done, and what it will take.
+/// The plan: the steps and the space that they need.
 pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -65,7 +65,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     format!("plan\n{}", text.trim_end())
 }
 
-/// How the data relate to what may hold them.
+/// Ratio of the data to shared_buffers and memory.
 fn relations(plan: &Plan) -> Vec<String> {
     let times = |whole: u64| plan.data() as f64 / whole.max(1) as f64;
     let buffers = format!(
@@ -89,7 +89,7 @@ fn relations(plan: &Plan) -> Vec<String> {
     vec![buffers, memory]
 }
 
-/// What came of it.
+/// The results.
 pub(crate) fn results(plan: &Plan, run: &Run) -> String {
     let mut parts = Vec::new();
     if plan.request.mode == Mode::Compat {
@@ -162,7 +162,7 @@ fn steps(plan: &Plan, run: &Run) -> String {
     )
 }
 
-/// How warm the data were, if that was the same in all trials; else all that they were.
+/// Source of the data, if it was the same in all trials; else all sources.
 fn states(run: &Run, step: &Step) -> Option<String> {
     let told = |trial: &Trial| {
         let of_step = trial
@@ -212,7 +212,7 @@ fn clients(plan: &Plan, run: &Run) -> Option<String> {
     Some(format!("each client's own time, medians\n\n{}", trimmed(&table)))
 }
 
-/// What the whole server counted: WAL, and pg_stat_io where there is one.
+/// Counters of the whole server: WAL, and pg_stat_io where it exists.
 fn server_view(plan: &Plan, run: &Run) -> Option<String> {
     let has_io = plan.script().iter().any(|step| median(run, step, "io-reads").is_some());
     let mut header = vec!["server-wide", "WAL"];
@@ -288,8 +288,8 @@ fn rates(run: &Run) -> Option<Rates> {
     Some(Rates { read: of("read")?.median(), write: of("write")?.median() })
 }
 
-/// What the collector of the published check prints: its keys, times in milliseconds, sizes in bytes, rates
-/// as PostgreSQL prints them.
+/// The output of the published check's collector: its keys, times in milliseconds, sizes in bytes, rates as
+/// PostgreSQL prints them.
 fn collector(run: &Run) -> String {
     let none = || "-".to_owned();
     let mut lines = vec![("SERVER", server_name(&run.environment.transport))];

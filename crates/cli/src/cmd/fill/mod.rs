@@ -227,7 +227,7 @@ pub(crate) async fn clear_abandoned(
     }
 }
 
-/// What is worth a sentence: what was left over, where the write rate changed, where probes turned slow.
+/// Sentences on the outcome: rows left over, changes of the write rate, probes that became slow.
 fn findings(outcome: &Outcome, plan: &Plan, arguments: &FillArgs) -> Vec<Note> {
     let dead = outcome.dead_space(plan).map(|dead| {
         format!(

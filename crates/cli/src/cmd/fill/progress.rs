@@ -24,9 +24,9 @@ pub(crate) struct FillProgress<'a> {
     rows: Option<u64>,
     /// After this time it ends, if that is a limit.
     duration: Option<Duration>,
-    /// How far the brim was when that was first seen, and is now.
+    /// Distance to the brim, at first and now.
     outlook: Mutex<Option<(Outlook, Outlook)>>,
-    /// How far a table has grown to the size that it shall have, 0 to 1; none if that is no aim.
+    /// Share of the size that a table has reached, 0 to 1; none without a size.
     grown: Option<Mutex<f64>>,
     bytes_per_row: f64,
     sent: AtomicU64,
@@ -51,7 +51,7 @@ pub(crate) struct OfSeveral {
 }
 
 impl OfSeveral {
-    /// How far all tables have come, with what is left, if a share of this one is filled.
+    /// Progress of all tables, with the time left, if a share of this one is filled.
     fn whole(&self, filled: f64) -> String {
         let fraction = (self.before + self.share * filled.clamp(0.0, 1.0)).clamp(0.0, 1.0);
         let elapsed = self.started.elapsed().as_secs_f64();
@@ -68,7 +68,7 @@ struct Current {
     bar: ProgressBar,
     started: Instant,
     last_line: Instant,
-    /// Who holds the lock that it waits for; empty if nobody.
+    /// The process that holds the lock that the fill waits for; empty if none.
     lock_holder: String,
 }
 
@@ -108,7 +108,7 @@ impl<'a> FillProgress<'a> {
         self.table.as_ref().map_or_else(|| step.to_owned(), |table| format!("{}: {step}", table.name))
     }
 
-    /// What limits and marks had to tell so far.
+    /// Events of limits and marks so far.
     pub(crate) fn events(&self) -> Vec<measure::Event> {
         self.events.lock().map_or(Vec::new(), |events| events.clone())
     }
@@ -124,8 +124,8 @@ impl<'a> FillProgress<'a> {
         }
     }
 
-    /// How far a fill without a known end has come, in [`PARTS`], by whichever limit is nearer; and what is
-    /// free, where that is known.
+    /// Progress of a fill without a known end, in [`PARTS`], by the nearer limit; and the free space, where that is
+    /// known.
     fn open_ended(&self, elapsed: Duration) -> (Option<u64>, Option<u64>) {
         let outlook = self.outlook.lock().ok().and_then(|outlook| *outlook);
         let by_space = outlook.map(|(first, now)| 1.0 - now.to_go as f64 / first.to_go.max(1) as f64);

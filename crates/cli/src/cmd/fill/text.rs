@@ -17,7 +17,7 @@ use server::Survey;
 use crate::app::table::align_right;
 use crate::cmd::fill::progress::title;
 
-/// What will be done, and what it will take.
+/// The plan: the steps and the space that they need.
 pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
     let mut text = String::new();
     let kind = match plan.persistence {
@@ -102,7 +102,7 @@ const MOST_COLUMNS: usize = 40;
 /// From so many rows on there is no need to tell that there can be no more.
 const UNLIMITED: u64 = 1_000_000_000;
 
-/// What a table of the user's own will hold.
+/// The columns of a table of the user's own.
 fn own_table(plan: &Plan, line: &mut impl FnMut(&str, String)) {
     let columns = plan.columns();
     for (number, column) in columns.iter().take(MOST_COLUMNS).enumerate() {
@@ -132,7 +132,7 @@ fn rows_line(plan: &Plan, rows: u64) -> String {
     }
 }
 
-/// How the tables are stored.
+/// Storage of the tables.
 fn tables(plan: &Plan) -> String {
     let mut parts = vec![format!("fillfactor {}", plan.fillfactor)];
     if let Some(Partitions { count, method }) = plan.partitions {
@@ -159,7 +159,7 @@ fn about(number: u64) -> String {
     if number == 0 { "almost none".to_owned() } else { format!("about {}", bytes(number)) }
 }
 
-/// How the rows get there.
+/// Method of making and loading the rows.
 fn method(plan: &Plan) -> String {
     let chunk = format!("a transaction for every {} rows", grouped(plan.chunking.chunk_rows));
     let how = match plan.method {
@@ -189,8 +189,8 @@ pub(crate) fn method_name(plan: &Plan) -> String {
     }
 }
 
-/// What ends the fill besides its amount, as lines of the plan. `volume` is the tables' and `kept` what stays
-/// free there, where they can be seen.
+/// Limits of the fill besides its amount, as lines of the plan. `volume` is the tables' volume and `kept` the space
+/// that stays free on it, where pgrig can see them.
 pub(crate) fn limits(limits: &Limits, volume: Option<(&Volume, &Headroom)>) -> String {
     let mut lines = Vec::new();
     let full = || match volume {
@@ -219,7 +219,7 @@ pub(crate) fn limits(limits: &Limits, volume: Option<(&Volume, &Headroom)>) -> S
         .fold(String::new(), |text, (number, line)| format!("{text}\n  {:<12} {line}", name(number == 0)))
 }
 
-/// What probes found as the table grew.
+/// Results of probes as the table grew.
 pub(crate) fn probes(points: &[ProbePoint]) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header([
@@ -252,7 +252,7 @@ pub(crate) fn probes(points: &[ProbePoint]) -> String {
     format!("\n{}", trimmed(&table))
 }
 
-/// What came of it: phases, then predicted against actual sizes.
+/// The results: phases, then predicted and actual sizes.
 pub(crate) fn outcome(outcome: &Outcome, plan: &Plan, survey: &Survey) -> String {
     let mut phases = Table::new();
     phases.load_style(presets::NOTHING).set_header(["step", "seconds", "", ""]);
@@ -309,7 +309,7 @@ pub(crate) fn whole_command(spent: &Spent, whole: Duration) -> Option<String> {
     })
 }
 
-/// What an interrupted run had loaded.
+/// The rows that an interrupted run had loaded.
 fn from_before(plan: &Plan) -> String {
     match plan.rows_done() {
         0 => String::new(),
@@ -324,7 +324,7 @@ fn loaded_heap(outcome: &Outcome, plan: &Plan) -> f64 {
     if plan.rows_done() == 0 { heap } else { heap * outcome.rows as f64 / rows.max(1) as f64 }
 }
 
-/// What tables and indexes take; where that was not predicted, each.
+/// Size of tables and indexes together; where it was not predicted, each.
 fn total_size(outcome: &Outcome, plan: &Plan) -> String {
     let grown = outcome.grown();
     let parts = format!(" (heap {}, indexes {})", bytes(grown.heap), bytes(grown.index));
@@ -337,7 +337,7 @@ fn end(outcome: &Outcome) -> String {
     format!("{}{free}", outcome.stop)
 }
 
-/// How well the data compresses, as far as that can be told.
+/// Compression of the data, as far as it is known.
 fn compression(sample: Compression) -> String {
     let times = |ratio: f64| if ratio < 10.0 { format!("{ratio:.1}") } else { format!("{ratio:.0}") };
     let rows = format!("; zstd makes a dump {} times smaller", times(sample.rows.ratio()));

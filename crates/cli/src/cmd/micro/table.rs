@@ -106,7 +106,7 @@ pub(crate) fn calibration(found: &Calibration, format: TableFormat) -> String {
     shown(&header, rows.collect(), format, 0..9)
 }
 
-/// How a candidate stands beside the first one; without a time of its own it has no ratio.
+/// Comparison of a candidate with the first one; without a time of its own it has no ratio.
 fn beside(pair: &Judgement, is_measurable: bool) -> [String; 3] {
     let difference = pair.difference;
     let (word, value) =

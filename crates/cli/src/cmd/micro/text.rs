@@ -13,10 +13,10 @@ use crate::cmd::micro::table::by_speed;
 
 /// Longer candidates are cut in tables; the plan has them in full.
 const WIDEST_NAME: usize = 44;
-/// What is suggested never takes longer, seconds.
+/// The longest budget that pgrig suggests, seconds.
 const LONGEST_BUDGET: f64 = 3600.0;
 
-/// What will be done.
+/// The plan.
 pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     let mut text = "plan".to_owned();
     let mut line = |name: &str, value: String| {
@@ -62,7 +62,7 @@ pub(crate) fn plan(plan: &Plan, request: &Request) -> String {
     text
 }
 
-/// What the server would execute.
+/// The SQL that the server would execute.
 pub(crate) fn explained(plan: &Plan) -> String {
     let mut parts = Vec::new();
     for arm in &plan.arms {
@@ -112,7 +112,7 @@ pub(crate) fn details(outcome: &Outcome, request: &Request) -> String {
     }
 }
 
-/// What bounds the results.
+/// Remarks on the limits of the results.
 fn remarks(outcome: &Outcome, judged: &Judged, request: &Request) -> String {
     let warm = outcome.rounds.iter().filter(|round| !round.cold).count();
     let mut lines = vec![format!("{} rounds of {} rows", grouped(warm as u64), grouped(outcome.plan.rows))];
@@ -184,7 +184,7 @@ fn samples(outcome: &Outcome, order: &[usize], per: &str) -> String {
     format!("{}\ncut: without samples below the 10th or above the 90th percentile", trimmed(&table))
 }
 
-/// What to do next.
+/// Hints for the next command.
 pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
     let Some(judged) = outcome.judged(request) else {
         return vec!["give it more time: --budget 1min".to_owned()];
@@ -227,7 +227,7 @@ pub(crate) fn hints(outcome: &Outcome, request: &Request) -> Vec<String> {
     hints
 }
 
-/// What was written to the database.
+/// The objects and rows that were written to the database.
 pub(crate) fn saved(saved: &Saved, run_id: &str) -> String {
     let made =
         if saved.made.is_empty() { String::new() } else { format!("made {}; ", saved.made.join(", ")) };

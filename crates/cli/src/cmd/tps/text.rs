@@ -20,7 +20,7 @@ const COMMAND_WIDTH: usize = 46;
 /// Wait events that are shown.
 const MOST_WAITS: usize = 6;
 
-/// What will be done.
+/// The plan.
 pub(crate) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) -> String {
     let request = &plan.request;
     let mut text = String::new();
@@ -153,7 +153,7 @@ fn headline(plan: &Plan, outcome: &Outcome) -> String {
     )
 }
 
-/// What became of all that were due: it adds up.
+/// All transactions that were due, by outcome: the numbers add up.
 fn transactions(arguments: &TpsArgs, request: &Request, outcome: &Outcome) -> String {
     let counts = &outcome.all.counts;
     let due = counts.due();
@@ -238,7 +238,7 @@ fn percentiles(name: &str, latencies: &Censored<'_>) -> Option<Vec<String>> {
     Some(std::iter::once(name.to_owned()).chain(values).collect())
 }
 
-/// What is told of scripts and commands, where there is less room.
+/// Percentiles of scripts and commands, where there is less room.
 const FEW: [Percentile; 4] = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
 
 fn few(latencies: &Latencies) -> Vec<String> {
@@ -304,7 +304,7 @@ fn shortened(text: &str) -> String {
     format!("{begin}…")
 }
 
-/// What the run's sessions waited for most.
+/// Waits of the run's sessions, the most frequent first.
 fn waits(trials: &[Measured]) -> Option<String> {
     let all: u64 = trials.iter().map(|trial| trial.watched.wait_samples).sum();
     let mut shares: BTreeMap<&str, f64> = BTreeMap::new();
@@ -332,7 +332,7 @@ fn described(wait: &str) -> String {
     }
 }
 
-/// Which clients were lost, those for the same reason together.
+/// The clients that were lost, grouped by reason.
 pub(crate) fn lost(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<usize>)> = Vec::new();
     for lost in &outcome.lost {

@@ -22,7 +22,7 @@ pub(crate) async fn run(
     (result, watch.finish().await)
 }
 
-/// What seconds may be off, seconds.
+/// Tolerance of times, seconds.
 const TOLERANCE: f64 = 0.05;
 
 /// Passes on what a run tells, and tells the watch when it counts.

@@ -1,4 +1,4 @@
-//! Which column probes can look rows up by.
+//! The column by which probes can look up rows.
 
 use rowgen::{Kind, Table, Values};
 

@@ -1,4 +1,4 @@
-//! How many rows a size takes, measured before there are any.
+//! Number of rows of a size, measured before there are any.
 //!
 //! Rows differ in length, and equal keys share entries of a B-tree, so no calculation tells what a table of the user's
 //! takes. Some rows from all over the table go into a temporary one with its indexes. Their values repeat as often as
@@ -56,7 +56,7 @@ impl Look<'_> {
         Ok(described)
     }
 
-    /// How many of `rows` rows were loaded as a sample, and what those take.
+    /// Number of rows, of `rows`, that were loaded as a sample, and their sizes.
     async fn measure(
         &self,
         request: &Request,

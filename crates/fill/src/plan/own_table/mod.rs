@@ -85,7 +85,7 @@ pub(super) async fn look_at_described(
 /// Rows of a table, as they are described.
 #[derive(Clone, Debug)]
 pub(crate) struct DescribedTable {
-    /// How they are made.
+    /// Description of the rows.
     pub(crate) table: Table,
     /// Number of the first row, from 0.
     pub(crate) first_row: u64,
@@ -398,14 +398,14 @@ impl Look<'_> {
         )))
     }
 
-    /// What table and indexes shall take in the end, bytes, if a size is asked for.
+    /// The size of table and indexes at the end, bytes, if the user gave a size.
     async fn until_size(&self, info: &TableInfo) -> Result<Option<u64>, FillError> {
         let Amount::Size(size) = self.request.amount else { return Ok(None) };
         let present = if self.request.append { self.bytes_present(info).await? } else { 0 };
         Ok(Some(size + present))
     }
 
-    /// What table and indexes take now.
+    /// The present size of table and indexes.
     async fn bytes_present(&self, info: &TableInfo) -> Result<u64, FillError> {
         let names = vec![&info.name];
         let row = ask(self.connection, include_str!("../../sql/sizes.sql"), &[&info.schema, &names]).await?;

@@ -31,7 +31,7 @@ pub(super) struct StoredTable {
     triggers: Triggers,
 }
 
-/// What is to be written.
+/// The pages to write.
 pub(in crate::plan) struct Pages {
     pub(in crate::plan) rows: u64,
     pub(in crate::plan) sizes: Sizes,
@@ -67,12 +67,12 @@ impl StoredTable {
         }
     }
 
-    /// How many indexes it has.
+    /// Number of indexes.
     pub(super) fn indexes(&self) -> u64 {
         self.indexes.len() as u64
     }
 
-    /// How COPY has its foreign keys checked.
+    /// Check of its foreign keys for rows by COPY.
     pub(super) fn foreign_keys(&self) -> ForeignKeys {
         match &self.needs_triggers {
             _ if self.relation.foreign_keys.is_empty() => ForeignKeys::None,
@@ -187,7 +187,7 @@ fn refusal(why: &Unstorable) -> NotDirect {
     NotDirect::Column(format!("{why}{remedy}"))
 }
 
-/// How rows become blocks.
+/// Layout of rows in blocks.
 struct Layout<'a> {
     stored: &'a StoredTable,
     geometry: Geometry,
@@ -204,7 +204,7 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// What table and indexes take. Of indexes that the server builds that is an estimate.
+    /// Sizes of table and indexes. For indexes that the server builds they are estimates.
     fn sizes(&self, rows: u64) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let init_fork = u64::from(self.unlogged);

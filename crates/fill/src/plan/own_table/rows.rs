@@ -1,4 +1,4 @@
-//! How many rows a table of the user's gets, and what they take.
+//! Number and size of the rows of a user's table.
 
 use catalog::SequenceTaken;
 use page::Geometry;
@@ -16,8 +16,8 @@ use crate::plan::tables::Tables;
 use crate::request::{Amount, IndexKind, Request};
 use crate::run::direct::NotDirect;
 
-/// What an entry of an index takes with its share of the page, bytes, roughly: a key of 8 to 16 bytes
-/// with header and line pointer, on pages that are two thirds full.
+/// Size of an index entry with its share of the page, bytes, roughly: a key of 8 to 16 bytes with header and line
+/// pointer, on pages that are two thirds full.
 pub(super) const INDEX_ENTRY: u64 = 40;
 
 /// Facts about a table of the user's.
@@ -33,7 +33,7 @@ pub(in crate::plan) struct OwnTableFacts {
 
 /// Rows as the catalog and the user's specifications describe them.
 pub(super) struct DescribedRows {
-    /// How they are made.
+    /// Description of the rows.
     pub(super) table: Table,
     /// Number of the first row, from 0.
     pub(super) first_row: u64,
@@ -41,7 +41,7 @@ pub(super) struct DescribedRows {
     pub(super) binary: bool,
     /// Sequences in whose place pgrig counts.
     pub(super) sequences: Vec<SequenceTaken>,
-    /// What one takes without its indexes, bytes, on average.
+    /// Size of a row without its indexes, bytes, on average.
     pub(super) width: u64,
     /// The column by which rows can be looked up, if there is one.
     pub(super) key: Option<RowKey>,
@@ -151,7 +151,7 @@ impl OwnTableFacts {
         })
     }
 
-    /// What a row takes with entries in all indexes, bytes.
+    /// Size of a row with entries in all indexes, bytes.
     fn row_with_indexes(&self) -> u64 {
         self.rows.width + INDEX_ENTRY * self.stored.indexes()
     }

@@ -1,4 +1,4 @@
-//! What a row takes, before there is any.
+//! Estimated size of a row, before there are any.
 
 use page::{Geometry, LINE_POINTER, TUPLE_HEADER, max_align};
 use rowgen::{Storage, Stored, Table};

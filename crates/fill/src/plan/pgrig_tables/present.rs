@@ -1,4 +1,4 @@
-//! What is there already, where steps work on existing tables.
+//! The rows and tables that exist, where steps work on existing tables.
 
 use rowgen::Kind;
 use rowgen::pgbench::TELLERS_PER_SCALE;

@@ -1,4 +1,4 @@
-//! How rows are cut into chunks and COPY commands, and where their blocks stay.
+//! Division of rows into chunks and COPY commands, and the place of their blocks.
 
 use std::num::NonZeroU16;
 

@@ -8,7 +8,7 @@ use crate::run::direct::{DataDirectory, NotDirect};
 use server::ServerInfo;
 use server::Site;
 
-/// What was decided about writing pages directly.
+/// The decision about writing pages directly.
 #[derive(Clone, Debug)]
 pub(crate) enum Choice {
     /// It is out of the question: another method was asked for, or the server is somebody's.

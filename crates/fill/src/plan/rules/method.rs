@@ -1,4 +1,4 @@
-//! How rows are made and loaded.
+//! Choice of the method.
 
 use super::Rules;
 use crate::plan::Method;

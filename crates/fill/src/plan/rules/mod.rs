@@ -162,7 +162,7 @@ fn without_vacuum(request: &Request, VacuumRefused { table, role }: &VacuumRefus
     unfrozen.into_iter().chain(unanalyzed).collect()
 }
 
-/// What the rules look at.
+/// The input of the rules.
 pub(super) struct Rules<'a> {
     pub(super) request: &'a Request,
     pub(super) server: &'a ServerInfo,
@@ -173,7 +173,7 @@ pub(super) struct Rules<'a> {
     pub(super) bulk: Bulk,
 }
 
-/// What has been decided, and why.
+/// Decisions, and their reasons.
 struct Reasoned {
     method: (Method, Option<&'static str>),
     streams: (NonZeroU16, &'static str),
@@ -288,7 +288,7 @@ impl Rules<'_> {
         })
     }
 
-    /// How the step `primary-keys` builds indexes, if it is to sort.
+    /// Method of building indexes in the step `primary-keys`, if it is to sort.
     fn index_build(&self, method: Method) -> Option<IndexBuild> {
         let is_sorted = match self.bulk.index {
             IndexKind::None => false,

@@ -1,4 +1,4 @@
-//! How many streams load at once.
+//! Number of parallel streams.
 
 use std::num::NonZeroU16;
 

@@ -1,4 +1,4 @@
-//! How much smaller zstd makes a table's dump, from ranges of its rows.
+//! Compression of a table's dump by zstd, from ranges of its rows.
 //!
 //! A range is contiguous, as ids that follow one another compress better than those of scattered pages. It is longer
 //! than zstd's window, because what follows a gap has nothing before it to refer to: only what comes after a whole
@@ -42,7 +42,7 @@ struct Reader<'a> {
     leaves: Vec<Leaf>,
     /// PostgreSQL 13 would read all of the table to find blocks by a range of row addresses.
     has_tid_ranges: bool,
-    /// What was read so far.
+    /// Blocks that were read so far.
     blocks: u64,
     rows: u64,
     text: u64,

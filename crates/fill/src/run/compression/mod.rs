@@ -1,4 +1,4 @@
-//! How compressible the data is: what backups, and volumes that compress, will make of it.
+//! Compressibility of the data, for backups and for volumes that compress.
 
 mod dump;
 
@@ -11,7 +11,7 @@ use crate::leaf::Leaf;
 
 /// zstd's level: its own default and that of `pg_dump --compress=zstd`.
 pub(crate) const LEVEL: i32 = 3;
-/// What a file system that compresses takes at once: btrfs always, ZFS by default.
+/// Block size of a compressing file system: btrfs always, ZFS by default.
 const RECORD: u64 = 128 << 10;
 /// Records that are sampled.
 const RECORDS: u64 = 32;
@@ -41,7 +41,7 @@ pub struct Compressed {
 }
 
 impl Compressed {
-    /// How many times smaller it became.
+    /// Ratio of the original to the compressed size.
     pub fn ratio(self) -> f64 {
         self.plain as f64 / self.compressed as f64
     }

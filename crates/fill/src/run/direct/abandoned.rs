@@ -25,7 +25,7 @@ pub enum Abandoned {
     Removed {
         /// The process that wrote them.
         pid: u32,
-        /// How many.
+        /// Number of files.
         files: usize,
         /// Their size, bytes.
         bytes: u64,

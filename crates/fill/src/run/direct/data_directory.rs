@@ -30,7 +30,7 @@ pub(crate) struct DataDirectory {
     pub(super) path: PathBuf,
     /// The server's blocks.
     pub(super) geometry: Geometry,
-    /// How forks are cut into files.
+    /// Division of forks into files.
     pub(super) segments: Segments,
     /// Whether pages have checksums.
     pub(super) checksums: bool,

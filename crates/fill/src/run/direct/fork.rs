@@ -14,7 +14,7 @@ use page::{BlockLocation, Geometry, Segments};
 
 use super::Failure;
 
-/// What a buffer for O_DIRECT begins at a multiple of, bytes: no sector or page is larger.
+/// Alignment of a buffer for O_DIRECT, bytes: no sector or page is larger.
 const ALIGNMENT: usize = 4096;
 
 /// Lets this process have as many files open as the system allows: each segment of a gigabyte is one.
@@ -36,7 +36,7 @@ pub(super) struct Fork {
     segments: Segments,
     owner: Owner,
     open: Mutex<Vec<Arc<File>>>,
-    /// How many of those are the server's.
+    /// Number of those that the server made.
     found: usize,
     /// Whether the file system takes O_DIRECT, as far as is known.
     unbuffered: AtomicBool,
@@ -59,7 +59,7 @@ pub(super) fn sync(forks: &[&Fork]) -> Result<(), Failure> {
     directories.values().try_for_each(|fork| fork.sync_directory().map_err(|error| fork.failure(error)))
 }
 
-/// Whose a server's file is, and who may read it.
+/// Owner and mode of a server's file.
 #[derive(Clone, Copy)]
 struct Owner {
     user: u32,

@@ -12,8 +12,7 @@ use super::fork::{Buffer, Fork};
 use super::pieces::{InTurn, Pieces, Stop};
 use crate::run::copy::Batch;
 
-/// What a piece of rows takes, bytes, about: so much is written at once. Its tuples and pages stay in the
-/// processor's cache.
+/// Size of a piece of rows, bytes, about: one write. Its tuples and pages stay in the processor's cache.
 pub(super) const PIECE: u64 = 1 << 20;
 
 /// A heap that is being written.
@@ -45,7 +44,7 @@ struct Placed {
     first_block: u32,
     /// Rows that come before the piece's own.
     held: Held,
-    /// How many rows each block gets.
+    /// Number of rows of each block.
     rows_of_pages: Vec<u32>,
 }
 

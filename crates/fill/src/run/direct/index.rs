@@ -26,7 +26,7 @@ pub(super) struct Index {
     pub(super) key: Keys,
     /// Of its leaves, percent.
     pub(super) fillfactor: u8,
-    /// How many it has, once it is written.
+    /// Number of blocks, once it is written.
     pub(super) blocks: OnceLock<u32>,
     /// A row whose key another row has too, although the index is unique.
     pub(super) repeated: OnceLock<TupleId>,
@@ -42,7 +42,7 @@ pub(super) enum Keys {
     Sorted(SortedKey),
 }
 
-/// How a column of a composite key follows from the number of a row.
+/// A column of a composite key as a function of the row's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KeyPart {
     kind: BtreeKey,
@@ -100,7 +100,7 @@ impl KeyPart {
     }
 }
 
-/// How a row's key follows from its number.
+/// A row's key as a function of its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) kind: BtreeKey,
@@ -117,7 +117,7 @@ impl Key {
 }
 
 impl Index {
-    /// How many it has; 0 before it is written.
+    /// Number of blocks; 0 before it is written.
     pub(super) fn blocks(&self) -> u32 {
         self.blocks.get().copied().unwrap_or(0)
     }
@@ -203,7 +203,7 @@ impl Index {
     }
 }
 
-/// What comes next; none if that was all, or the threads are to stop.
+/// The next item; none after the last, or if the threads are to stop.
 pub(super) fn next<T>(from: &Receiver<T>, stop: &Stop) -> Option<T> {
     loop {
         match from.recv_timeout(LOOK) {

@@ -86,7 +86,7 @@ pub enum Failure {
     File {
         /// The fork's first file.
         path: String,
-        /// What the operating system says.
+        /// The operating system's error.
         source: io::Error,
     },
     /// A table has no more than 2^32 - 2 blocks.
@@ -125,7 +125,7 @@ pub enum Failure {
     },
 }
 
-/// What to do about it, where that is known.
+/// The remedy, where there is one.
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => ". Free some space there, or ask for less",
@@ -308,7 +308,7 @@ impl Direct<'_> {
         Ok(written)
     }
 
-    /// How many rows take so many bytes of heap, about: going by the first ones.
+    /// Approximate number of rows in so many bytes of heap, by the first ones.
     fn rows_of(&self, encoder: &TupleEncoder, rows: &RowSource, bytes: u64) -> u64 {
         let mut sample = Tuples::new();
         match rows.clone().take(SAMPLE) {
@@ -412,7 +412,7 @@ pub(super) fn close(recorded: Option<Recorded>) -> Result<(), Failure> {
     recorded.close().map_err(|source| Failure::File { path, source })
 }
 
-/// What came to be.
+/// The result of writing.
 #[derive(Clone)]
 struct Written {
     rows: u64,

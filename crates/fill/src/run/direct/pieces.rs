@@ -82,7 +82,7 @@ impl<T> InTurn<T> {
         Some(result)
     }
 
-    /// What has become of it.
+    /// The state of it.
     pub(super) fn look<R>(&self, at: impl FnOnce(&T) -> R) -> R {
         at(&locked(&self.state).1)
     }

@@ -19,7 +19,7 @@ const FORMAT_VERSION: u32 = 1;
 /// Files of a relation that the server makes with it, by what follows its number.
 const MADE: [&str; 2] = ["", "_init"];
 
-/// What is recorded.
+/// The record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) format_version: u32,
@@ -33,7 +33,7 @@ pub(super) struct Record {
     pub(super) database: u32,
     /// The transaction's 64-bit number.
     pub(super) transaction: String,
-    /// Which start of the server the transaction belongs to, or which time after a crash.
+    /// The start of the server, or the time after a crash, that the transaction belongs to.
     pub(super) lifetime: String,
     pub(super) relations: Vec<Files>,
 }
@@ -49,14 +49,14 @@ pub(super) struct Files {
     pub(super) filenode: u32,
     /// Of its main fork, within the data directory.
     pub(super) path: PathBuf,
-    /// Those that the server has made.
+    /// Files that the server has made.
     pub(super) made: Vec<Identity>,
 }
 
 /// One file, whatever it is called later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    /// What follows the relation's number in its name.
+    /// The part of its name after the relation's number.
     pub(super) suffix: String,
     inode: u64,
     /// Where the file system does not tell when the file was made.
@@ -164,7 +164,8 @@ impl Recorded {
         directory.parent().map_or(Ok(()), |parent| File::open(parent)?.sync_all())
     }
 
-    /// Those in `directory` that nobody is at work on, and, of records that cannot be read, where they are and why.
+    /// The records in `directory` that no process works on, and the paths of records that cannot be read, with the
+    /// reasons.
     ///
     /// # Errors
     /// If the directory cannot be read.

@@ -12,7 +12,7 @@ pub enum NotDirect {
          has another path for pgrig (a container's volume, for example), give --data-directory PATH"
     )]
     Unseen,
-    /// What the server has just made is not in the directory.
+    /// A file that the server has just made is not in the directory.
     #[error(
         "{path} is not as the server reports it: the directory is a copy of its data directory, or a tablespace \
          has another path here. Nothing was written"
@@ -32,7 +32,7 @@ pub enum NotDirect {
         "the server's {what} is {found}, and pgrig writes pages for {known} only: leave out --method direct"
     )]
     Format {
-        /// Which part of the format.
+        /// The part of the format.
         what: &'static str,
         /// The server's.
         found: String,
@@ -83,7 +83,7 @@ pub enum NotDirect {
     /// A table that is there cannot be given new files.
     #[error("pgrig truncates an existing table in the transaction that fills it, and {0}")]
     Truncate(String),
-    /// What --ddl makes of it is more than an empty table.
+    /// --ddl makes it more than an empty table.
     #[error("{0}")]
     Ddl(String),
     /// Its size follows only from its rows.
@@ -96,7 +96,7 @@ pub enum NotDirect {
     Relation {
         /// Its name.
         relation: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }

@@ -26,7 +26,7 @@ pub(super) fn memory() -> u64 {
     (available.unwrap_or(0).min(limit) / 4).min(MOST_MEMORY)
 }
 
-/// How the keys of an index over one column are made and compared.
+/// Values and order of the keys of an index over one column.
 #[derive(Debug)]
 pub(super) struct SortedKey {
     /// Of the table with the index's column alone.
@@ -35,7 +35,7 @@ pub(super) struct SortedKey {
     is_unique: bool,
 }
 
-/// How the server compares stored values.
+/// Order of stored values in the server.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     /// Little-endian, signed; of so many bytes.

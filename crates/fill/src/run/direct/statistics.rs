@@ -1,4 +1,4 @@
-//! What ANALYZE would find in a table whose values follow from row numbers, so that nobody need read it back.
+//! The statistics that ANALYZE would find in a table whose values follow from row numbers, without reading it.
 //!
 //! The shapes are those of `compute_scalar_stats` in `analyze.c`: values that all occur often enough are
 //! listed as most common, others described by a histogram.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::Failure;
 use super::pieces::Stop;
 
-/// What a thread does.
+/// The work of a thread.
 pub(super) type Task = Box<dyn FnOnce(&Stop, &UnboundedSender<u64>) -> Result<(), Failure> + Send>;
 
 /// Threads at work. If it is dropped before they have ended it has them stop, and waits: files must not

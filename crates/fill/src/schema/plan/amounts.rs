@@ -1,4 +1,4 @@
-//! How many rows each table gets: multiples of a base, or fixed numbers.
+//! Number of rows of each table: multiples of a base, or fixed numbers.
 
 use catalog::TableInfo;
 
@@ -108,7 +108,7 @@ fn by_parents(tables: &[TableInfo], order: &[Placed], at: usize, before: &[Wante
     }
 }
 
-/// How many times the base a table's rows are, about.
+/// Approximate ratio of a table's rows to the base.
 fn times(wanted: &[Wanted], at: usize) -> f64 {
     match wanted[at].share {
         Share::Fixed(rows) => rows as f64 / BASE,

@@ -34,7 +34,7 @@ pub(super) struct Designed<'a> {
     pub(super) rows: u64,
     /// Why there are fewer than wanted.
     capped: Option<String>,
-    /// What a row takes with its index entries, once that is measured.
+    /// Size of a row with its index entries, once measured.
     per_row: Option<BytesPerRow>,
 }
 
@@ -63,7 +63,7 @@ impl Designed<'_> {
         self.per_row.map(|per_row| per_row.times(self.rows) as u64)
     }
 
-    /// What a record needs of it.
+    /// The parts of it that a record needs.
     pub(super) fn recorded(&self, why: String) -> RecordedTable {
         RecordedTable {
             schema: self.info.schema.clone(),
@@ -207,7 +207,7 @@ impl<'a> Design<'a> {
         })
     }
 
-    /// What the user says of the table's columns, and NULL in the foreign keys to tables that come later.
+    /// The user's specifications of the table's columns, and NULL in the foreign keys to tables that come later.
     fn columns(&self, place: usize) -> Result<Vec<ColumnSpec>, FillError> {
         let Placed { table, cut } = &self.order[place];
         let info = &self.tables[*table];
@@ -277,7 +277,7 @@ fn table_and_column(text: &str) -> Option<(&str, &str)> {
 }
 
 impl Planner<'_> {
-    /// What a row of the table takes, by the method that it will be loaded with.
+    /// Size of a row of the table, by the method that will load it.
     async fn measured(
         &self,
         designed: &Designed<'_>,

@@ -34,7 +34,7 @@ use crate::request::{Persistence, Subject};
 use crate::sql::absent::adapted;
 use crate::sql::ddl;
 
-/// What will be done with which tables.
+/// The plan of a schema.
 #[derive(Clone, Debug, Serialize)]
 pub struct SchemaPlan {
     /// The request, for the record.
@@ -60,7 +60,7 @@ pub struct SchemaPlan {
     pub warnings: Vec<String>,
 }
 
-/// What will be done with a table.
+/// The plan of a table.
 #[derive(Clone, Debug, Serialize)]
 pub struct PlannedTable {
     /// Its schema, unquoted.
@@ -73,14 +73,14 @@ pub struct PlannedTable {
     pub why: String,
     /// Bytes that they take with their indexes, about.
     pub predicted: u64,
-    /// What is left to do.
+    /// The work left.
     pub state: TableState,
-    /// What a record needs of it.
+    /// The parts of it that a record needs.
     #[serde(skip)]
     pub(super) recorded: RecordedTable,
 }
 
-/// What is left to do for a table.
+/// The work left for a table.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableState {
@@ -168,7 +168,7 @@ pub fn plan_schema<'a>(
     })
 }
 
-/// What the plan is made from.
+/// The input of the plan.
 struct Planner<'a> {
     survey: &'a Survey,
     connection: &'a Connection,
@@ -321,7 +321,7 @@ impl Planner<'_> {
     }
 }
 
-/// What rows take, bytes.
+/// Size of rows, bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct BytesPerRow(f64);
 

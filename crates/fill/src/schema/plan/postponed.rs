@@ -32,7 +32,7 @@ pub(super) struct Candidate {
     foreign_keys: usize,
 }
 
-/// What is postponed of all tables.
+/// The postponed objects of all tables.
 pub(super) struct Schedule {
     /// Drop everything, in the transaction that creates the tables.
     pub(super) drops: Vec<String>,
@@ -41,7 +41,7 @@ pub(super) struct Schedule {
 }
 
 impl Planner<'_> {
-    /// What can be made after the rows of the table with this plan.
+    /// Objects of the table with this plan that can be made after the rows.
     pub(super) async fn candidates(&self, plan: &Plan) -> Result<Vec<Candidate>, FillError> {
         if plan.method != Method::ChunkedCopy {
             return Ok(Vec::new());

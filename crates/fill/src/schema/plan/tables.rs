@@ -1,4 +1,4 @@
-//! Which tables are filled, and the request for each.
+//! The tables to fill, and the request for each.
 
 use super::Planner;
 use super::amounts::is_named;

@@ -64,7 +64,7 @@ impl BinaryRows {
 #[derive(Clone, Debug)]
 pub(super) struct Varying {
     fields: Vec<Field>,
-    /// What follows the last changing field.
+    /// The bytes after the last changing field.
     tail: Vec<u8>,
 }
 

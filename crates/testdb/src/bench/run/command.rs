@@ -21,7 +21,7 @@ const TAIL_LINES: usize = 40;
 /// … of at most so many bytes.
 const TAIL_BYTES: u64 = 16_384;
 
-/// What is run in each trial.
+/// The command of each trial.
 #[derive(Clone, Debug)]
 pub struct TestCommand {
     program: OsString,

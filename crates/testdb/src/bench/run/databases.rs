@@ -15,7 +15,7 @@ use connect::Target;
 use server::Session;
 use server::quote::{identifier, literal};
 
-/// What all names begin with. As in `testdb_bench_left.sql`.
+/// Prefix of all names. As in `testdb_bench_left.sql`.
 const PREFIX: &str = "pgrig_testdb_bench_";
 /// The anchor's comment.
 const MARK: &str = "made by pgrig testdb bench, whose next run drops it and all databases named after it";

@@ -20,24 +20,24 @@ use server::settings::{Changer, Record, Restart, ServerRef, ToChange};
 
 /// Of each strategy to copy a template.
 const CLONE_ROUNDS: usize = 3;
-/// What a dangerous variant turns off for the whole server; synchronous_commit is the database's own.
+/// Settings that a dangerous variant turns off for the whole server; synchronous_commit is the database's own.
 const SERVER_WIDE: [&str; 2] = ["fsync", "full_page_writes"];
 
-/// What helps where a database's tables cannot be unlogged as they are.
+/// The remedy where a database's tables cannot be unlogged as they are.
 const DUMP_OF_IT: &str = "pg_dump --no-owner --no-publications -f FILE, then --dump FILE";
 
-/// What the databases hold.
+/// The content of the databases.
 #[derive(Debug)]
 pub enum Content {
     /// Nothing: the suite makes its own schema.
     Empty,
     /// Database that a script makes.
     Script(Source),
-    /// What this database holds. It is copied, never changed.
+    /// The content of this database. It is copied, never changed.
     Database(String),
 }
 
-/// What is in force in a trial's database, as its sessions see it.
+/// The active settings in a trial's database, as its sessions see them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Active {
     /// `SHOW fsync`.
@@ -58,7 +58,7 @@ struct Unobserved;
 
 impl unlog::Observer for Unobserved {}
 
-/// What is to be changed of a server for dangerous variants.
+/// The changes to a server for dangerous variants.
 pub(crate) fn dangerous() -> ToChange {
     ToChange {
         settings: SERVER_WIDE.map(str::to_owned).to_vec(),
@@ -73,7 +73,7 @@ pub(crate) struct Lab<'a> {
     content: &'a Content,
     /// If any variant is dangerous.
     changer: Option<Changer>,
-    /// What `SHOW` says where nothing was changed.
+    /// Values of SHOW without changes.
     normal: Active,
     templates: Templates,
 }
@@ -113,7 +113,7 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    /// What SHOW says where nothing was changed.
+    /// Values of SHOW without changes.
     pub(crate) fn normal(&self) -> &Active {
         &self.normal
     }
@@ -272,7 +272,7 @@ impl<'a> Lab<'a> {
         Ok(())
     }
 
-    /// What is changed, if anything.
+    /// The changes, if any.
     pub(crate) fn record(&self) -> Option<Record> {
         self.changer.as_ref().map(|changer| changer.record().clone())
     }

@@ -73,7 +73,7 @@ impl Done {
 pub struct Failure {
     /// The variant.
     pub variant: Variant,
-    /// How it ended: `exit status: 1`, or an error.
+    /// The failure: `exit status: 1`, or an error.
     pub how: String,
     /// The end of what the command wrote.
     pub output: String,
@@ -81,7 +81,7 @@ pub struct Failure {
 
 /// Told of everything, in order.
 pub trait BenchObserver {
-    /// What is done before the trials.
+    /// The stage before the trials.
     fn stage(&mut self, text: &str);
     /// The plan is made.
     fn planned(&mut self, plan: &BenchPlan);

@@ -10,11 +10,11 @@ use server::machine::volume_of;
 
 /// Where a tmpfs usually is.
 const PLACES: [&str; 3] = ["/dev/shm", "/run/shm", "/tmp"];
-/// What initdb makes, and the log.
+/// Size of initdb's files and the log.
 const CLUSTER: u64 = 64 << 20;
 /// Templates, the copy that is measured and one that is being made, as many times the first template.
 const COPIES: u64 = 6;
-/// What a suite may write besides, at least.
+/// The least that a suite may write besides.
 const SUITE: u64 = 256 << 20;
 /// So much of the memory that is available stays free: half.
 const SHARE: u64 = 2;

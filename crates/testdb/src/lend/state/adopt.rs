@@ -1,4 +1,4 @@
-//! What an earlier keeper left: adopted, or dropped.
+//! Databases of an earlier keeper: adopted, or dropped.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is to be dropped, a few at a time, and who waits for that.
+//! The databases to drop, a few at a time, and the requests that wait for a drop.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -12,7 +12,7 @@ use crate::lend::time::Time;
 /// Number of a request until it is answered; later requests have greater numbers.
 pub(in crate::lend) type Ticket = u64;
 
-/// What a template is made from.
+/// The source of a template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::lend) struct Recipe {
     pub(in crate::lend) from: Origin,
@@ -114,7 +114,7 @@ pub(in crate::lend) enum Change {
     Terms(Ticket),
 }
 
-/// What the executor is to do. It reports the result as a [`Fact`].
+/// An order to the executor. It reports the result as a [`Fact`].
 #[derive(Debug)]
 pub(in crate::lend) enum Action {
     /// Make a template.

@@ -24,7 +24,7 @@ use super::time::Time;
 use drops::Drops;
 use template::{Stage, Template};
 
-/// How exactly it is written down when a template was last used.
+/// Resolution of the recorded time of a template's last use.
 pub(super) const TOUCH: Duration = Duration::from_mins(10);
 /// Databases that are dropped at the same time, while others are in use.
 const DROPS: usize = 2;
@@ -35,7 +35,7 @@ const MOST_LENT: usize = 1000;
 /// Before a database that could not be dropped is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// How the keeper manages its databases.
+/// Rules of the keeper for its databases.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// Spare databases of each template that is in use.
@@ -422,7 +422,7 @@ impl KeeperState {
         }
     }
 
-    /// Those that are asked for and not there. An earlier one of the same name must have gone first.
+    /// Makes requested templates that do not exist. An earlier one of the same name must have been dropped first.
     fn make_templates(&mut self) {
         let wanted = self.templates.iter_mut().filter_map(|(name, template)| {
             let recipe = template.recipe.clone()?;

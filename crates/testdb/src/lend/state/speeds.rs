@@ -1,4 +1,4 @@
-//! Which way of copying a template is the fastest, learnt while copying.
+//! The fastest way to copy a template, learnt while copying.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use crate::clone::Strategy;
 /// Copies by each before it is decided.
 const EACH: usize = 2;
 
-/// What each of the strategies that work took at best. Copies run beside each other and beside tests: the best says
-/// most of what a way of copying can do.
+/// The best time of each working strategy. Copies run beside each other and beside tests, so the best time shows most
+/// of a strategy's speed.
 #[derive(Debug)]
 pub(super) struct Speeds(Vec<Speed>);
 

@@ -26,7 +26,7 @@ pub(super) struct Template {
     pub(super) unlogged: bool,
     pub(super) created: Time,
     pub(super) used: Time,
-    /// What its tag says of that.
+    /// The time of its last use in its tag.
     pub(super) touched: Time,
     pub(super) spares: VecDeque<String>,
     /// Copies under way.
@@ -87,7 +87,7 @@ impl Template {
         Some((self.spares.pop_front()?, ticket, wanted))
     }
 
-    /// How many wait for whom nothing is being copied yet.
+    /// Number of waiting requests for which no copy is under way yet.
     pub(super) fn lacks(&self) -> usize {
         if self.stage == Stage::Ready {
             self.waiting.len().saturating_sub(self.spares.len() + self.copying)

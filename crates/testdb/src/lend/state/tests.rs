@@ -11,12 +11,12 @@ struct Simulation {
     tickets: Ticket,
     /// Databases that are there, with their tags.
     there: BTreeMap<String, Tag>,
-    /// What was answered.
+    /// The answers.
     answers: Vec<(Ticket, Result<Answer, Refusal>)>,
     watched: Vec<Owner>,
     made: usize,
     most_copies: usize,
-    /// What the server has yet to do.
+    /// Work that the server has not done yet.
     todo: Vec<Action>,
     finished: bool,
 }

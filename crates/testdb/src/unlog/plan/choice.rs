@@ -1,4 +1,4 @@
-//! What changes, what stays because of it or in spite of it, and what is refused.
+//! The tables that change, those that stay for or despite them, and refusals.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ use crate::unlog::request::{Direction, UnlogRequest};
 /// From this release on sequences can be unlogged, and owned ones follow their tables (tablecmds.c, ATRewriteTables).
 const UNLOGGED_SEQUENCES: i32 = 150_000;
 
-/// What changes and what does not, before it is put in order.
+/// The tables that change and those that do not, before they are put in order.
 pub(crate) struct Choice<'a> {
     catalogs: &'a Catalogs,
     request: &'a UnlogRequest,
@@ -20,7 +20,7 @@ pub(crate) struct Choice<'a> {
     left: Vec<Left>,
 }
 
-/// What becomes of a sequence.
+/// The fate of a sequence.
 enum Fate {
     /// It changes with the table that owns it.
     Follows,
@@ -103,7 +103,7 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// What would go wrong for a reason that somebody can do something about.
+    /// Refuses problems that the user can solve.
     fn refuse_unfit(&self) -> Result<(), UnlogError> {
         let tables = self.tables.iter().map(|oid| self.by_oid[oid]);
         let sequences = self.sequences().filter(|sequence| matches!(self.fate(sequence), Fate::Changes));

@@ -13,9 +13,9 @@ pub(crate) struct Edge {
     pub(crate) first: u32,
     /// The table that can only change after it.
     pub(crate) then: u32,
-    /// Which constraint it is; those of a partitioned table are one.
+    /// The constraint; those of a partitioned table are one.
     pub(crate) constraint: u32,
-    /// What it takes to drop the constraint and add it again, in any unit.
+    /// The cost of dropping the constraint and adding it again, in any unit.
     pub(crate) cost: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the catalogs say of a database's tables.
+//! The catalogs' facts about a database's tables.
 
 use std::collections::HashMap;
 
@@ -149,7 +149,7 @@ fn with_roots(rows: &[Row]) -> Vec<Key> {
     rows.iter().map(key).collect()
 }
 
-/// What it takes to drop these constraints and add them again.
+/// The foreign keys, with the cost of dropping them and adding them again.
 pub(crate) async fn foreign_keys(session: &Session, oids: &[u32]) -> Result<Vec<ForeignKey>, UnlogError> {
     let rows = session.rows(include_str!("../../sql/foreign_key_definitions.sql"), &[&oids]).await?;
     let key = |row: &Row| {
@@ -168,7 +168,7 @@ pub(crate) async fn foreign_keys(session: &Session, oids: &[u32]) -> Result<Vec<
     rows.iter().map(key).collect()
 }
 
-/// Who holds the lock on this table that could not be had; without a table, an exclusive one on any.
+/// The session that holds the lock on this table; without a table, an exclusive lock on any.
 pub(crate) async fn lock_holder(
     session: &Session,
     table: Option<&Object>,

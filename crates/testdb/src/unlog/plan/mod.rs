@@ -80,7 +80,7 @@ pub enum Step {
         object: Object,
         /// To what.
         to: Direction,
-        /// What is written anew, bytes.
+        /// Bytes that are written again.
         bytes: u64,
     },
     /// The circle is closed again. Its rows are checked, unless it was NOT VALID.
@@ -191,7 +191,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// What is to be done, in one transaction.
+/// The plan, of one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnlogPlan {
     /// To which persistence.
@@ -204,7 +204,7 @@ pub struct UnlogPlan {
     pub already: usize,
     /// Sequences that follow their tables by themselves.
     pub following: usize,
-    /// How long each lock may be waited for.
+    /// Time to wait for each lock.
     pub lock_timeout: Duration,
 }
 
@@ -220,7 +220,7 @@ impl UnlogPlan {
         changes.filter(move |(object, _)| object.kind == kind)
     }
 
-    /// What the tables take with their indexes. So much is needed on disk beside them until the transaction ends.
+    /// Size of the tables with their indexes. That much extra space is needed on disk until the transaction ends.
     pub fn bytes(&self) -> u64 {
         self.changes(ObjectKind::Table).map(|(_, bytes)| bytes).sum()
     }
@@ -233,7 +233,7 @@ impl UnlogPlan {
         })
     }
 
-    /// What comes before the steps, each without a semicolon.
+    /// Statements before the steps, each without a semicolon.
     pub(crate) fn opening(&self) -> [String; 2] {
         let timeout = self.lock_timeout.as_millis();
         ["BEGIN".to_owned(), format!("SET LOCAL lock_timeout = '{timeout}ms'")]

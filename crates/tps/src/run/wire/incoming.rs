@@ -1,10 +1,10 @@
-//! What has been received, cut into messages.
+//! Received bytes, cut into messages.
 
 use std::ops::Range;
 
 /// A message's kind and length.
 const HEADER: usize = 5;
-/// What a session begins with; libpq's is the same.
+/// Initial size of a session's buffer; libpq's is the same.
 const INITIAL: usize = 16 << 10;
 /// Reads that fill the buffer make it longer, up to this. Only a longer message makes it longer still.
 const USUAL: usize = 64 << 10;

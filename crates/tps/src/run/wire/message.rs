@@ -3,7 +3,7 @@
 
 use connect::ServerError;
 
-/// What a session's user has to know of.
+/// Messages that a session's user must know of.
 #[derive(Debug)]
 pub enum Message<'w> {
     /// Rows with these columns follow, maybe none.
@@ -22,7 +22,7 @@ pub enum Message<'w> {
     ParseComplete,
     /// A Bind succeeded.
     BindComplete,
-    /// What was described has no rows.
+    /// The described statement returns no rows.
     NoData,
     /// Execute's limit was reached.
     PortalSuspended,
@@ -75,7 +75,7 @@ impl<'w> Message<'w> {
     }
 }
 
-/// What follows the number of columns: they fill the message, so it tells nothing.
+/// The bytes after the number of columns. They fill the message, so the number is not needed.
 fn counted(kind: u8, body: &[u8]) -> Result<&[u8], String> {
     body.get(2..).ok_or_else(|| format!("the server's message of kind {:?} is too short", char::from(kind)))
 }

@@ -140,7 +140,7 @@ impl Wire {
         Ok(count == room || (count > 0 && self.stream.is_encrypted()))
     }
 
-    /// How many bytes have come.
+    /// Reads, and returns the number of bytes.
     #[inline]
     fn read(&mut self) -> Result<usize, ConnectError> {
         let mut total = 0;

@@ -4,11 +4,11 @@
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     bytes: Vec<u8>,
-    /// How many of them are sent.
+    /// Number of bytes of them that are sent.
     sent: usize,
 }
 
-/// What an element is that the protocol has a name of: here always the one without a name.
+/// The name of the unnamed statement or portal.
 const UNNAMED: u8 = 0;
 
 impl Outgoing {

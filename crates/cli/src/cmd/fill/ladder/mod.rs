@@ -33,7 +33,7 @@ use crate::cmd::fill::progress::FillProgress;
 pub(crate) struct Rung {
     /// The level's name, or one of pgrig's own choice.
     pub(crate) name: String,
-    /// What it is, in a few words.
+    /// The level in a few words.
     pub(crate) phrase: String,
     /// As given to `pgrig fill`.
     pub(crate) flags: &'static str,

@@ -1,4 +1,4 @@
-//! What a bench has measured so far: figures by variant, and how long the rest will take.
+//! Results of a bench so far: figures by variant, and the time left.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use testdb::bench::{
 pub(crate) struct Results {
     pub(crate) plan: BenchPlan,
     pub(crate) threshold: f64,
-    /// Those that count, in the order in which they ran.
+    /// Trials that count, in the order in which they ran.
     trials: Vec<(Cell, Figures)>,
     failures: Vec<Failure>,
     /// All that came to their end, with what lies around them.
     took: Vec<(Cell, Duration)>,
-    /// What was in force, as each variant's first trial found it.
+    /// Active settings in each variant's first trial.
     pub(crate) active: Vec<(Variant, Active)>,
 }
 
@@ -50,7 +50,7 @@ impl Results {
         self.failures.iter().find(|failure| failure.variant == variant)
     }
 
-    /// How long the trials after this one will take, as far as that can be told.
+    /// Estimated time of the trials after this one, if there is one.
     pub(crate) fn left(&self, number: usize) -> Option<Duration> {
         let mean = |of: Option<Cell>| {
             let took: Vec<f64> = self
@@ -88,12 +88,12 @@ impl Results {
         self.plan.choice.variants.iter().map(of).collect()
     }
 
-    /// What became of each variant with so many clients; those that never came to the end of a trial are missing.
+    /// Findings on each variant with so many clients. Variants that completed no trial are missing.
     pub(crate) fn findings(&self, clients: Option<usize>) -> Vec<Finding> {
         judge(&self.measured(clients), self.judged(), self.threshold)
     }
 
-    /// What to use: with several numbers of clients, for the last one.
+    /// The recommendation: with several numbers of clients, for the last one.
     pub(crate) fn advice(&self) -> Advice {
         let clients = self.clients().last().copied().flatten();
         advise(&self.measured(clients), self.judged(), self.threshold)

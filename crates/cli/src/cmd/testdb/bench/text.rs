@@ -17,7 +17,7 @@ use crate::cmd::fill::text::trimmed;
 use crate::cmd::testdb::bench::results::Results;
 use crate::cmd::tps::text::{duration, release, rounded};
 
-/// What will be done.
+/// The plan.
 pub(crate) fn plan(plan: &BenchPlan) -> String {
     let mut text = "plan".to_owned();
     let mut line = |name: &str, value: String| {
@@ -63,7 +63,7 @@ pub(crate) fn document(plan: &BenchPlan) -> Value {
     })
 }
 
-/// What one trial took, and when all will be over.
+/// The times of one trial, and the time left.
 pub(crate) fn trial(done: &Done, trials: usize, left: Option<Duration>) -> String {
     let Done { number, cell, figures, .. } = done;
     let what = match &done.outcome {
@@ -171,7 +171,7 @@ fn summary(finding: &Finding) -> String {
     text
 }
 
-/// What was in force.
+/// The active settings.
 fn active(results: &Results) -> Table {
     let mut table = new_table(&[
         "active",
@@ -198,7 +198,7 @@ fn active(results: &Results) -> Table {
     table
 }
 
-/// What to use, how, and what that may cost.
+/// The recommendation, the commands for it, and its risks.
 pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let advice = match results.advice() {
         Advice::Nothing => "none of the ways helps: the suite waits for something else".to_owned(),
@@ -214,7 +214,7 @@ pub(crate) fn advice(results: &Results, arguments: &BenchArgs, chosen: &Chosen) 
     if costs.is_empty() { advice } else { format!("{advice}\n{costs}") }
 }
 
-/// What to use, and the command for it.
+/// The recommended variant, with its commands.
 fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     let embedded = &arguments.server.embedded;
     let server = match chosen.place() {
@@ -248,8 +248,8 @@ enum From<'a> {
     Database(&'a str),
 }
 
-/// What a person types to have databases made so. `server` is the option that names the server that was measured, or
-/// empty; `release` those for one like it.
+/// The commands that make databases in this way. `server` is the option that names the measured server, or empty;
+/// `release` the options for a server like it.
 fn commands(variant: Variant, from: From<'_>, server: &str, release: &str) -> Vec<String> {
     let profile = if variant.has(Means::Dangerous) { "dangerous" } else { "stock" };
     if !variant.has(Means::Tmpfs) && !variant.has(Means::Dangerous) {
@@ -312,7 +312,7 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// What a crash may cost of what was tried, once and plainly.
+/// Effects of a crash on the variants, each once.
 fn costs(variants: &[Variant]) -> String {
     let costs = [
         (Means::Unlogged, "unlogged tables are empty after a crash of the server"),
@@ -385,7 +385,7 @@ mod tests {
         String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
     }
 
-    /// What a command makes and what it reads is looked up as the shell goes on: files, and the servers that there are.
+    /// Checks that the shell finds the files and servers that each command names.
     #[test]
     fn every_command_finds_what_it_names() {
         let own = [Means::Dangerous, Means::Tmpfs];

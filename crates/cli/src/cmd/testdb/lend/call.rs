@@ -23,7 +23,8 @@ const EVERY: Duration = Duration::from_millis(3);
 const TELL_SILENCE: Duration = Duration::from_secs(30);
 /// So many keepers in a row may go before they have done what is asked.
 const KEEPERS: u32 = 10;
-/// What `-d` says goes to the keeper by this variable: an argument, with a password in it maybe, all could read.
+/// The environment variable that passes `-d` to the keeper. Other users could read an argument, perhaps with a
+/// password.
 pub(crate) const DBNAME_VARIABLE: &str = "PGRIG_TESTDB_DBNAME";
 
 /// Calls the keeper of one server.
@@ -185,7 +186,7 @@ impl Gone {
 struct Starting {
     child: Child,
     log: File,
-    /// What it said and is not told yet.
+    /// Output that has not been passed on yet.
     news: Vec<u8>,
 }
 

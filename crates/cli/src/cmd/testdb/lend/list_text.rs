@@ -37,7 +37,7 @@ pub(crate) fn print(list: &List, printer: &Printer) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What SHOW says, on one line.
+/// Values of SHOW, on one line.
 pub(crate) fn settings(settings: &[(String, String)]) -> String {
     let shown: Vec<String> = settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     format!("server: {}", shown.join(", "))

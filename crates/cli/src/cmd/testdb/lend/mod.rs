@@ -18,7 +18,7 @@ use crate::cmd::testdb::fail_in_eval;
 use crate::cmd::testdb::lend::args::{DropArgs, KeepArgs, LeaseFormat, LendAction, ListArgs, NewArgs};
 use call::Caller;
 
-/// What a crash does to unlogged tables.
+/// The effect of a crash on unlogged tables.
 const EMPTIED: &str = "unlogged: a crash of the server empties these tables";
 
 /// Without work, a keeper that was started to lend ends after this.
@@ -75,7 +75,7 @@ fn owner(arguments: &NewArgs) -> Result<Option<Owner>, Failure> {
     }
 }
 
-/// What there is.
+/// Lists the databases.
 fn list(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
     let caller = Caller::new(&arguments.server, None, LOOKS, printer)?;
     let list = caller.call(&async |client| client.list().await)?;

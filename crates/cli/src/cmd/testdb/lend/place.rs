@@ -1,4 +1,4 @@
-//! Which keeper it is, and where it is to be found.
+//! The id of the keeper, and the paths of its files.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -83,7 +83,7 @@ fn own_instance(home: &Home, target: &Target) -> Option<String> {
     found.map(|instance| instance.name().to_owned())
 }
 
-/// What tells machines and containers that share a server apart. Containers of one image have the same machine-id, and
+/// Distinguishes machines and containers that share a server. Containers of one image have the same machine-id, and
 /// often the same paths.
 fn machine() -> String {
     let space = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();

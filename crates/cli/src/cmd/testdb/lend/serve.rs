@@ -299,7 +299,7 @@ impl Work {
         }
     }
 
-    /// What is offered is lent once, before anybody is told where: so it works, and its template is there.
+    /// Lends each offer once before the address is printed: so the offer works, and its template exists.
     async fn make_ready(&self, socket: &Path, url: Option<&str>) -> Result<(), Failure> {
         for offer in &self.offers {
             let (from, template, unlogged) = match offer {

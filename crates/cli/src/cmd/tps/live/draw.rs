@@ -85,7 +85,7 @@ fn headline(history: &History) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What became of transactions so far.
+/// Transactions so far, by outcome.
 fn totals(history: &History) -> Line<'static> {
     let counts = &history.counts;
     let mut text = format!("{} transactions", grouped(counts.succeeded));

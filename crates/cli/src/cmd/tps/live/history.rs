@@ -1,4 +1,4 @@
-//! What a run has told so far, as far as it is shown.
+//! The course of a run, as far as the view shows it.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub(crate) struct Point {
     pub(crate) p99: Option<Quantile>,
 }
 
-/// How far it has come.
+/// Progress.
 pub(crate) struct Progress {
     /// 0 to 1.
     pub(crate) share: f64,

@@ -15,7 +15,7 @@ use crate::app::table::{align_right, new_table};
 use crate::cmd::fill::text::trimmed;
 use crate::cmd::tps::text::{duration, length, release, rounded};
 
-/// What will be done.
+/// The plan.
 pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| {
@@ -73,7 +73,7 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     format!("plan\n{}", text.trim_end())
 }
 
-/// What one trial gave.
+/// The results of one trial.
 pub(crate) fn trial(request: &Request, outcome: &Outcome) -> String {
     let latency = Censored::new(&outcome.all.latency, request.skipped(outcome.all.counts.skipped));
     let [p50, p99] = [Percentile::P50, Percentile::P99].map(|percentile| shown(&latency, percentile));
@@ -107,7 +107,7 @@ pub(crate) fn results(plan: &MatrixPlan, run: &Run) -> String {
     )
 }
 
-/// What was measured of a cell.
+/// The measurements of a cell.
 struct Measured<'a> {
     cell: &'a Cell,
     tps: Option<Median>,
@@ -152,7 +152,7 @@ fn tps(cell: &Cell, run: &Run) -> Vec<f64> {
     trials(cell, run).filter_map(|trial| Some(trial.value("succeeded")? / trial.value("elapsed")?)).collect()
 }
 
-/// What a cell is compared with: the same with normal durability, or in the first row.
+/// The reference of a cell: the same cell with normal durability, or in the first row.
 fn reference<'p>(cell: &Cell, plan: &'p MatrixPlan) -> Option<&'p Cell> {
     let normal = cell.normal();
     let find = |wanted: &Cell| plan.cells.iter().find(|cell| *cell == wanted);

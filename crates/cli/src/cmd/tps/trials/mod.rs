@@ -20,7 +20,7 @@ pub(crate) struct Measured {
     pub(crate) watched: Watched,
 }
 
-/// How a run's trials ended.
+/// End of a run's trials.
 pub(crate) enum Ended {
     Complete,
     Interrupted,

@@ -19,7 +19,7 @@ use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::cmd::testdb::unlog::dump::progress::Watched;
 
-/// What to do then.
+/// The remedy.
 const NOTHING: &str = "give a dump (pgrig testdb unlog dump.sql, or < dump.sql), or a server with the tables \
                        (pgrig testdb unlog -d mydb)";
 /// Tables that are listed by name; of more only the number is told.

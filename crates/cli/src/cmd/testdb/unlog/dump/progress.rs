@@ -1,4 +1,4 @@
-//! How far a dump has been read: a bar on a terminal, a line every few seconds elsewhere; nothing if it is quick.
+//! Progress of reading a dump: a bar on a terminal, a line every few seconds elsewhere; nothing if it is quick.
 
 use std::io::{self, Read};
 use std::sync::Arc;

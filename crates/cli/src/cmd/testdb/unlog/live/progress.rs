@@ -1,4 +1,4 @@
-//! How far a change of persistence is: tables, bytes, time left.
+//! Progress of a change of persistence: tables, bytes, time left.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::cmd::fill::progress::clock;
 /// Between plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What each table took.
+/// The time of each table.
 pub(crate) type Times = Vec<(Object, Duration)>;
 
 /// Tells which table is being written anew.
@@ -69,7 +69,7 @@ impl<'a> UnlogProgress<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is done and what is left of it, `public.orders, 3 of 12 tables, 1.2 of 4.0 GB, 7 s left`.
+    /// Progress, `public.orders, 3 of 12 tables, 1.2 of 4.0 GB, 7 s left`.
     fn describe(&self, state: &State, table: &Object) -> String {
         let (number, tables) = (state.times.len() + 1, self.tables);
         let amount = format!("{} of {}", bytes(state.done), bytes(self.total));

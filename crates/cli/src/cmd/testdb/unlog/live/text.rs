@@ -1,4 +1,4 @@
-//! What `pgrig testdb unlog` of a live database prints.
+//! Output of `pgrig testdb unlog` of a live database.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::cmd::testdb::unlog::live::progress::Times;
 
 /// Tables that are listed each; of the others the sum.
 const LISTED: usize = 20;
-/// What every verb that makes unlogged tables says once.
+/// The warning of every verb that makes unlogged tables.
 const CRASH: &str = "if the server crashes, unlogged tables are empty afterwards";
 
 /// `1 table`, `2 tables`.
@@ -22,7 +22,7 @@ fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }
 
-/// What is to be done, before it is.
+/// The plan.
 pub(crate) fn plan(plan: &UnlogPlan, database: &str) -> String {
     let mut text = format!("plan\n  database   {database}\n");
     let after = plan.direction.after();
@@ -112,7 +112,7 @@ pub(crate) fn nothing_to_do(plan: &UnlogPlan, database: &str) -> String {
     )
 }
 
-/// What was done.
+/// The result.
 pub(crate) fn done(plan: &UnlogPlan, done: &Unlogged, times: &Times, database: &str) -> String {
     let mut text = String::new();
     if !times.is_empty() {
