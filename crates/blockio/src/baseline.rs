@@ -72,7 +72,7 @@ impl Baseline {
         Ok(Self { run })
     }
 
-    /// When it began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub fn started_at(&self) -> &str {
         &self.run.started_at
     }

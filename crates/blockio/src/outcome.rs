@@ -48,7 +48,7 @@ pub struct Sizes {
 pub struct Done {
     /// The step.
     pub step: &'static Step,
-    /// When it ended, since the trial began.
+    /// End, since the trial began.
     pub at: Duration,
     /// Its measurement, or the reason why there is none.
     pub end: End,

@@ -14,7 +14,7 @@ pub struct Reference {
     pub machine: String,
     /// The article's size, for people; none where it was not told.
     pub size: Option<String>,
-    /// Where the figures come from.
+    /// Source of the figures.
     pub source: String,
     /// Bytes of the table; none where they were not told.
     pub heap: Option<u64>,

@@ -42,7 +42,7 @@ pub struct Request {
     pub trials: u16,
     /// Connections at once, each with a table of its own.
     pub clients: u16,
-    /// Where tables go; none for a schema of pgrig's own.
+    /// Schema of the tables; none for a schema of pgrig's own.
     pub schema: Option<String>,
     /// Whether the tables stay.
     pub keep: bool,

@@ -1,4 +1,4 @@
-//! Where what was read came from, as far as can be known through SQL.
+//! Source of the data that a step read, as far as SQL can show it.
 
 use std::fmt;
 

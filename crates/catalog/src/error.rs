@@ -132,7 +132,7 @@ pub enum CatalogError {
         /// The fault of the value.
         why: String,
     },
-    /// Nobody can give a generated column a value.
+    /// A generated column cannot be given a value.
     #[error("the server generates column {column} of {table} from other columns: give --column for those")]
     GeneratedColumn {
         /// Schema and name.
@@ -330,7 +330,7 @@ pub enum CatalogError {
         constraints: String,
         /// Candidates.
         tried: u64,
-        /// Of these, how many fulfil the constraints.
+        /// Number of these that fulfil the constraints.
         passed: u64,
         /// The last error that a candidate raised.
         error: Option<String>,

@@ -64,7 +64,7 @@ pub struct ColumnInfo {
     pub not_null: bool,
     /// Whether the role may give it a value.
     pub may_insert: bool,
-    /// Where the value comes from if a row gives none.
+    /// Source of the value if a row gives none.
     pub source: Source,
     /// The sequence that it comes from, if the role may read and set it, and it serves this column only.
     pub sequence: Option<SequenceInfo>,
@@ -89,7 +89,7 @@ pub struct SequenceInfo {
     pub cycles: bool,
 }
 
-/// Where a column's value comes from if a row gives none.
+/// Source of a column's value if a row gives none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {

@@ -20,7 +20,7 @@ pub(super) struct Part {
     pub(super) fresh: bool,
     /// Whether it makes a key unique that has only some of its columns.
     pub(super) distinct: bool,
-    /// When its value changes, once a key has asked for that.
+    /// Interval of changes of its value, once a key has asked for that.
     pub(super) turn: Option<Turn>,
 }
 

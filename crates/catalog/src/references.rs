@@ -29,11 +29,11 @@ pub(super) struct Group {
     pub(super) keys: Arc<Keys>,
     /// Whether a unique key lets each be used once only: then those used already are not among them.
     pub(super) one_to_one: bool,
-    /// Where the values come from.
+    /// Source of the values.
     pub(super) origin: Origin,
 }
 
-/// Where the values of a group come from.
+/// Source of a group's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Referenced rows: the columns may be NULL together.

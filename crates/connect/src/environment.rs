@@ -66,7 +66,7 @@ impl Target {
             && !KEPT.iter().any(|kept| variable.starts_with(kept))
     }
 
-    /// Where it was asked for, and matters.
+    /// The sslmode, if it was given and matters.
     fn ssl_mode(&self) -> Option<&'static str> {
         let is_tcp = |address: &Address| matches!(address, Address::Tcp { .. });
         let matters = self.hosts.iter().any(|host| is_tcp(&host.address)) && self.tls.mode != SslMode::Prefer;

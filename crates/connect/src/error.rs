@@ -31,7 +31,7 @@ pub enum ConnectError {
     InvalidValue {
         /// The parameter.
         keyword: &'static str,
-        /// Where the value came from.
+        /// Source of the value.
         origin: String,
         /// The value.
         value: String,
@@ -56,7 +56,7 @@ pub enum ConnectError {
     UnknownService {
         /// The service's name.
         service: String,
-        /// Where the name came from.
+        /// Source of the name.
         origin: String,
         /// The files searched.
         files: Vec<PathBuf>,
@@ -107,7 +107,7 @@ pub enum ConnectError {
         /// The resolver's answer.
         source: std::io::Error,
     },
-    /// Nobody listens there.
+    /// No server listens there.
     #[error(
         "connection to {at} refused; is the server running there and accepting {kind} connections? Check host and port{extra}"
     )]
@@ -359,7 +359,7 @@ pub struct ServerError {
 }
 
 impl ServerError {
-    /// From the fields of an ErrorResponse or NoticeResponse ("54.8 Error and Notice Message Fields").
+    /// Parses the fields of an ErrorResponse or NoticeResponse ("54.8 Error and Notice Message Fields").
     pub fn parse(body: &[u8]) -> Self {
         let field = |kind: u8| {
             let found = body.split(|byte| *byte == 0).find(|field| field.first() == Some(&kind));

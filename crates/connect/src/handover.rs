@@ -1,5 +1,5 @@
-//! From the driver's hands into a caller's: a session that tokio-postgres has begun (TLS, authentication,
-//! target_session_attrs), and that goes on without it and without a runtime.
+//! Hands a session over from the driver to a caller: tokio-postgres has begun it (TLS, authentication,
+//! target_session_attrs), and it continues without the driver and without a runtime.
 //!
 //! The driver only borrows its stream ([`Lent`]). Whoever takes it back ends the driver, which cannot say
 //! Terminate any more, so that the server sees one session that goes on.
@@ -25,7 +25,7 @@ use super::transport::Transport;
 /// A session that is ready for its first query and whose protocol the caller speaks. The server has been
 /// told what every connection of pgrig's tells it: the encoding is UTF8, and the application's name.
 pub struct RawConnection {
-    /// Where it is spoken. Dropping it ends the session.
+    /// The stream of the session. Dropping it ends the session.
     pub stream: Stream,
     /// Cancels what runs.
     pub canceller: Canceller,

@@ -22,7 +22,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 static OPEN: Mutex<Vec<Arc<Open>>> = Mutex::new(Vec::new());
 /// The way that the last session has taken.
 static LAST_ROUTE: Mutex<Option<Arc<Route>>> = Mutex::new(None);
-/// When any server sent something last, in milliseconds since [`BEGAN`].
+/// Time of the last message of any server, in milliseconds since [`BEGAN`].
 static LAST_HEARD: AtomicU64 = AtomicU64::new(0);
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// Sessions of one target and its clones have the same number.

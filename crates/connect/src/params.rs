@@ -97,7 +97,7 @@ const KEYWORDS: &[(&str, &str, Support)] = &[
     ("user", "PGUSER", Used),
 ];
 
-/// Where a value came from; named in every error about it.
+/// Source of a value; named in every error about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     /// A command-line option.

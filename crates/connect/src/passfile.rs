@@ -21,7 +21,7 @@ impl fmt::Debug for Secret {
 /// A password file as read once.
 #[derive(Clone, Default)]
 pub(super) struct PassFile {
-    /// Where it is, or would be.
+    /// Its path, whether it exists or not.
     pub(super) path: PathBuf,
     lines: Vec<[String; 5]>,
 }

@@ -64,7 +64,7 @@ impl Target {
 enum Readiness {
     /// Another attempt fails as well.
     Never,
-    /// Nobody listens there.
+    /// No server listens there.
     Absent,
     /// The server, or something in its place, hung up.
     Unknown,

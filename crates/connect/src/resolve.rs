@@ -1,4 +1,4 @@
-//! From what was typed and what the environment says to a [`Target`].
+//! Resolves options and the environment to a [`Target`].
 
 use std::net::IpAddr;
 use std::path::PathBuf;

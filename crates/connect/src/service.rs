@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::error::ConnectError;
 use super::params::{Origin, Params};
 
-/// Where packages of libpq look when PGSYSCONFDIR is unset: Debian's and Red Hat's compiled-in directories.
+/// Directories in which packages of libpq look when PGSYSCONFDIR is unset: those compiled in by Debian and Red Hat.
 const SYSTEM_DIRECTORIES: [&str; 2] = ["/etc/postgresql-common", "/etc/sysconfig/pgsql"];
 
 /// The files to search, in order: the user's (`PGSERVICEFILE` or `~/.pg_service.conf`), the system's.

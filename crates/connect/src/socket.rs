@@ -19,7 +19,7 @@ use super::stream::{PlainSocket, Stream};
 use super::target::{Keepalives, TcpOptions};
 use super::transport::host_port;
 
-/// Where a socket leads, the name resolved.
+/// Address of a socket, with the name resolved.
 #[derive(Debug, Clone)]
 pub(super) enum ResolvedAddress {
     Unix(PathBuf),

@@ -52,7 +52,7 @@ pub(super) struct Tls {
     pub(super) direct: bool,
     /// `None` if the mode or the kind of hosts rules TLS out.
     pub(super) config: Option<Arc<ClientConfig>>,
-    /// Where the trusted certificates came from, for errors.
+    /// Source of the trusted certificates, for errors.
     pub(super) roots: String,
 }
 
@@ -62,7 +62,7 @@ impl Tls {
         Self { mode: SslMode::Disable, direct: false, config: None, roots: String::new() }
     }
 
-    /// From the parameters. `home` is where `.postgresql/` is. Warnings are added to `warnings`.
+    /// Resolves the parameters. `home` is where `.postgresql/` is. Warnings are added to `warnings`.
     pub(super) fn resolve(
         params: &Params,
         home: Option<&Path>,

@@ -26,7 +26,7 @@ struct Exchange {
     in_copy: bool,
     /// Whether the socket takes no more.
     is_full: bool,
-    /// When something was sent or received last.
+    /// Time of the last byte sent or received.
     moved: Option<Instant>,
     /// The beginning of the last statement.
     statement: String,

@@ -1,4 +1,4 @@
-//! Where the next piece of a dump ends.
+//! Finds the end of the next piece of a dump.
 
 use memchr::{memchr, memmem, memrchr};
 use sql::{Characters, Kind, Text, Unterminated, is_blank};

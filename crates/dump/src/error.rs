@@ -20,7 +20,7 @@ pub enum DumpError {
     EndsWithin {
         /// The construct that is not closed.
         within: Within,
-        /// Where the piece begins that it ends in.
+        /// Line of the piece in which it ends.
         line: u64,
     },
     /// A statement does not end within a gigabyte.

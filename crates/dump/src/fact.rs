@@ -11,7 +11,7 @@ pub(crate) enum Fact {
     /// CREATE TABLE, of an ordinary table, a partition, or a partitioned table.
     Table {
         table: TableName,
-        /// Where the keyword TABLE stands.
+        /// Offset of the keyword TABLE.
         keyword: usize,
         is_partitioned: bool,
         /// The table that it is a partition of.

@@ -7,7 +7,7 @@ use crate::TableName;
 /// The tokens of one whole statement, without blanks and comments.
 pub(crate) struct Parser<'a> {
     text: Text<'a>,
-    /// Where the text begins in the statement.
+    /// Offset of the text in the statement.
     at: usize,
     /// Read ahead.
     next: Option<Token<'a>>,
@@ -18,7 +18,7 @@ pub(crate) struct Parser<'a> {
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind,
     pub(crate) bytes: &'a [u8],
-    /// Where it begins in the statement.
+    /// Its offset in the statement.
     pub(crate) at: usize,
 }
 

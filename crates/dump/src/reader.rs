@@ -31,12 +31,12 @@ pub struct Reader<R> {
     has_ended: bool,
     section: Section,
     syntax: Syntax,
-    /// Where in the buffer the piece is that was returned last.
+    /// Range in the buffer of the piece that was returned last.
     returned: Range<usize>,
     line: u64,
 }
 
-/// Where in the dump the unread bytes are.
+/// Place of the unread bytes in the dump.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Section {
     Start,
@@ -49,7 +49,7 @@ enum Section {
 }
 
 impl Section {
-    /// Where what is there began, if the next piece is on such a line.
+    /// Line of the statement COPY within its data; else `next`.
     fn line(self, next: u64) -> u64 {
         match self {
             Self::CopyData { line, .. } => line,

@@ -1,4 +1,4 @@
-//! Where pieces end.
+//! Tests of the ends of pieces.
 
 use std::io::{self, Read};
 

@@ -44,7 +44,7 @@ pub enum Why {
     },
     /// It is published, which unlogged tables cannot be.
     Published {
-        /// By which publication.
+        /// The publication.
         publication: String,
     },
     /// It is a partition of a table that was asked for, or is published.

@@ -42,7 +42,7 @@ pub(crate) struct Notes {
 pub(crate) enum Note {
     /// A comment of pg_dump's that matters.
     Remarks(Remarks),
-    /// Where a piece is that is no comment, in bytes from the dump's first.
+    /// Range of a piece that is not a comment, in bytes from the dump's first.
     Piece(Range<u64>),
 }
 

@@ -13,7 +13,7 @@ use crate::{DumpError, Left, Piece, Summary, Survey, TableName, Why};
 
 /// The text that is inserted where [`Unlogger::look`] returns.
 pub const UNLOGGED: &[u8] = b"UNLOGGED ";
-/// From this major version on sequences can be unlogged.
+/// The first major version with unlogged sequences.
 const UNLOGGED_SEQUENCES: u32 = 15;
 /// Whether sequences are made unlogged too; PostgreSQL can from 15 on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct Unlogger {
     /// Known from a first pass to stay as they are.
     kept: HashMap<Relation, Why>,
     kept_sequences: HashSet<Relation>,
-    /// From a first pass: the second need not look for what matters.
+    /// The notes of a first pass: then the second need not look for facts.
     pub(crate) notes: Option<Notes>,
     /// For each table to keep, whether it has been seen.
     keep_found: Vec<bool>,
@@ -94,7 +94,8 @@ impl Unlogger {
         Ok(Self { kept, kept_sequences, notes: Some(survey.notes), ..Self::in_one_pass(options) })
     }
 
-    /// Where in this piece [`UNLOGGED`] is to be inserted, if it is. All pieces of the dump are to be shown, in order.
+    /// The place in this piece at which [`UNLOGGED`] must be inserted, if at all. All pieces of the dump must be
+    /// shown, in order.
     ///
     /// # Errors
     /// If a table that has been made unlogged must not be; never after a [`Survey`] of the same dump.

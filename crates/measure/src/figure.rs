@@ -199,9 +199,9 @@ fn seconds_or_wal(observation: &Observation) -> Option<(&str, FigureUnit, f64)> 
     }
 }
 
-/// By row, since pgrig chose how many rows it timed: each candidate's time, and its own time as a multiple of the first
-/// candidate's. The own time is without that of the empty loop. A candidate that takes no longer than the empty loop
-/// has no multiple.
+/// Figures per row, since pgrig chose the number of timed rows: each candidate's time, and its own time as a multiple
+/// of the first candidate's. The own time is without that of the empty loop. A candidate that takes no longer than
+/// the empty loop has no multiple.
 fn of_micro(run: &Run) -> Vec<(Figure, f64)> {
     let rounds: Vec<&Trial> = run.trials.iter().filter(|trial| trial.config == ROUND).collect();
     let Some(first) = rounds.first() else { return Vec::new() };

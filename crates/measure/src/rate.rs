@@ -214,7 +214,7 @@ impl Seconds {
     }
 }
 
-/// Where the series most likely changes, at least `shortest` from either end, if it does at all.
+/// Most likely place of a change in the series, at least `shortest` from either end, if there is one.
 fn pettitt(rates: &[f64], shortest: usize) -> Option<usize> {
     let n = rates.len() as f64;
     let mut sum = 0.0;

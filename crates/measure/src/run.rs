@@ -29,7 +29,7 @@ pub struct Run {
     /// The name that the user gave it and others of its kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// When it began, RFC 3339, UTC.
+    /// Start, RFC 3339, UTC.
     pub started_at: String,
     /// Whether the run is complete.
     pub status: Status,

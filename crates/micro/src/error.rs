@@ -45,7 +45,7 @@ pub enum MicroError {
         /// A sentence each.
         findings: Vec<String>,
     },
-    /// Somebody else's table has the name of a candidate's.
+    /// A table that pgrig did not make has the name of a candidate's.
     #[error(
         "schema {schema} has {name}, which pgrig did not make and does not drop: rename it, or give another --schema"
     )]

@@ -32,7 +32,7 @@ pub struct Request {
     pub threshold: f64,
     /// Of orders and resampling.
     pub seed: u64,
-    /// Where tables go; none for a schema of pgrig's own.
+    /// Schema of the tables; none for a schema of pgrig's own.
     pub schema: Option<String>,
     /// Whether what would be refused for its plan is measured all the same.
     pub anyway: bool,

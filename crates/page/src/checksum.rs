@@ -2,7 +2,7 @@
 
 use multiversion::multiversion;
 
-/// Where the checksum is in a page's header: `pd_checksum`.
+/// Place of the checksum in a page's header: `pd_checksum`.
 const FIELD: std::ops::Range<usize> = 8..10;
 /// Hashes that are made beside each other: every one of every 32nd word.
 const LANES: usize = 32;

@@ -160,7 +160,7 @@ impl Room {
         self.rows
     }
 
-    /// Where the line pointers end and the tuples begin, bytes from the page's begin.
+    /// End of the line pointers and start of the tuples, bytes from the start of the page.
     pub(crate) fn bounds(self) -> (u32, u32) {
         let lower = PAGE_HEADER + self.rows * LINE_POINTER;
         (lower, lower + self.free)

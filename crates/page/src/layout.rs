@@ -12,11 +12,11 @@ const NORMAL: u32 = 1;
 pub(crate) struct PageHeader {
     /// `pd_flags`.
     pub(crate) flags: u16,
-    /// Where the line pointers end, bytes from the page's begin.
+    /// End of the line pointers, bytes from the start of the page.
     pub(crate) lower: u32,
     /// Offset of the first item's data.
     pub(crate) upper: u32,
-    /// Where the special space begins.
+    /// Start of the special space.
     pub(crate) special: u32,
 }
 

@@ -31,7 +31,7 @@ impl Segments {
         self.blocks
     }
 
-    /// Where a block of the fork is.
+    /// Place of a block of the fork.
     pub fn place(self, block: u32) -> BlockLocation {
         let offset = u64::from(block % self.blocks) * u64::from(self.geometry.block_size());
         BlockLocation { segment: block / self.blocks, offset }

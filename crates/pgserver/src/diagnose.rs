@@ -1,4 +1,4 @@
-//! From a server's last words, or the system's, to a cause and a remedy.
+//! Finds cause and remedy in a server's last messages, or in the system's error.
 
 use crate::Error;
 use nix::sys::statvfs::{FsFlags, statvfs};
@@ -94,7 +94,7 @@ pub(crate) fn not_run(program: &Path, source: io::Error) -> Error {
     }
 }
 
-/// Where the file system of this file is mounted, if none of its programs may be run.
+/// Mount point of this file's file system, if it is mounted noexec.
 pub(crate) fn noexec_mount(file: &Path) -> Option<PathBuf> {
     if !statvfs(file).ok()?.flags().contains(FsFlags::ST_NOEXEC) {
         return None;

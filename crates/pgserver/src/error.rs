@@ -229,7 +229,7 @@ pub enum Error {
     NoExec {
         /// The program.
         program: PathBuf,
-        /// Where the file system is mounted.
+        /// Mount point of the file system.
         mount: PathBuf,
     },
     /// The system refused to run a program.

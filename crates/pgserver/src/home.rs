@@ -1,4 +1,4 @@
-//! Where pgrig keeps its things, and where the server can get at them.
+//! The directories of pgrig, and of the server where its account cannot reach them.
 
 use crate::account::Account;
 use crate::error::OnPath;
@@ -104,7 +104,7 @@ impl Home {
         &self.root
     }
 
-    /// Where binaries and instances are: [`Home::root`], unless the server's account cannot get there.
+    /// Directory of binaries and instances: [`Home::root`], unless the server's account cannot get there.
     pub fn server_root(&self) -> &Path {
         &self.server_root
     }
@@ -114,7 +114,7 @@ impl Home {
         (self.server_root != self.root).then_some(&*self.server_root)
     }
 
-    /// Where fetched binaries are.
+    /// Directory of fetched binaries.
     pub fn postgresql_dir(&self) -> PathBuf {
         let own = || self.server_root.join("postgresql");
         self.cache.clone().unwrap_or_else(own)

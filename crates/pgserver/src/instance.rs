@@ -181,8 +181,8 @@ impl Instance {
         self.connection_of(&live)
     }
 
-    /// Where its Unix socket is while its server runs: to name the place to others even when it does
-    /// not, so that they fail there and reach no other server.
+    /// Connection parameters of its server even while it does not run: a connection then fails and reaches no other
+    /// server.
     ///
     /// # Errors
     /// If the account that would run it cannot be found.

@@ -1,4 +1,4 @@
-//! From a directory to a server that accepts connections, whatever state the directory is in.
+//! Starts a server from a directory, whatever state the directory is in.
 
 use crate::account::Account;
 use crate::error::OnPath;

@@ -22,7 +22,7 @@ pub(crate) struct Config {
     pub(crate) port: u16,
 }
 
-/// Where the binaries come from.
+/// Source of the binaries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Source {

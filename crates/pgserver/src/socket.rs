@@ -1,4 +1,4 @@
-//! Where the server's Unix socket is. Its path must fit into `sockaddr_un`.
+//! Path of the server's Unix socket. It must fit into `sockaddr_un`.
 
 use crate::account::Account;
 use crate::error::OnPath;

@@ -57,7 +57,7 @@ pub enum InstanceState {
 pub struct ServerStatus {
     /// The postmaster's process id.
     pub pid: u32,
-    /// When it started, in seconds since 1970.
+    /// Its start, in seconds since 1970.
     pub since_unix_seconds: Option<i64>,
     /// Whether it accepts connections (it may still be starting or already be stopping).
     pub ready: bool,

@@ -78,7 +78,7 @@ impl Version {
         &self.text
     }
 
-    /// From the output of `postgres --version`: `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)`.
+    /// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.13 (Debian 15.13-0+deb12u1)`.
     pub(crate) fn from_output(output: &str) -> Option<Self> {
         output
             .split_whitespace()

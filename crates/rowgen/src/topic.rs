@@ -70,9 +70,9 @@ pub(crate) enum Part {
     Word(&'static [&'static str]),
     /// One of these that are letters only, in lower case.
     Lower(&'static [&'static str]),
-    /// So many capital letters.
+    /// A number of capital letters.
     Letters(u32),
-    /// So many digits, the first one not 0.
+    /// A number of digits, the first one not 0.
     Digits(u32),
     /// 0 to 255.
     Byte,

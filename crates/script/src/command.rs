@@ -43,7 +43,7 @@ pub enum Action {
     Test {
         /// Condition.
         condition: Expression,
-        /// Where to go on if it is not true.
+        /// The command to continue with if it is not true.
         otherwise: usize,
     },
     /// `\elif` or `\else` after a branch that was taken: goes on behind the rest.

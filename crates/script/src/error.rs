@@ -13,7 +13,7 @@ pub struct ScriptError {
     pub script: String,
     /// Where: the line, from 1; 0 if it is the whole script.
     pub line: usize,
-    /// Where in the line, in characters from 1, if that can be said.
+    /// Column in the line, in characters from 1, if known.
     pub column: Option<usize>,
     /// The problem.
     pub problem: Problem,

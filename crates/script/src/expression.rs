@@ -70,7 +70,7 @@ pub(crate) enum Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arity {
     Exactly(usize),
-    /// So many, and `default_seed` as one more if that is not given.
+    /// This number, and `default_seed` as one more if that is not given.
     Seeded(usize),
     /// One or more.
     Some,

@@ -27,8 +27,8 @@ pub(crate) fn murmur2(value: i64, seed: i64) -> i64 {
     (hash ^ (hash >> SHIFT)) as i64
 }
 
-/// Where `value` is in the permutation of 0 to `size - 1` that the seed stands for: six rounds that multiply
-/// and rotate the lower and the upper part, which overlap, and shift all. `size` is above 0.
+/// Place of `value` in the permutation of 0 to `size - 1` that belongs to the seed: six rounds that multiply and
+/// rotate the lower and the upper part, which overlap, and shift all. `size` is above 0.
 pub(crate) fn permute(value: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
         return 0;

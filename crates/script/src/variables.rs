@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::evaluate::EvaluationError;
 use crate::value::Value;
 
-/// Where a variable is, in the [`Variables`] of any client that runs these scripts.
+/// Index of a variable in the [`Variables`] of any client that runs these scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Slot(usize);
 

@@ -50,7 +50,7 @@ pub struct Survey {
     pub site: Site,
     /// The run document's part about all this.
     pub environment: Environment,
-    /// Where the server's files are, if they can be seen and are proved to be its.
+    /// The server's data directory, if pgrig can see it and it is proved to be the server's.
     pub data_directory: Option<PathBuf>,
 }
 

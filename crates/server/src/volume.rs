@@ -138,7 +138,7 @@ impl Volumes {
     }
 }
 
-/// Where a tablespace's files are (documentation, "Database File Layout").
+/// Directory of a tablespace (documentation, "Database File Layout").
 fn tablespace_directory(data_directory: &Path, oid: u32) -> PathBuf {
     match oid {
         PG_DEFAULT => data_directory.join("base"),

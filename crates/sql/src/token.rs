@@ -147,7 +147,7 @@ impl<'a> Text<'a> {
         Ok(self.from(at).token()?.map(|(kind, length)| (kind, at..at + length)))
     }
 
-    /// Where the letters and digits begin that end at `end`.
+    /// Start of the letters and digits that end at `end`.
     fn word_before(self, from: usize, end: usize) -> usize {
         let before = self.bytes[from..end].iter().rev();
         end - before.take_while(|&&byte| continues_word(byte)).count()

@@ -83,7 +83,7 @@ impl fmt::Display for Strategy {
 /// Why a database cannot be copied.
 #[derive(Debug, thiserror::Error)]
 pub enum CloneError {
-    /// Somebody is connected to the template.
+    /// The template has sessions.
     #[error(
         "cannot copy database {template} while it is in use: {by}. End these sessions, or copy a database without \
          sessions (ALTER DATABASE … ALLOW_CONNECTIONS false keeps it so)"

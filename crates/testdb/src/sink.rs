@@ -1,4 +1,4 @@
-//! Where SQL goes: standard output or a file, plain or compressed.
+//! Destination of SQL: standard output or a file, plain or compressed.
 
 use failure::{Class, Classified};
 use std::fs::{self, File};
@@ -66,7 +66,7 @@ pub enum SinkError {
     /// Standard output.
     #[error("cannot write to standard output: {0}")]
     Stdout(#[source] io::Error),
-    /// Nobody wants to see that.
+    /// A terminal, which does not get compressed output.
     #[error("compressed output does not go to a terminal: use -o FILE, > FILE or --compress none")]
     Terminal,
 }

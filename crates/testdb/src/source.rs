@@ -1,4 +1,4 @@
-//! Where SQL comes from: a file, plain or compressed, or an archive that pg_restore reads.
+//! Source of SQL: a file, plain or compressed, or an archive that pg_restore reads.
 
 use failure::{Class, Classified};
 use std::fmt::Write as _;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use pgserver::Home;
 
-/// Where PostgreSQL is unpacked for all test programs: below the target directory, or where a home there is
-/// relocated to if the server's account cannot reach that.
+/// Directory in which PostgreSQL is unpacked for all test programs: below the target directory, or where a home there
+/// is relocated to if the server's account cannot reach that.
 pub fn cache() -> PathBuf {
     if let Some(directory) = std::env::var_os("PGRIG_TEST_CACHE") {
         return directory.into();

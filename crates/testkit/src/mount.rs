@@ -49,7 +49,7 @@ impl Mount {
         made.then(|| Self { at: at.to_owned(), image: Some(image) })
     }
 
-    /// Where it is mounted.
+    /// Its mount point.
     pub fn path(&self) -> &Path {
         &self.at
     }

@@ -107,7 +107,7 @@ impl Server {
         self.running().data_dir()
     }
 
-    /// Where its Unix socket is.
+    /// Directory of its Unix socket.
     pub fn socket_dir(&self) -> String {
         self.running().connection().socket_dir.display().to_string()
     }

@@ -265,7 +265,7 @@ fn percentiles(
     series
 }
 
-/// When each part of the run began.
+/// Start of each part of the run.
 fn phases(seconds: &[KeptSecond]) -> Vec<Event> {
     let runs = seconds.chunk_by(|one, other| one.phase == other.phase);
     let begun = runs.filter_map(|run| run.first()).map(|first| Event {

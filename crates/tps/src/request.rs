@@ -28,7 +28,7 @@ pub enum Protocol {
     Prepared,
 }
 
-/// When clients connect.
+/// The time of connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
     /// Before the run.
@@ -84,7 +84,8 @@ impl Request {
         }
     }
 
-    /// So many skipped transactions, with the limit that each would have exceeded; none where none can be skipped.
+    /// This number of skipped transactions, with the limit that each would have exceeded; none where none can be
+    /// skipped.
     pub fn skipped(&self, number: u64) -> Option<Skipped> {
         self.rate.and(self.latency_limit).map(|limit| Skipped { number, limit })
     }

@@ -61,7 +61,7 @@ pub(crate) fn explained(
 pub(crate) struct Begun<'a> {
     /// The verb's name.
     pub(crate) verb: &'static str,
-    /// Where its document goes.
+    /// Destination of its document.
     pub(crate) save: &'a SaveArgs,
     pub(crate) request: Value,
     pub(crate) plan: Value,

@@ -9,9 +9,9 @@ use console::{Term, style};
 use crate::app::terminal::can_draw;
 use crate::app::wrap::wrapped;
 
-/// Where text goes.
+/// Prints results, progress and warnings.
 pub(crate) struct Printer {
-    /// When the process began, almost.
+    /// Start of the process, almost.
     started: Instant,
     quiet: bool,
     /// Standard output holds JSON and nothing else; results for people go to standard error.

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two looks whether another pgrig is done.
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Where journals are.
+/// Directory of the journals.
 pub(crate) fn journals(home: &Home) -> PathBuf {
     home.root().join("journal")
 }
@@ -235,7 +235,7 @@ fn resolved(recipe: &str) -> Result<Target, ConnectError> {
     resolve(&options, &|name: &str| std::env::var(name).ok())
 }
 
-/// By the way that the journal tells; else as the verb reaches its server, if that is the same.
+/// Connects as the journal says; else as the verb reaches its server, if that is the same.
 fn restore_named(
     recipe: &str,
     journal: &Journal,

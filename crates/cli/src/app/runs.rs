@@ -10,13 +10,13 @@ use measure::Run;
 use crate::app::failure::{Context, Failure, Usage};
 use crate::app::printer::Printer;
 
-/// Where one run is saved; each time whole, so that a reader never sees half a document.
+/// The file of one run; saved as a whole each time, so that a reader never sees half a document.
 pub(crate) struct RunFile {
     path: PathBuf,
     copy: Option<Copy>,
 }
 
-/// Where --json wants the document.
+/// Destination of --json.
 enum Copy {
     Stdout,
     /// Opened before the work begins, so that a wrong name is found out in time.

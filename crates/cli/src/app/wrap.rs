@@ -37,7 +37,7 @@ fn wrapped_line(line: &str, width: usize) -> String {
     whole
 }
 
-/// Where the lines that continue this one begin; none if it must stay whole.
+/// Column of the lines that continue this one; none if it must stay whole.
 fn hanging(line: &str) -> Option<usize> {
     if line.contains(": pgrig ") || line.trim_start().starts_with("pgrig ") {
         return None;

@@ -49,7 +49,7 @@ pub(crate) struct Relations {
     pub name: String,
     /// Whether rows go to the bulk table, which routes them to its leaves.
     pub routes: bool,
-    /// Where its rows are; unless it routes them, in the order of the chunks' leaves.
+    /// The relations of its rows; unless it routes them, in the order of the chunks' leaves.
     pub leaves: Vec<Relation>,
     pub small: Option<SmallTables>,
 }
@@ -249,7 +249,7 @@ impl Relations {
         self.of_leaves().into_iter().map(of).collect()
     }
 
-    /// Where what was recorded for `destination` is to be recorded now that relations may have another
+    /// The destination that now stands for `destination` in the records, since relations may have another
     /// persistence.
     pub(crate) fn destination_now(&self, destination: Destination) -> Option<Destination> {
         if self.routes && destination.oid == self.root {

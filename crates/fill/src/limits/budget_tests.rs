@@ -237,7 +237,7 @@ fn events_have_their_place_in_the_run_document() {
 enum Step {
     /// A stream asks for a chunk.
     Ask(ChunkSpace),
-    /// So many percent of what a running chunk still takes appear on the volume.
+    /// Writes so many percent of the space that a running chunk still takes.
     Write(prop::sample::Index, u64),
     Done(prop::sample::Index),
     Fail(prop::sample::Index),

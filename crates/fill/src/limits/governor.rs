@@ -19,7 +19,7 @@ const READ_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Between two sums of `pg_wal` that holds thousands of files.
 const LARGE_WAL_INTERVAL: Duration = Duration::from_secs(1);
-/// From so many bytes on it does.
+/// Size from which `pg_wal` counts as large, bytes.
 const LARGE_WAL: u64 = 16 << 30;
 
 /// Told of every event as it happens, in order. Must not call the governor.
@@ -77,7 +77,7 @@ impl Sight {
 
 /// Lets chunks begin as long as limits and space allow.
 pub struct Governor<'a> {
-    /// When the first rows could come; time counts from then.
+    /// Time of the first possible row; time counts from then.
     began: OnceLock<Instant>,
     state: Mutex<Watched>,
     tell: &'a Tell<'a>,
@@ -139,13 +139,13 @@ impl<'a> Governor<'a> {
         self.lock().budget.refuse_full(chunk, freed)
     }
 
-    /// So many bytes beside the tables can be given up for the checkpoints' own files: as many less
-    /// have to stay free.
+    /// Holds so many bytes beside the tables, which can be freed for the checkpoints' own files: that many fewer
+    /// bytes have to stay free.
     pub fn hold_ballast(&self, bytes: u64) {
         self.lock().budget.hold_ballast(bytes);
     }
 
-    /// So many bytes of heap are loaded, and will be frozen.
+    /// Counts so many bytes of heap as loaded; they will be frozen.
     pub fn hold_unfrozen(&self, bytes: u64) {
         self.lock().budget.hold_unfrozen(bytes);
     }

@@ -78,11 +78,11 @@ pub enum WalUse {
 /// Growth of `pg_wal` while a fill runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Growth {
-    /// By next to nothing.
+    /// It does not grow noticeably.
     Little,
     /// Until it takes so many bytes.
     UpTo { ceiling: u64, because: String },
-    /// By all that is written: nothing is removed.
+    /// It grows by all that is written: nothing is removed.
     Unbounded { because: String },
 }
 
@@ -190,12 +190,13 @@ impl SpaceRule {
         }
     }
 
-    /// So many bytes beside the tables are as good as free for the checkpoints' own files.
+    /// Counts so many bytes beside the tables as free for the checkpoints' own files.
     pub(super) fn hold_ballast(&mut self, bytes: u64) {
         self.ballast = bytes;
     }
 
-    /// So many bytes of heap will be frozen. If a checkpoint begins before, WAL gets an image of each of their pages.
+    /// Counts so many bytes of heap that will be frozen. If a checkpoint begins before, WAL gets an image of each of
+    /// their pages.
     pub(super) fn hold_unfrozen(&mut self, bytes: u64) {
         self.unfrozen = bytes;
     }

@@ -1,4 +1,4 @@
-//! When a fill stops, waits or warns because of space or time.
+//! Limits of space and time: stops, waits and warnings of a fill.
 //!
 //! [`Limits`] are what was asked for, [`Headroom`] is what the server needs to go on, a `budget`
 //! decides with both, chunk by chunk, and knows neither clock nor volume; a [`Governor`] gives it those
@@ -91,7 +91,7 @@ impl Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mark {
-    /// So much is used, as `df` counts it.
+    /// Used space, as `df` counts it.
     Used(Percent),
     /// No more than so many bytes are free.
     Free(u64),

@@ -44,7 +44,7 @@ pub(super) struct Bulk {
 pub(crate) enum ForeignKeys {
     /// There are none, or it is not for COPY to see to them.
     None,
-    /// By the server, row by row, and why.
+    /// By the server, row by row, with the reason.
     RowByRow(String),
     /// All rows of a chunk at once.
     BySet,

@@ -6,7 +6,7 @@ use crate::request::{PartitionMethod, Partitions, Subject};
 
 /// The table of article 000's level 0.
 const SERIES: &str = "series";
-/// From this many rows on its column is bigint.
+/// Number of rows from which its column is bigint.
 const MOST_INT_ROWS: u64 = i32::MAX as u64;
 
 /// pgbench's tables beside pgbench_accounts, in the order in which they are loaded and listed.

@@ -1,4 +1,4 @@
-//! Where a probe became slower for good.
+//! The size at which a probe became slower for good.
 
 use std::fmt::{self, Display, Formatter};
 

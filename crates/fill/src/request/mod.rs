@@ -209,7 +209,7 @@ pub enum Persistence {
 pub struct Partitions {
     /// How many.
     pub count: NonZeroU32,
-    /// By what.
+    /// The method.
     pub method: PartitionMethod,
 }
 
@@ -249,7 +249,7 @@ pub enum IndexKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodChoice {
-    /// By the planner's rules.
+    /// The planner's choice.
     Auto,
     /// COPY.
     Copy,

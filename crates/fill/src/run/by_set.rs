@@ -13,7 +13,7 @@ use server::Session;
 /// A chunk whose rows come without triggers.
 pub(super) struct BySet {
     keys: Vec<ForeignKey>,
-    /// Where the table ended before.
+    /// End of the table before.
     block: i64,
 }
 

@@ -40,9 +40,9 @@ pub(crate) struct Filler<'a> {
     pub(crate) prober: tokio::sync::Mutex<Option<Prober>>,
     pub(crate) generated: Mutex<Generated>,
     pub(crate) own_checkpoints: AtomicU64,
-    /// Where a full disk may be met.
+    /// Ballast where the disk may become full.
     pub(crate) ballast: Option<Ballast>,
-    /// Where files are recorded before pages are written into them.
+    /// Directory in which files are recorded before pages are written into them.
     pub(crate) records: Option<PathBuf>,
     /// Whether no rows are read back to see how well they compress.
     pub(crate) is_unsampled: bool,

@@ -19,7 +19,7 @@ const TOLERANCE: u64 = 1000;
 const ALONE: u64 = 4;
 /// Empty pages of a table that is larger are far below 1 % of it, bytes.
 const SMALL: u64 = 1 << 30;
-/// By which a COPY extends a table at once, bytes (`MAX_BUFFERS_TO_EXTEND_BY`).
+/// Bytes by which a COPY extends a table at once (`MAX_BUFFERS_TO_EXTEND_BY`).
 pub(crate) const EXTENSION: u64 = 64 << 13;
 
 /// Whether empty pages matter: a COPY extends the table by many at once, and it is to be small.
@@ -36,7 +36,7 @@ pub(crate) struct Growth {
     chunk_rows: u64,
     /// Bytes of a row, as far as is known.
     row: f64,
-    /// By which a COPY extends the table at once, bytes; 0 if it does so page by page.
+    /// Bytes by which a COPY extends the table at once; 0 if it does so page by page.
     extension: u64,
     /// Bytes before the first chunk, without empty pages.
     before: Option<u64>,

@@ -136,7 +136,7 @@ impl ChunkLoop<'_, '_> {
         Ok(())
     }
 
-    /// Where a chunk's rows go that go to one relation.
+    /// Destination of the rows of a chunk that go to one relation.
     pub(super) fn bulk_destination(&self, chunk: &Chunk) -> Destination {
         let parts = self.ledger.relations.parts(self.filler.plan, chunk);
         parts.last().expect("the bulk comes last").destination

@@ -61,7 +61,7 @@ pub trait Observer: Sync {
     fn checking_rows(&self, rows: u64);
     /// A step begins.
     fn step_started(&self, step: InitStep);
-    /// So many more rows of the bulk table were handed to the server.
+    /// Reports further rows of the bulk table that were handed to the server.
     fn rows_sent(&self, rows: u64);
     /// How far the step has come, 0 to 1: as the server says, or as a table has grown to its size.
     fn fraction_done(&self, fraction: f64);

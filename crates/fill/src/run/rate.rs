@@ -33,7 +33,7 @@ impl RateMeter {
         Self { started: Instant::now(), sent: AtomicU64::new(0), points: Mutex::new(points) }
     }
 
-    /// So much more was handed to the server. Takes no lock.
+    /// Adds an amount that was handed to the server. Takes no lock.
     pub fn add(&self, amount: u64) {
         self.sent.fetch_add(amount, Ordering::Relaxed);
     }

@@ -220,7 +220,7 @@ impl Differences {
     }
 }
 
-/// Where a Unix socket is tells nothing; a host does.
+/// The kind of a transport: the path of a Unix socket does not matter, a host does.
 fn kind(transport: &str) -> &str {
     if transport.starts_with("unix socket") { "a unix socket" } else { transport }
 }

@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// From scipy.stats 1.17.1: wilcoxon(mode="exact") of the logarithms, mannwhitneyu(method="exact").
+    /// Values of scipy.stats 1.17.1: wilcoxon(mode="exact") of the logarithms, mannwhitneyu(method="exact").
     #[test]
     fn p_values_are_those_of_another_program() {
         let rounds: Vec<(f64, f64)> =

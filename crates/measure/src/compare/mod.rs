@@ -185,7 +185,7 @@ fn in_order(runs: &mut [Run]) {
     runs.sort_by(|one, other| start(one).cmp(start(other)));
 }
 
-/// When it began, as a text that sorts.
+/// Start of a run, as a text that sorts.
 fn start(run: &Run) -> &str {
     run.started_at.trim_end_matches('Z')
 }

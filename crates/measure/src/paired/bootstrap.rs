@@ -1,4 +1,4 @@
-//! Where the bulk of some numbers lies, and how surely: trimmed means, resampled.
+//! Middle of the bulk of some numbers, and its uncertainty: trimmed means, resampled.
 
 use fastrand::Rng;
 

@@ -7,8 +7,8 @@ use super::rounds::Rounds;
 /// far.
 const SURE: f64 = 3.0;
 
-/// By which share the last third of the rounds took longer (below 0: shorter) than the first, arms taken
-/// together; none if that is less than `least`, or there is no trend in the rounds.
+/// Share by which the last third of the rounds took longer (below 0: shorter) than the first, arms taken together;
+/// none if that is less than `least`, or there is no trend in the rounds.
 ///
 /// Per-round differences are free of it. But whoever reads seconds should know.
 pub(super) fn drift(rounds: &Rounds, least: f64) -> Option<f64> {

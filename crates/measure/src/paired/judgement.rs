@@ -27,7 +27,7 @@ pub struct Judged {
     pub empty: Option<Estimate>,
     /// A′ less A, seconds per row: what noise makes of no difference.
     pub repeat: Estimate,
-    /// By which share rounds got slower (below 0: faster) from the first third to the last; none if they did not.
+    /// Share by which rounds became slower (below 0: faster) from the first third to the last; none if they did not.
     pub drift: Option<f64>,
     /// The pairs, in the order asked for.
     pub pairs: Vec<Judgement>,
@@ -100,7 +100,7 @@ pub fn judge(rounds: &Rounds, pairs: &[(usize, usize)], threshold: f64, seed: u6
     Some(Judged { own, empty, repeat, drift: drift(rounds, threshold), pairs: judgements })
 }
 
-/// Where the bulk of some numbers lies, one of each round.
+/// Middle of the bulk of some numbers, one of each round.
 fn estimate(values: &[f64], seed: u64) -> Estimate {
     let column = Column::new(values);
     let block = column.block();

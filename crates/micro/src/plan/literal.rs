@@ -13,7 +13,7 @@ pub(crate) fn is_literal(text: &str) -> bool {
     is_casts(&text[end..])
 }
 
-/// Where the constant ends that the text begins with.
+/// End of the constant that the text begins with.
 fn constant(text: &str) -> Option<usize> {
     number(text).or_else(|| string(text)).or_else(|| word(text))
 }

@@ -40,7 +40,7 @@ const TOLD_APART: f64 = 1.59;
 const WARMING_UP: u32 = 2;
 /// Factor of a suggested budget over the estimate.
 const SPARE: f64 = 1.3;
-/// Nobody is asked to wait for less, seconds: budgets are suggested in multiples of it.
+/// Step of suggested budgets, seconds.
 const BUDGET_STEP: f64 = 5.0;
 
 /// Result of a calibration.

@@ -1,4 +1,4 @@
-//! Where the items of a level's pages lie.
+//! Places of the items on a level's pages.
 
 use super::SPECIAL;
 use super::tuple::{TUPLE_HEADER, tuple_length};
@@ -13,7 +13,7 @@ const HIGH_KEY_TID: u32 = 8;
 /// the same length except the first. So the same item has the same place in each page.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
-    /// Where the special space begins, bytes from the page's begin.
+    /// Start of the special space, bytes from the start of the page.
     pub(super) special: u32,
     /// The first item's length, bytes.
     pub(super) first: u32,
@@ -63,7 +63,7 @@ impl Layout {
         if item == 0 { self.first } else { self.other }
     }
 
-    /// Where the item with this index (from 0) begins, bytes from the page's begin.
+    /// Start of the item with this index (from 0), bytes from the start of the page.
     pub(super) fn start(self, item: u32) -> u32 {
         self.special - self.first - item * self.other
     }

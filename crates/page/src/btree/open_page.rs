@@ -157,7 +157,7 @@ pub(super) struct Successor {
     first: Tuple,
 }
 
-/// Where the line pointer with this index (from 0) is, bytes from the page's begin.
+/// Place of the line pointer with this index (from 0), bytes from the start of the page.
 fn pointer_at(pointer: u32) -> u32 {
     PAGE_HEADER + pointer * LINE_POINTER
 }

@@ -179,7 +179,7 @@ fn posting_list(tuple: &[u8]) -> Option<usize> {
     is_alternative.then(|| usize::from(u16_at(tuple, 4) & !IS_POSTING))
 }
 
-/// Where a leaf tuple's posting list begins, or it ends.
+/// Start of a leaf tuple's posting list, or end of the tuple.
 fn end_of_key(tuple: &[u8]) -> usize {
     match posting_list(tuple) {
         Some(_) => usize::from(u16_at(tuple, 2)),

@@ -252,7 +252,7 @@ impl Level {
         self.write(PAGE_HEADER + pointer * LINE_POINTER, &(offset | NORMAL | length << 17).to_le_bytes());
     }
 
-    /// Where the special space begins.
+    /// Start of the special space.
     fn special(&self) -> u32 {
         u32::try_from(self.bytes.len()).expect("a page") - SPECIAL
     }

@@ -134,7 +134,7 @@ fn range(element: &Kind, widest: i64, draw: &mut Draw, out: &mut Vec<u8>) {
     render::range(element, low, high, out);
 }
 
-/// From 0 to 10,000; quarters are exact in both floating-point kinds and short as text.
+/// A number from 0 to 10,000; quarters are exact in both floating-point kinds and short as text.
 fn quarters(draw: &mut Draw) -> f64 {
     draw.between(0, 40_000) as f64 / 4.0
 }

@@ -412,7 +412,7 @@ fn share(fraction: f64) -> u64 {
     share
 }
 
-/// Where in 0 to 2^64 the share of each value but the last ends.
+/// Ends, in 0 to 2^64, of the share of each value but the last.
 fn bounds(list: &[Weighted]) -> Vec<u64> {
     let total: f64 = list.iter().map(|weighted| weighted.weight).sum();
     let mut sum = 0.0;

@@ -146,7 +146,7 @@ pub(super) fn word(draw: &mut Draw) -> &'static str {
     std::str::from_utf8(bytes).expect("ASCII")
 }
 
-/// By falling frequency.
+/// Words by falling frequency.
 const WORDS: &str = "the of and to in is was for that on as with by it at from his are were which \
     be this had or first one their has have also new but not been its two they who other after her \
     all time some only into most can there such more over used these would may then no when where \

@@ -2,7 +2,7 @@
 
 use crate::random::Stream;
 
-/// Where the number, below `count`, stands in a random order of all numbers below `count`.
+/// Place of the number, below `count`, in a random order of all numbers below `count`.
 ///
 /// A bijection of the numbers of as many bits as `count` needs, applied until the result is below
 /// `count`: on average less than twice ("cycle walking": Black and Rogaway, "Ciphers with arbitrary

@@ -9,7 +9,7 @@ use crate::{Kind, Units};
 
 /// Digits that the number of a row may have where a text has a greatest length.
 const NUMBER_DIGITS: u32 = 13;
-/// So many rows have numbers of that many digits.
+/// Number of rows with numbers of that many digits.
 pub(crate) const NUMBERS: u64 = 10_u64.pow(NUMBER_DIGITS);
 /// No sentence is longer, characters.
 const LONGEST_SENTENCE: u32 = 90;

@@ -8,7 +8,7 @@ use crate::{Kind, Units, render};
 
 /// Characters of unique text: in the order that most collations give them, too.
 const ALPHABET: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-/// So many of them count past 64 bits.
+/// Number of characters that count past 64 bits.
 pub(crate) const LONGEST: u32 = 13;
 
 impl Kind {
@@ -115,7 +115,7 @@ fn compound(kind: &Kind, number: u64, stream: Stream, out: &mut Vec<u8>) {
     }
 }
 
-/// Where a kind's unique values begin, units.
+/// First of a kind's unique values, units.
 fn first(kind: &Kind) -> i64 {
     match kind {
         Kind::Bool
@@ -130,7 +130,7 @@ fn first(kind: &Kind) -> i64 {
     }
 }
 
-/// From one to the next, units.
+/// Difference of successive values, units.
 pub(super) fn step(kind: &Kind) -> i64 {
     match kind {
         // Seconds, whatever precision the column has.

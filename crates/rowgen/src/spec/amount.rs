@@ -32,7 +32,7 @@ pub(super) fn value(kind: &Kind, text: &str) -> Result<i64, SpecError> {
     }
 }
 
-/// From one value to another, in units.
+/// Reads the difference of two values, in units.
 pub(super) fn step(kind: &Kind, text: &str) -> Result<i64, SpecError> {
     let is_time = matches!(kind, Kind::Timestamp | Kind::TimestampTz | Kind::Time | Kind::TimeTz);
     match kind {

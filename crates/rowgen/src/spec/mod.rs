@@ -81,7 +81,7 @@ pub struct Keyed {
     pub spread: Spread,
 }
 
-/// So deep may `nulls` be nested.
+/// Greatest depth of `nulls`.
 const MOST_LEVELS: u32 = 8;
 
 /// A specification that cannot be understood, or does not suit its column.

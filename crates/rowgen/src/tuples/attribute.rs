@@ -30,7 +30,7 @@ pub(super) enum Content {
     Computed(Computed),
 }
 
-/// Where a type's values stand.
+/// Layout of a type's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Fixed {

@@ -10,7 +10,7 @@ pub struct Tuples {
 /// Properties of a body besides its bytes.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// Where it ends in the batch's bytes.
+    /// Its end in the batch's bytes.
     end: u32,
     features: Features,
 }

@@ -22,7 +22,7 @@ enum Node<'a> {
     Null,
     Bool(bool),
     Text(&'a str),
-    /// So many, and how many of its digits are decimals.
+    /// A number, and how many of its digits are decimals.
     Number(i64, i16),
     /// Items of an array, or an object's keys and then their values; the header tells which, and how many.
     Container(u32, Vec<Node<'a>>),

@@ -1,4 +1,4 @@
-//! From a kind's input syntax to stored bytes: rowgen's own arrays and shapes, and values that users give.
+//! Converts a kind's input syntax to stored bytes: rowgen's own arrays and shapes, and values that users give.
 //!
 //! What is read here is read as the server reads it. It reads more (`'tomorrow'`, `'1e3'` as numeric, `'yes'`); such
 //! values are left to it.
@@ -94,7 +94,7 @@ fn bytes(text: &str, out: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// So many bytes of two digits each.
+/// Reads so many bytes of two digits each.
 fn hex(digits: &str, bytes: usize, out: &mut Vec<u8>) -> Option<()> {
     if digits.len() != 2 * bytes || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;

@@ -12,8 +12,8 @@ const COPIED: usize = 16 << 10;
 /// A body with the places of what changes in it.
 #[derive(Clone, Debug)]
 pub(super) struct Template {
-    /// So many of the body that they are copied at once, and stay in the processor's cache while what
-    /// changes is patched in.
+    /// Copies of the body: enough to copy at once, few enough to stay in the processor's cache while the changing
+    /// bytes are patched in.
     copies: Vec<u8>,
     /// Of one, bytes.
     length: usize,

@@ -58,7 +58,7 @@ fn line(text: &str, at: usize) -> usize {
     text[..at].matches('\n').count() + 1
 }
 
-/// Where that line starts, and the line without its end.
+/// Start of that line, and the line without its end.
 fn line_around(text: &str, at: usize) -> (usize, &str) {
     let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
     let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);

@@ -49,7 +49,7 @@ pub(super) fn commands(parts: Vec<Part>, text: &str) -> Result<Vec<Command>, Fau
 
 struct Linker<'a> {
     text: &'a str,
-    /// Where the commands begin in the script.
+    /// Places of the commands in the script.
     places: Vec<usize>,
     commands: Vec<Command>,
     open: Vec<Open>,

@@ -28,7 +28,7 @@ pub(super) enum Ended {
 pub(super) struct Statements<'a> {
     text: &'a str,
     at: usize,
-    /// Where those are that are not yet closed.
+    /// Places of open parentheses.
     parentheses: Vec<usize>,
     body: FunctionBody,
 }
@@ -93,7 +93,7 @@ impl<'a> Statements<'a> {
         self.at = blank_end(self.text, self.at);
     }
 
-    /// Where the token ends that begins here. Parentheses and function bodies are kept track of.
+    /// End of the token that begins here. Parentheses and function bodies are kept track of.
     fn token_end(&mut self) -> Result<usize, Fault> {
         let (text, at) = (self.text, self.at);
         match &text.as_bytes()[at..] {
@@ -127,7 +127,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0B | 0x0C)
 }
 
-/// Where neither blanks nor `--` comments are any more.
+/// End of blanks and `--` comments.
 fn blank_end(text: &str, mut at: usize) -> usize {
     loop {
         match &text.as_bytes()[at..] {

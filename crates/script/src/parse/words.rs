@@ -53,7 +53,7 @@ pub(super) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0B | 0x0C)
 }
 
-/// Where blanks and continued lines end; true if the command ends there, then behind its line.
+/// End of blanks and continued lines; true if the command ends there, then behind its line.
 pub(super) fn skip(text: &str, mut at: usize) -> (usize, bool) {
     loop {
         match text.as_bytes().get(at) {
@@ -68,7 +68,7 @@ pub(super) fn skip(text: &str, mut at: usize) -> (usize, bool) {
     }
 }
 
-/// Where the next line begins, if here is a backslash at the end of one.
+/// Start of the next line, if there is a backslash at the end of this one.
 fn continuation(text: &str, at: usize) -> Option<usize> {
     match &text.as_bytes()[at..] {
         [b'\\', b'\n', ..] => Some(at + 2),

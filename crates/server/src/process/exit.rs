@@ -1,4 +1,4 @@
-//! When a process exits. From pidfd_open(2).
+//! Waits for the exit of a process, by pidfd_open(2).
 
 use std::io;
 use std::os::fd::OwnedFd;

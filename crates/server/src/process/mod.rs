@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub struct Process {
     /// Its id.
     pub pid: u32,
-    /// When it started, in clock ticks since the machine did.
+    /// Its start, in clock ticks since the machine's.
     pub start: u64,
     /// This start of the machine, and the namespace in which the id counts.
     pub machine: String,

@@ -251,7 +251,7 @@ fn value_of_fsync(wanted: &[(String, String)]) -> bool {
 pub(super) struct Server {
     /// The database in which the role has its rights: EXECUTE on a function is each database's own.
     pub(super) acting: Target,
-    /// Where sessions stay. The same, unless that one must not be in use.
+    /// Target of the sessions that stay. The same, unless that one must not be in use.
     pub(super) waiting: Target,
 }
 
@@ -293,7 +293,7 @@ pub(super) async fn end_others(session: &Session, target: &Target) -> Result<(),
     }
 }
 
-/// When the server's statistics began: after a crash they begin anew (`pgstat_discard_stats`, before PostgreSQL 15
+/// Start of the server's statistics: after a crash they begin anew (`pgstat_discard_stats`, before PostgreSQL 15
 /// `pgstat_reset_all`).
 pub(super) async fn statistics_since(session: &Session) -> Result<Option<String>, ConnectError> {
     let query =

@@ -154,7 +154,7 @@ fn changeable_if(row: &Row, restart: Restart) -> Result<Changeable, SettingsErro
     Ok(Changeable { before: Before { name, altered, shown: row.get("shown") }, effect })
 }
 
-/// Where a setting is set so that ALTER SYSTEM has no effect on it (guc.h, GucSource), and what to do.
+/// The source of a setting on which ALTER SYSTEM has no effect (guc.h, GucSource), and the remedy.
 pub(super) fn stronger(source: &str, name: &str) -> Option<(&'static str, String)> {
     Some(match source {
         "command line" => ("on the server's command line", format!("start the server without {name} on it")),

@@ -76,7 +76,7 @@ pub struct Record {
     /// The tables of them that held rows.
     #[serde(default)]
     pub filled: Vec<Table>,
-    /// When the server's statistics began. A crash of the server has them begin anew.
+    /// Start of the server's statistics. A crash of the server has them begin anew.
     #[serde(default)]
     pub statistics_since: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! From what trials took to verdicts, and to what to use.
+//! Verdicts and a recommendation from the times of trials.
 
 use measure::Better;
 use measure::compare::Change;

@@ -57,7 +57,7 @@ pub struct Lease {
     /// Its password, if it needs one; never told over TCP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    /// When it is dropped, in seconds since 1970.
+    /// Time at which it is dropped, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
 }
@@ -142,12 +142,12 @@ pub struct Listed {
     /// The process it is lent to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<ListedOwner>,
-    /// When it was made, in seconds since 1970.
+    /// Time at which it was made, in seconds since 1970.
     pub created: u64,
     /// Its size on disk; none if it was dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// When it is dropped, in seconds since 1970.
+    /// Time at which it is dropped, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
 }
@@ -156,7 +156,7 @@ pub struct Listed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ListedState {
-    /// Somebody has it.
+    /// It is lent.
     Lent,
     /// It stays until it is dropped by name.
     Kept,
@@ -204,7 +204,7 @@ pub struct List {
 pub struct Status {
     /// The keeper's process.
     pub pid: u32,
-    /// Where it listens besides its own socket; none: it works in the background.
+    /// Addresses besides its own socket; none: it works in the background.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serves: Option<String>,
     /// Whether the server ends with the keeper.

@@ -37,7 +37,7 @@ pub enum LendError {
     Taken {
         /// The server's process.
         pid: i32,
-        /// Where from and since when it is connected.
+        /// Address and start of that session, as a phrase.
         seen: String,
     },
     /// Sessions of an earlier keeper do not end.

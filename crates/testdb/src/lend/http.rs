@@ -35,7 +35,7 @@ const MOST: usize = 500;
 /// For answers to go out when the keeper ends.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(2);
 
-/// Where requests come from.
+/// Source of requests.
 pub enum Endpoint {
     /// A Unix socket, which only those can reach who may do all that the keeper may.
     Unix(UnixListener),

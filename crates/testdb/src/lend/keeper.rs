@@ -33,11 +33,11 @@ pub struct KeeperConfig {
     pub rules: Rules,
     /// Whether the server ends with the keeper.
     pub owns_server: bool,
-    /// Where it listens for others, to be told; none: it works in the background.
+    /// Its address for others, to be told; none: it works in the background.
     pub serves: Option<String>,
     /// The source of a request that names none, and the only sources for requests over TCP.
     pub offers: Vec<Offer>,
-    /// Where news go: one line each.
+    /// Destination of news: one line each.
     pub log: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -64,7 +64,7 @@ pub(super) enum Event {
     Fact(Fact),
     /// A request, to be answered.
     Ask(Ticket, Fact, oneshot::Sender<Result<Answer, Refusal>>),
-    /// Somebody wants to inspect something up.
+    /// A closure that reads the state.
     Inspect(Box<dyn FnOnce(&KeeperState) + Send>),
     /// Another keeper wants to take over.
     Retire(oneshot::Sender<Result<(), Refusal>>),

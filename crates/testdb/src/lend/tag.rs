@@ -43,7 +43,7 @@ pub(super) struct Content {
     pub(super) source: String,
     /// Whether there are unlogged tables in it: a crash of the server would empty them.
     pub(super) unlogged: bool,
-    /// When it was last asked for, to within [`super::state::TOUCH`].
+    /// Time of the last request, to within [`super::state::TOUCH`].
     pub(super) used: Time,
 }
 

@@ -106,7 +106,7 @@ fn remedy_for_command(command: &str) -> &'static str {
     }
 }
 
-/// By SQLSTATE ("Appendix A. PostgreSQL Error Codes"), as a further clause.
+/// The remedy by SQLSTATE ("Appendix A. PostgreSQL Error Codes"), as a further clause.
 fn remedy(error: &ServerError, statement: &str) -> &'static str {
     match error.code {
         SqlState::DUPLICATE_OBJECT if makes_what_outlives_a_database(statement) => {

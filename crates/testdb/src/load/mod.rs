@@ -25,7 +25,7 @@ use crate::source::Source;
 use connect::{ConnectError, Connection, Target};
 use server::{Session, Sessions};
 
-/// From this release on sequences can be unlogged.
+/// The first release with unlogged sequences.
 const UNLOGGED_SEQUENCES: i32 = 150_000;
 
 /// Result of running a script.

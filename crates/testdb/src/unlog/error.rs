@@ -4,7 +4,7 @@ use connect::ConnectError;
 use failure::{Class, Classified};
 use server::quote::identifier;
 
-/// So many tables are named one by one.
+/// Number of tables that are named one by one.
 const MOST_NAMED: usize = 10;
 
 const TOO_MANY_LOCKS: &str = "the server has no room for the locks of one transaction on so many tables; nothing \
@@ -83,7 +83,7 @@ pub enum UnlogError {
         /// Its table, qualified.
         table: String,
     },
-    /// Somebody else holds a lock.
+    /// Another session holds a lock.
     #[error(
         "{what} is locked by {holder}: nothing was changed. Wait for its end, end it (SELECT pg_terminate_backend(…)), or \
          wait longer for it (--lock-timeout)"

@@ -26,7 +26,7 @@ pub trait Observer: Sync {
     fn waiting_for_lock(&self, _holder: &str) {}
 }
 
-/// Nobody looks.
+/// An observer that ignores everything.
 impl Observer for () {}
 
 /// The settings that decide what a write costs and what a crash leaves, as SHOW has them.

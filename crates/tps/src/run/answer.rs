@@ -49,7 +49,7 @@ struct Results {
     /// Whether the result that is described here belongs to a statement that is done.
     is_over: bool,
     rows: usize,
-    /// Where the columns' values go; none for a column that no script reads.
+    /// Slots of the columns' values; none for a column that no script reads.
     slots: Vec<Option<Slot>>,
     /// The last row's values as they come, one behind the other, and where each ends. NULL is an empty text,
     /// as in pgbench.

@@ -73,12 +73,12 @@ pub(crate) enum At {
 #[derive(Clone, Debug)]
 pub(crate) struct Transaction {
     pub(crate) script: usize,
-    /// When it should have begun.
+    /// Scheduled start.
     pub(crate) scheduled: Instant,
     pub(crate) tries: u32,
     /// Within a pipeline: how many Sync messages it has so far.
     pub(crate) pipeline: Option<u32>,
-    /// When the command began, if commands are timed.
+    /// Start of the command, if commands are timed.
     pub(crate) command_began: Instant,
     /// As they were when it began, to try it again.
     random: Random,

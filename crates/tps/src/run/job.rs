@@ -65,7 +65,7 @@ impl<'r> Common<'r> {
         &self.run.tallies[self.job]
     }
 
-    /// When the next transaction is due; none without a rate.
+    /// Start of the next transaction; none without a rate.
     pub(crate) fn next_start(&mut self, clock: &mut Clock) -> Option<Instant> {
         self.schedule.as_mut().map(|schedule| schedule.next(clock.now()))
     }
@@ -88,7 +88,7 @@ impl<'r> Common<'r> {
         Ok(session)
     }
 
-    /// From now on is told what this client's session receives; the run can end what it does.
+    /// Watches this client's session for data from now on; the run can end its work.
     fn enlist(&self, client: usize, session: &Session) -> io::Result<()> {
         self.waiter.add(client, &session.wire)?;
         self.run.hold(client, session.lifeline()?);

@@ -105,7 +105,7 @@ impl Run {
         lock(&self.connected).took += took;
     }
 
-    /// From now on this ends what a client does.
+    /// Registers the lifeline that ends a client's work.
     pub(crate) fn hold(&self, client: usize, lifeline: Lifeline) {
         lock(&self.connected).connections += 1;
         *lock(&self.lifelines[client]) = Some(lifeline);
@@ -181,7 +181,7 @@ impl Crew {
         Ok((crew, begun))
     }
 
-    /// When the last transaction ended.
+    /// Time at which the last transaction ended.
     fn join(mut self) -> Result<Instant, TpsError> {
         let mut over = Vec::new();
         for thread in std::mem::take(&mut self.threads) {

@@ -1,4 +1,4 @@
-//! When what is due: the parts of a run, and the times at which transactions begin under a rate.
+//! Schedule: the parts of a run, and the times at which transactions begin under a rate.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ impl Timetable {
         self.start
     }
 
-    /// When all clients have begun.
+    /// Time at which all clients have begun.
     pub(crate) fn ramped(&self) -> Instant {
         self.ramped
     }
@@ -88,7 +88,7 @@ impl Schedule {
         Self { random, mean, last: timetable.start(), ramped: timetable.ramped() }
     }
 
-    /// When the next transaction is due.
+    /// Start of the next transaction.
     pub(crate) fn next(&mut self, now: Instant) -> Instant {
         // As long as clients are missing, what they would have done is not made up for.
         let from = if self.last < self.ramped { self.last.max(now) } else { self.last };

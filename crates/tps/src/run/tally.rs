@@ -110,7 +110,7 @@ pub(crate) struct Collector {
     scripts: Vec<MeasuredScript>,
     seconds: Vec<KeptSecond>,
     phase: Phase,
-    /// When the second began, and when it should have.
+    /// Actual and scheduled start of the second.
     since: Instant,
     planned: Instant,
     elapsed: Duration,
@@ -140,7 +140,7 @@ impl Collector {
         }
     }
 
-    /// When the second that goes on should end.
+    /// Scheduled end of the present second.
     pub(crate) fn next(&self) -> Instant {
         self.timetable.next_cut(self.planned)
     }

@@ -45,7 +45,7 @@ impl Waiter {
         Ok(Self { epoll, timer, set_for: None, events: Vec::with_capacity(AT_ONCE) })
     }
 
-    /// From now on until it is closed, tells when this client's socket has something to read.
+    /// Watches this client's socket for data, until it is closed.
     pub(crate) fn add(&self, client: usize, socket: impl AsFd) -> io::Result<()> {
         let data = epoll::EventData::new_u64(client as u64);
         Ok(epoll::add(&self.epoll, socket, data, epoll::EventFlags::IN)?)

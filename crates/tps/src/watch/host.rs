@@ -137,7 +137,7 @@ fn own_time() -> Duration {
 }
 
 impl Processors {
-    /// From /proc/stat (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
+    /// Reads /proc/stat (proc_stat(5)): user, nice, system, idle, iowait, irq, softirq, steal; guests are in user.
     fn of(stat: &str) -> Option<Self> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
@@ -157,7 +157,7 @@ impl Processors {
 }
 
 impl Sectors {
-    /// From /proc/diskstats (Linux, Documentation/admin-guide/iostats.rst).
+    /// Reads /proc/diskstats (Linux, Documentation/admin-guide/iostats.rst).
     fn of(diskstats: &str, name: &str) -> Option<Self> {
         let fields = diskstats.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         let fields = fields.into_iter().find(|fields| fields.get(2) == Some(&name))?;

@@ -98,12 +98,12 @@ impl Watch {
         Self { part, task: tokio::spawn(diary.keep(parts)) }
     }
 
-    /// From now on it counts. From any thread, at once.
+    /// Starts the measured part. From any thread, at once.
     pub fn measured(&self) {
         self.part.send_replace(Part::Measured);
     }
 
-    /// From now on it does not count any more.
+    /// Ends the measured part.
     pub fn over(&self) {
         self.part.send_replace(Part::Over);
     }

@@ -29,13 +29,13 @@ pub(super) struct Server {
 /// Findings of one look.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Look {
-    /// Where the last finished checkpoint is in the WAL: another one, another place.
+    /// Place of the last finished checkpoint in the WAL: another one, another place.
     pub(super) last_checkpoint: String,
     /// Seconds since it began; none on a standby.
     pub(super) last_checkpoint_ago: Option<f64>,
     /// Whether the checkpointer is at work; false where that may not be seen.
     pub(super) checkpointing: bool,
-    /// Where the WAL ends, bytes; none on a standby.
+    /// End of the WAL, bytes; none on a standby.
     pub(super) wal: Option<u64>,
     /// Sessions at work that are not the run's; none where they may not be seen.
     pub(super) others: Option<u64>,
@@ -43,7 +43,7 @@ pub(super) struct Look {
     pub(super) maintenance: Vec<Maintenance>,
 }
 
-/// Somebody looks after a table.
+/// The maintenance of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Maintenance {
     /// `autovacuum`, `VACUUM` or `ANALYZE`.

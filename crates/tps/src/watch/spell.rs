@@ -16,7 +16,7 @@ pub struct Spell {
     pub until: Option<f64>,
 }
 
-/// Somebody looked after a table.
+/// The maintenance of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Maintained {
     /// `autovacuum`, `VACUUM` or `ANALYZE`.

@@ -235,7 +235,7 @@ fn server_view(plan: &Plan, run: &Run) -> Option<String> {
     (is_told || has_io).then(|| trimmed(&table))
 }
 
-/// Where this server stands beside published machines.
+/// Comparison of this server with published machines.
 fn beside(plan: &Plan, run: &Run) -> String {
     let references = references();
     let timed: Vec<&Reference> = references.iter().filter(|machine| machine.heap.is_some()).collect();

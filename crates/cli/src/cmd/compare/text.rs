@@ -174,7 +174,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// By how much more or less a ratio is than 1.
+/// Difference of a ratio from 1.
 fn percent(ratio: f64) -> String {
     format!("{:+.1} %", (ratio - 1.0) * 100.0)
 }

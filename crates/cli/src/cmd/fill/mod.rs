@@ -76,7 +76,7 @@ pub(crate) fn run(arguments: &FillArgs, printer: &Printer) -> Result<(), Failure
     Ok(())
 }
 
-/// Where the time of a command went.
+/// Parts of a command's time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Spent {
     /// Until the steps began: the server's start, the connection and the plan.
@@ -199,7 +199,7 @@ fn planned(
     Ok(planned)
 }
 
-/// Where direct fills record the files that they write.
+/// Directory in which direct fills record the files that they write.
 pub(crate) fn records(home: &Home) -> PathBuf {
     home.root().join("direct")
 }

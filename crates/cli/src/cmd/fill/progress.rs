@@ -43,7 +43,7 @@ pub(crate) struct FillProgress<'a> {
 pub(crate) struct OfSeveral {
     /// Its name, with how many there are.
     pub(crate) name: String,
-    /// When the first one was begun.
+    /// Start of the first one.
     pub(crate) started: Instant,
     /// Share of all bytes that are filled before it, and its own.
     pub(crate) before: f64,

@@ -99,7 +99,7 @@ pub(crate) fn plan(plan: &Plan, survey: &Survey) -> String {
 
 /// Columns that the plan shows at most.
 const MOST_COLUMNS: usize = 40;
-/// From so many rows on there is no need to tell that there can be no more.
+/// Limits of so many rows and more are not shown.
 const UNLIMITED: u64 = 1_000_000_000;
 
 /// The columns of a table of the user's own.

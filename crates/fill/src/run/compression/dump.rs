@@ -54,7 +54,7 @@ struct Stream {
     text: u64,
     /// Text up to here, after a gap, is not counted.
     window: u64,
-    /// Where counting began.
+    /// Start of counting.
     counting: Option<Compressed>,
     counted: Compressed,
 }

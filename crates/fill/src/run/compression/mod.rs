@@ -36,7 +36,7 @@ pub struct Compression {
 pub struct Compressed {
     /// As they were, bytes.
     pub plain: u64,
-    /// By zstd at level 3, bytes.
+    /// Size after zstd at level 3, bytes.
     pub compressed: u64,
 }
 

@@ -259,7 +259,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 pub(super) struct Buffer(Vec<u8>);
 
 impl Buffer {
-    /// So many bytes of it; what they hold is what they held last, unless it has to grow.
+    /// `length` bytes, with their last contents unless the buffer has to grow.
     pub(super) fn of(&mut self, length: usize) -> &mut [u8] {
         if self.0.len() < length + ALIGNMENT {
             self.0 = vec![0; length + ALIGNMENT];

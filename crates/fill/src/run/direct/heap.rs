@@ -26,7 +26,7 @@ pub(super) struct Heap {
     pub(super) placing: InTurn<Placing>,
 }
 
-/// Where the next piece's rows go.
+/// Place of the next piece's rows.
 #[derive(Default)]
 pub(super) struct Placing {
     /// Blocks that are full.

@@ -106,7 +106,7 @@ pub(crate) struct Key {
     pub(crate) kind: BtreeKey,
     /// Of row 0.
     pub(super) start: i64,
-    /// From row to row; above 0.
+    /// Difference from row to row; above 0.
     pub(super) step: i64,
 }
 

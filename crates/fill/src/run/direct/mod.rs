@@ -148,7 +148,7 @@ pub(super) struct Direct<'a> {
     pub(super) writers: u16,
     /// Whether a TRUNCATE has just given table and indexes new files.
     pub(super) is_truncated: bool,
-    /// Where files are recorded before they are written.
+    /// Directory in which files are recorded before they are written.
     pub(super) records: Option<&'a Path>,
     pub(super) sessions: &'a Sessions<'a>,
 }

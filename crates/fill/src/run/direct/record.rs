@@ -59,7 +59,7 @@ pub(super) struct Identity {
     /// The part of its name after the relation's number.
     pub(super) suffix: String,
     inode: u64,
-    /// Where the file system does not tell when the file was made.
+    /// Device number, where the file system does not report the time at which the file was made.
     device: Option<u64>,
     /// Nanoseconds since 1970.
     made_at: Option<u64>,
@@ -103,7 +103,7 @@ impl Files {
 }
 
 impl Record {
-    /// From the rows of `direct_files.sql`.
+    /// Reads the rows of `direct_files.sql`.
     pub(super) fn of(rows: &[Row], data_directory: &Path) -> Option<Self> {
         let first = rows.first()?;
         Some(Self {
@@ -119,7 +119,7 @@ impl Record {
     }
 }
 
-/// Where a record is that cannot be read, and why.
+/// Path of a record that cannot be read, with the error.
 type Unreadable = (PathBuf, io::Error);
 
 /// A record on disk, whose lock is held.

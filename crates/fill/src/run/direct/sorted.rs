@@ -62,7 +62,7 @@ impl Order {
 
 /// A key as a number that is compared as the server compares the key.
 trait Sortable: Copy + Ord {
-    /// From a stored value.
+    /// Reads a stored value.
     fn of(stored: &[u8]) -> Self;
     /// The stored value, which has as many of these bytes as the type takes.
     fn stored(self) -> [u8; 16];
@@ -266,7 +266,7 @@ fn finish(
 struct Text {
     /// Its first characters, which tell most texts apart.
     prefix: u64,
-    /// Where it is stored.
+    /// Its offset.
     start: usize,
     length: usize,
     place: TupleId,

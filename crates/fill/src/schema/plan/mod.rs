@@ -1,4 +1,4 @@
-//! From a request and a server to a plan for each table.
+//! Makes a plan for each table from a request and a server.
 //!
 //! All of it happens in one transaction that is rolled back: the tables that the SQL creates are there meanwhile.
 //!

@@ -81,7 +81,7 @@ impl TestCommand {
     }
 }
 
-/// Where a command's output goes.
+/// Destination of a command's output.
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The log, which is appended to.
@@ -163,7 +163,7 @@ fn tail(path: &Path, begins: u64) -> io::Result<String> {
     Ok(lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n"))
 }
 
-/// Where a shell would find the program.
+/// Path at which a shell would find the program.
 fn find(program: &OsStr, path: &OsStr) -> Option<PathBuf> {
     let runs = |path: &PathBuf| {
         path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)

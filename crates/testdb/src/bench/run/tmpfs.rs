@@ -8,7 +8,7 @@ use sysinfo::{MemoryRefreshKind, RefreshKind, System};
 use connect::Target;
 use server::machine::volume_of;
 
-/// Where a tmpfs usually is.
+/// Usual mount points of a tmpfs.
 const PLACES: [&str; 3] = ["/dev/shm", "/run/shm", "/tmp"];
 /// Size of initdb's files and the log.
 const CLUSTER: u64 = 64 << 20;
@@ -16,7 +16,7 @@ const CLUSTER: u64 = 64 << 20;
 const COPIES: u64 = 6;
 /// The least that a suite may write besides.
 const SUITE: u64 = 256 << 20;
-/// So much of the memory that is available stays free: half.
+/// Share of the available memory that stays free: half.
 const SHARE: u64 = 2;
 
 /// Starts a server in memory, which is whoever starts it to destroy.
@@ -32,7 +32,7 @@ pub trait Tmpfs: Sync {
 pub struct Volatile {
     /// The server.
     pub target: Target,
-    /// Where journals of it are: they end with it.
+    /// Directory of its journals: they end with it.
     pub journals: PathBuf,
 }
 

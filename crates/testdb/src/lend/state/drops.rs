@@ -67,7 +67,7 @@ impl Drops {
         }
     }
 
-    /// So many at a time: each waits for a checkpoint, which those that wait together share.
+    /// Starts a few at a time: each waits for a checkpoint, which those that wait together share.
     pub(super) fn start(&mut self, at_once: usize, actions: &mut Vec<Action>) {
         while self.running < at_once
             && let Some(name) = self.queue.pop_front()

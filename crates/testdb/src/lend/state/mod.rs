@@ -156,7 +156,7 @@ impl KeeperState {
         self.go_on(now)
     }
 
-    /// When [`Fact::TimePassed`] will next change anything.
+    /// Time at which [`Fact::TimePassed`] next changes anything.
     pub(super) fn next(&self) -> Option<Time> {
         if self.ending {
             return self.drops.next();
@@ -181,7 +181,7 @@ impl KeeperState {
         }
     }
 
-    /// By which way copies are made now, by template's source.
+    /// Present strategies of copies, by template's source.
     pub(super) fn strategies(&self) -> Vec<(String, Strategy)> {
         let known = self.templates.values();
         known.filter_map(|template| Some((template.source.clone(), template.speeds.best()?))).collect()
@@ -298,7 +298,7 @@ impl KeeperState {
         }
     }
 
-    /// Somebody dropped the template: it is made again if it is wanted.
+    /// The template was dropped by others: it is made again if it is wanted.
     fn lost(&mut self, name: &str) {
         let Some(template) = self.templates.get_mut(name) else { return };
         if template.recipe.is_some() {

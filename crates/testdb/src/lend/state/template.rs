@@ -56,7 +56,7 @@ impl Template {
         }
     }
 
-    /// Somebody asks for a copy. Whether that is to be written down.
+    /// A copy is requested. Returns whether to record the time.
     pub(super) fn asked(&mut self, recipe: Recipe, now: Time) -> bool {
         self.source = recipe.source();
         self.recipe = Some(recipe);

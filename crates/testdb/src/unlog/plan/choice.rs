@@ -8,7 +8,7 @@ use crate::unlog::plan::look::{Catalogs, Key, Relation};
 use crate::unlog::plan::{ForeignKey, Left, Step, UnlogPlan, Why};
 use crate::unlog::request::{Direction, UnlogRequest};
 
-/// From this release on sequences can be unlogged, and owned ones follow their tables (tablecmds.c, ATRewriteTables).
+/// The first release with unlogged sequences; owned ones follow their tables (tablecmds.c, ATRewriteTables).
 const UNLOGGED_SEQUENCES: i32 = 150_000;
 
 /// The tables that change and those that do not, before they are put in order.

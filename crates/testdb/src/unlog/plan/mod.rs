@@ -70,7 +70,7 @@ pub struct ForeignKey {
 /// One statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nobody else reads or writes the table from here on.
+    /// No other session reads or writes the table from here on.
     Lock(Object),
     /// A circle is opened.
     DropForeignKey(ForeignKey),

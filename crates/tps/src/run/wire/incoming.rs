@@ -44,7 +44,7 @@ impl Incoming {
         }
     }
 
-    /// So much of the space has been filled.
+    /// Counts bytes that have been put into the space.
     #[inline]
     pub(super) fn filled(&mut self, count: usize) {
         self.end += count;

@@ -35,7 +35,7 @@ pub struct Wire {
     canceller: Canceller,
     transport: Transport,
     at: String,
-    /// When another backend crashed, the server takes leave with a mere warning.
+    /// The server's last message: when another backend crashed, it ends a session with a warning only.
     farewell: Option<Box<ServerError>>,
 }
 

@@ -238,7 +238,7 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
     format!("use {variant}: {}", commands(variant, from, &server, &release).join(" && "))
 }
 
-/// Where databases come from.
+/// Source of the databases.
 #[derive(Clone, Copy)]
 enum From<'a> {
     Nothing,

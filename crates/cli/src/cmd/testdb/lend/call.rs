@@ -1,4 +1,4 @@
-//! From a verb to the keeper, which is started if it does not run.
+//! Calls of a verb to the keeper, which is started if it does not run.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -21,7 +21,7 @@ use crate::cmd::testdb::lend::place::KeeperPlace;
 const EVERY: Duration = Duration::from_millis(3);
 /// Silence of the keeper before a line says so.
 const TELL_SILENCE: Duration = Duration::from_secs(30);
-/// So many keepers in a row may go before they have done what is asked.
+/// Largest number of keepers in a row that end before they answer.
 const KEEPERS: u32 = 10;
 /// The environment variable that passes `-d` to the keeper. Other users could read an argument, perhaps with a
 /// password.

@@ -66,7 +66,7 @@ fn owned(owner: &ListedOwner) -> String {
     format!("{} {cut}{ellipsis}", owner.pid)
 }
 
-/// From that time to now, or the other way round; nothing if it is the wrong way.
+/// Time from then to now, or the other way round; nothing if it is negative.
 fn length(now: Timestamp, unix_seconds: u64, sign: i32) -> String {
     let then = i64::try_from(unix_seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     let length = then.map_or(SignedDuration::ZERO, |then| now.duration_since(then) * sign);

@@ -130,7 +130,7 @@ fn take_over(place: &KeeperPlace, printer: &Printer) -> Result<LockFile, Failure
     }
 }
 
-/// Where others find the keeper.
+/// Addresses of the keeper for others.
 struct Public {
     address: Address,
     ready_file: Option<PathBuf>,

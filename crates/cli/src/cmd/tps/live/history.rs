@@ -25,7 +25,7 @@ pub(crate) struct History {
     pub(crate) is_over: bool,
 }
 
-/// When it will be over.
+/// End of the run.
 enum Aim {
     /// After so many seconds, ramp and warm-up included.
     Time(f64),
