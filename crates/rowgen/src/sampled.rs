@@ -81,7 +81,7 @@ fn distinct(distinct: f64, fraction: f64) -> f64 {
     if distinct < 0.0 { distinct * fraction } else { (distinct * fraction).max(distinct.min(small)) }
 }
 
-/// That fraction of a number, but no less than [`SMALL`].
+/// A fraction of a number, but no less than [`SMALL`].
 fn part(all: u64, fraction: f64) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     let part = (all as f64 * fraction).round() as u64;

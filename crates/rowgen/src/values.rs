@@ -1,4 +1,4 @@
-//! How a column's values follow from the row number.
+//! A column's values as a function of the row number.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::spread::{Letters, Spread, Statistics};
 use crate::{Table, Topic};
 
-/// How a column's value follows from its row number (counted from 0).
+/// A column's value as a function of its row number (counted from 0).
 ///
 /// Integers that describe values of another type are in that type's units, see [`crate::Units`].
 /// Strings are in the type's input syntax, as in a quoted SQL literal.
@@ -74,7 +74,7 @@ pub enum Values {
     /// no fill goes on with other values than it began with.
     #[serde(rename = "Topic1")]
     Topic {
-        /// What they are about.
+        /// The topic of the values.
         topic: Topic,
         /// If they have to differ: where their turn does.
         turn: Option<Turn>,
@@ -124,7 +124,7 @@ pub struct Turn {
     pub of: u64,
 }
 
-/// How random numbers are spread.
+/// Distribution of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Distribution {
     /// Evenly from `low` to `high`; for the types with whole units use [`Values::Between`].
@@ -176,7 +176,7 @@ pub struct Weighted {
     pub weight: f64,
 }
 
-/// What a filler consists of; that decides how well it compresses.
+/// The content of a filler; it decides how well the filler compresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Payload {
@@ -193,9 +193,9 @@ pub enum Payload {
 pub struct Reference {
     /// The rows that can be referenced.
     pub keys: Arc<Keys>,
-    /// Which column of the key this is, from 0.
+    /// The column of the key, from 0.
     pub column: usize,
-    /// How a row's key is chosen. All columns of a foreign key have the same.
+    /// Choice of a row's key. All columns of a foreign key have the same.
     pub pick: Pick,
 }
 
@@ -220,7 +220,7 @@ pub enum Keys {
     },
 }
 
-/// How a foreign key's row is chosen.
+/// Choice of a foreign key's row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Pick {
     /// At random: columns that give the same name in the same row get the same key.

@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The request of a fill.
 
 mod check;
 
@@ -18,9 +18,9 @@ use crate::error::FillError;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "independent wishes")]
 pub struct Request {
-    /// Which tables.
+    /// The kind of tables.
     pub subject: Subject,
-    /// How much.
+    /// The amount of data.
     pub amount: Amount,
     /// Whether rows are added to what is there, ids going on.
     pub append: bool,
@@ -30,7 +30,7 @@ pub struct Request {
     pub persistence: Persistence,
     /// Percent of each page that is filled, 10 to 100; pgbench's tables except history.
     pub fillfactor: u8,
-    /// How the bulk table is partitioned, if it is.
+    /// Partitions of the bulk table, if it is partitioned.
     pub partitions: Option<Partitions>,
     /// The bulk table's index.
     pub index: IndexKind,
@@ -40,9 +40,9 @@ pub struct Request {
     pub index_tablespace: Option<String>,
     /// Whether autovacuum may visit the tables.
     pub autovacuum: bool,
-    /// What stands in the filler column.
+    /// The content of the filler column.
     pub payload: Payload,
-    /// How rows are made and loaded.
+    /// Method of making and loading rows.
     pub method: MethodChoice,
     /// Loading connections; none means chosen from cores and server.
     pub streams: Option<NonZeroU16>,
@@ -53,7 +53,7 @@ pub struct Request {
     /// Whether rows are committed chunk by chunk whatever pays, because a limit or a probe looks between
     /// chunks.
     pub in_chunks: bool,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: InitSteps,
     /// Whether it is only measured: its tables are marked, and dropped by [`clear_scratch`](crate::clear_scratch).
     #[serde(default)]
@@ -119,7 +119,7 @@ impl Request {
     }
 }
 
-/// Which tables are filled.
+/// The tables to fill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
@@ -141,7 +141,7 @@ pub struct OwnTable {
     /// Whether roles that the SQL names and the server does not have are created.
     #[serde(default)]
     pub create_roles: bool,
-    /// What single columns shall hold: `column=specification`, see [`rowgen::spec`].
+    /// Specifications of single columns: `column=specification`, see [`rowgen::spec`].
     pub columns: Vec<String>,
     /// Of the random values.
     pub seed: u64,
@@ -177,7 +177,7 @@ impl Triggers {
     }
 }
 
-/// How much data.
+/// The amount of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Amount {
@@ -207,13 +207,13 @@ pub enum Persistence {
 /// Partitions of pgbench_accounts, as pgbench's `--partitions` and `--partition-method`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partitions {
-    /// How many.
+    /// Number of partitions.
     pub count: NonZeroU32,
     /// The method.
     pub method: PartitionMethod,
 }
 
-/// What decides a row's partition.
+/// The way to choose a row's partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PartitionMethod {
@@ -245,7 +245,7 @@ pub enum IndexKind {
     None,
 }
 
-/// How rows are made and loaded, as asked for.
+/// Requested method of making and loading rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum MethodChoice {
@@ -473,7 +473,7 @@ mod tests {
         assert!(letters.server_side);
         assert_eq!(letters.steps.letters(), "dtgvpf");
         assert_eq!(InitSteps::whole().first(InitStep::Drop).letters(), "dtgvp");
-        for (text, said) in [("dtx", "\"x\" is no step"), ("dtgG", "given twice"), (" ", "no step")] {
+        for (text, said) in [("dtx", "\"x\" is not a step"), ("dtgG", "given twice"), (" ", "no step")] {
             let error = text.parse::<Letters>().unwrap_err();
             assert!(error.contains(said), "{error}");
         }

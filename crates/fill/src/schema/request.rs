@@ -1,4 +1,4 @@
-//! What is asked for.
+//! The request of a schema fill.
 
 use std::str::FromStr;
 
@@ -20,13 +20,13 @@ pub struct SchemaRequest {
     pub schema: Option<String>,
     /// Tables that are left out, `name` or `schema.name`.
     pub exclude: Vec<String>,
-    /// How much.
+    /// The amount of data.
     pub amount: SchemaAmount,
     /// Rows of single tables.
     pub rules: Vec<RowsRule>,
     /// Factor for all numbers of rows, unless a size decides.
     pub scale: f64,
-    /// What single columns shall hold: `table.column=specification`.
+    /// Specifications of single columns: `table.column=specification`.
     pub columns: Vec<String>,
     /// The same from a model: for tables that are filled, and columns that `columns` says nothing of.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub struct SchemaRequest {
     pub append: bool,
     /// Whether the tables that `ddl` creates are made unlogged.
     pub persistence: Persistence,
-    /// How rows are made and loaded.
+    /// Method of making and loading rows.
     pub method: MethodChoice,
     /// Loading connections, or threads that write; none means chosen.
     pub streams: Option<std::num::NonZeroU16>,
@@ -49,11 +49,11 @@ pub struct SchemaRequest {
     /// Whether the tables' triggers run for the rows.
     #[serde(default)]
     pub triggers: Triggers,
-    /// What is done with each table.
+    /// The steps for each table.
     pub steps: InitSteps,
 }
 
-/// How much data.
+/// The amount of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchemaAmount {
@@ -70,19 +70,19 @@ pub enum SchemaAmount {
 pub struct RowsRule {
     /// `name` or `schema.name`.
     pub table: String,
-    /// How many.
+    /// The factor.
     pub rows: TableRows,
 }
 
-/// How many rows a table gets.
+/// The number of rows of a table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TableRows {
-    /// So many.
+    /// This number.
     Exactly(u64),
     /// So many, times the scale or what a size leaves room for.
     InProportion(u64),
-    /// So many for each row of another table.
+    /// This number for each row of another table.
     PerRow {
         /// How many.
         number: f64,

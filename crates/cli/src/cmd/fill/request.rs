@@ -19,7 +19,7 @@ impl FillArgs {
     /// The request, checked for what only the command line can get wrong.
     pub(crate) fn request(&self) -> Result<Request, Usage> {
         if self.trials.is_some() && self.ladder.is_none() {
-            return Err(Usage("--trials says how often --ladder does each level: give both".to_owned()));
+            return Err(Usage("--trials sets the trials of each level for --ladder: give both".to_owned()));
         }
         let of_new_tables = self.unlogged
             || self.fillfactor != 100
@@ -29,8 +29,8 @@ impl FillArgs {
             || self.no_autovacuum;
         if self.append && of_new_tables {
             return Err(Usage(
-                "--append takes the tables as they are: --unlogged, --fillfactor, --index, tablespaces and \
-                 --no-autovacuum (and levels, which stand for some of these) are for new ones"
+                "--append does not change the tables: --unlogged, --fillfactor, --index, tablespaces, \
+                 --no-autovacuum, and levels that set these, are for new tables"
                     .to_owned(),
             ));
         }
@@ -56,7 +56,9 @@ impl FillArgs {
                 return Err(Usage(text.to_owned()));
             }
             (Some(_), _, Some(_)) | (_, Some(_), Some(_)) => {
-                return Err(Usage("SIZE, --scale and --rows each say how much: give one of them".to_owned()));
+                return Err(Usage(
+                    "SIZE, --scale and --rows each set the amount: give one of them".to_owned(),
+                ));
             }
             (Some(size), _, _) => Amount::Size(size.0),
             (_, Some(scale), _) => Amount::Scale(scale.whole()?),
@@ -182,7 +184,7 @@ impl FillArgs {
         let steps = InitSteps::whole().without(InitStep::PrimaryKeys).without(InitStep::Create);
         let amount = match (self.size, &self.rows) {
             (Some(_), Some(Rows::Each(_))) => {
-                return Err(Usage("SIZE and --rows N each say how much: give one of them".to_owned()));
+                return Err(Usage("SIZE and --rows N each set the amount: give one of them".to_owned()));
             }
             (Some(size), _) => SchemaAmount::Size(size.0),
             (None, Some(Rows::Each(rows))) => SchemaAmount::Rows(*rows),
@@ -254,16 +256,16 @@ impl FillArgs {
         let by_server =
             matches!(self.method(), MethodChoice::Server | MethodChoice::Reinsert | MethodChoice::Explode);
         let refusal = if is_of_pgbench {
-            "tables of your own are filled as they are: --partitions, --fillfactor, --index, --payload, tablespaces, \
-             --no-autovacuum, --foreign-keys, --drop, --init-steps and --level are for pgbench's tables. Put such things into --ddl"
+            "tables of your own are filled as they are: --partitions, --fillfactor, --index, --payload, \
+             tablespaces, --no-autovacuum, --foreign-keys, --drop, --init-steps and --level are for pgbench's \
+             tables. Put them into --ddl"
         } else if by_server {
-            "rows of tables of your own come by COPY, or as finished pages: give --method copy or direct, or leave out \
-             --method and --server-side"
+            "pgrig fills tables of your own by COPY or by writing pages: give --method copy or direct, or leave \
+             out --method and --server-side"
         } else if self.unlogged && (self.ddl.is_none() && self.model.is_none() || self.all_tables) {
-            "--unlogged makes tables unlogged that --ddl creates, and pgrig leaves those that exist as they are: ALTER \
-             TABLE … SET UNLOGGED them yourself"
+            "--unlogged is for tables that --ddl creates: run ALTER TABLE … SET UNLOGGED for existing tables"
         } else if self.append && (self.ddl.is_some() || self.model.is_some() && !self.all_tables) {
-            "--append adds to tables that are there, and --ddl creates them: leave out one of them (--all-tables --append)"
+            "--append adds to existing tables, and --ddl creates tables: leave out one of them (--all-tables --append)"
         } else {
             return Ok(());
         };

@@ -53,7 +53,7 @@ impl StoredTable {
         let needs_triggers = match relation.loads_without_triggers(triggers) {
             Ok(()) if relation.foreign_keys.is_empty() && !is_asked => None,
             Ok(()) if major < READS_BY_PLACE && !is_asked => Some(format!(
-                "PostgreSQL before {READS_BY_PLACE} does not find the rows of a chunk by their place"
+                "PostgreSQL before {READS_BY_PLACE} cannot scan the rows of a chunk by TID range"
             )),
             Ok(()) => refuses_triggers_off(connection, major).await?,
             Err(why) => Some(why),

@@ -1,5 +1,5 @@
-//! What the server says of a relation: asked before a fill is planned, and once more within the transaction
-//! that fills it, where it has to be new, empty and locked, before anything is written into its files.
+//! The server's facts about a relation: asked before a fill is planned, and once more within the transaction that
+//! fills it, where it has to be new, empty and locked, before pgrig writes into its files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -42,18 +42,18 @@ pub(crate) struct Relation {
     pub(super) checks: Vec<Check>,
     /// Enforced ones.
     pub(crate) foreign_keys: Vec<ForeignKey>,
-    /// Those that fire on INSERT, and so for each row of a COPY.
+    /// Triggers that fire on INSERT, and so for each row of a COPY.
     pub(crate) triggers: Vec<String>,
     /// Those of them that fire in any case.
     always_triggers: Vec<String>,
-    /// Those that fire on INSERT where ordinary ones do not.
+    /// Triggers that fire on INSERT where ordinary ones do not.
     replica_triggers: Vec<String>,
     /// Deferrable unique and exclusion constraints: triggers check them.
     deferrable_keys: Vec<String>,
     truncate_triggers: Vec<String>,
     /// Other tables that reference it, directly or by way of others, and cannot be truncated with it.
     referenced_by: Vec<String>,
-    /// Those that can, qualified and quoted.
+    /// Tables that can be truncated together with it, qualified and quoted.
     truncated_with: Vec<String>,
     has_children: bool,
     may_truncate: bool,
@@ -186,7 +186,7 @@ impl Relation {
         table
     }
 
-    /// How its generated columns are stored, by name; those that only the server computes are missing.
+    /// Formulas of its stored generated columns, by name; those that only the server computes are missing.
     pub(crate) fn formulas(&self) -> BTreeMap<String, Formula> {
         let names: Vec<&str> = self.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
         let folds_ascii = self.attributes.iter().all(|attribute| attribute.folds_ascii != Some(false));
@@ -330,8 +330,8 @@ impl IndexFound {
         }
     }
 
-    /// How its keys follow from the numbers of the table's rows, if they ascend with them; none if the server
-    /// has to build it.
+    /// Its keys as a function of the numbers of the table's rows, if they ascend with them; none if the server has to
+    /// build it.
     pub(crate) fn key(&self, table: &Table) -> Option<Key> {
         let [name] = self.key_columns.as_deref()? else { return None };
         let column = table.columns.iter().find(|column| column.name == *name)?;
@@ -357,8 +357,8 @@ impl IndexFound {
         KeyPart::ascend(&parts, table.rows).then_some(parts)
     }
 
-    /// How keys are made that come in another order than the rows; none if the server has to build the index. `page` is
-    /// the size of a page, bytes.
+    /// Keys in another order than the rows; none if the server has to build the index. `page` is the size of a page,
+    /// bytes.
     pub(super) fn sorted_key(&self, table: &Table, page: u32) -> Option<SortedKey> {
         let [name] = self.key_columns.as_deref()? else { return None };
         let column = table.columns.iter().find(|column| column.name == *name)?;
