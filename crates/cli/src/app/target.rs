@@ -344,8 +344,8 @@ pub(crate) async fn assert_settings(
         .map_err(|error| Broken(format!("cannot read settings: {error}")))?;
     let Some((name, expected, active)) = differing.into_iter().next() else { return Ok(()) };
     Err(Broken(format!(
-        "{name} is {active}, but this instance was started with {expected} (ALTER SYSTEM, or ALTER ROLE or \
-         DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
+        "{name} is {active}, not {expected}, the value at the start of this instance (ALTER SYSTEM, or ALTER ROLE \
+         or DATABASE … SET?): run ALTER SYSTEM RESET {name}, or give --set {name}={active}"
     ))
     .into())
 }

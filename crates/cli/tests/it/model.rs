@@ -107,7 +107,9 @@ fn is_faithful(version: &str) {
         let query = format!("SELECT avg(({condition})::int)::float8 FROM app.customers");
         server.row(&query).get(0)
     };
-    for condition in ["city IS NULL", "status = 'blocked'", "credit < 10", "score > 50", "coalesce(vip, false)"] {
+    for condition in
+        ["city IS NULL", "status = 'blocked'", "credit < 10", "score > 50", "coalesce(vip, false)"]
+    {
         let (ours, theirs) = (share(&original, condition), share(&copy, condition));
         assert!((ours - theirs).abs() < 0.015, "{condition}: {ours} {theirs}");
     }
@@ -189,21 +191,35 @@ fn what_cannot_be_is_said() {
     let gone = edited("name = \"city\"", "name = \"town\"");
     let copy = "--instance default -d copy";
     for (arguments, said) in [
-        (format!("model capture --instance default -d original -o {model}"), "exists: give another FILE, or --force"),
         (
-            format!("model capture --instance default -d original --force -o {model} --keep-values nothing.at_all"),
+            format!("model capture --instance default -d original -o {model}"),
+            "exists: give another FILE, or --force",
+        ),
+        (
+            format!(
+                "model capture --instance default -d original --force -o {model} --keep-values nothing.at_all"
+            ),
             "--keep-values nothing.at_all: the model has no text",
         ),
         (format!("model capture --instance default -d postgres -o {model}.new"), "there is no table"),
-        (format!("model capture --instance default -d original --schema none -o {model}.new"), "there is no table in schema none"),
+        (
+            format!("model capture --instance default -d original --schema none -o {model}.new"),
+            "there is no table in schema none",
+        ),
         (format!("fill --model {newer} {copy}"), "use a newer pgrig"),
         (format!("fill --model {typo} {copy}"), "nmae"),
         (format!("fill --model {twice} {copy}"), "two columns have this name"),
         (format!("fill --model {gone} {copy}"), "the model has column town of app.customers"),
         (format!("fill --model {model} --table app.few {copy}"), "cannot be used with"),
         (format!("fill --model {model} --all-tables {copy}"), "no table"),
-        (format!("model check {model} copy --queries /tmp --instance default"), "a model can be neither analyzed nor queried"),
-        (format!("model check original copy --queries {} --instance default", rig.home.path().display()), "there is no file *.sql"),
+        (
+            format!("model check {model} copy --queries /tmp --instance default"),
+            "a model can be neither analyzed nor queried",
+        ),
+        (
+            format!("model check original copy --queries {} --instance default", rig.home.path().display()),
+            "there is no file *.sql",
+        ),
     ] {
         let ran = rig.run(&arguments);
         assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");
