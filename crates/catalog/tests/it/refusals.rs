@@ -117,7 +117,7 @@ fn constraints_that_cannot_be_kept() {
             (
                 "unknown",
                 [
-                    "column path of public.unknown has type jsonpath",
+                    "no values of type jsonpath for column path of public.unknown",
                     "'path=constant(VALUE)'",
                     "'path=default'",
                 ],

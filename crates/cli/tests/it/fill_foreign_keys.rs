@@ -91,7 +91,7 @@ fn what_is_deleted_while_rows_come_is_noticed() {
     );
     let ran = running.end();
     assert_eq!(ran.code, Some(1), "{ran:#?}");
-    for part in ["breaks child_parent_fkey", "The referenced rows have changed"] {
+    for part in ["violates child_parent_fkey", "The referenced rows have changed"] {
         assert!(ran.stderr.contains(part), "{ran:#?}");
     }
     assert_kept(&server, "child", 1);

@@ -25,7 +25,7 @@ fn an_interrupted_fill_is_completed_by_the_same_request_only() {
         let off = format!("{fill} --triggers off");
         let ran = rig.run(&off);
         assert_eq!(ran.code, Some(1), "{version}: {ran:#?}");
-        assert!(ran.stderr.contains("breaks has_parent"), "{version}: {ran:#?}");
+        assert!(ran.stderr.contains("violates has_parent"), "{version}: {ran:#?}");
         let committed = server.number("SELECT count(*) FROM t");
         assert!((1000..=6500).contains(&committed), "{version}: {committed}");
         let other = rig.run(fill);
