@@ -80,7 +80,7 @@ fn copy_turns_triggers_off_and_proves_keys() {
             tables.execute("TRUNCATE watched").await;
             let columns = vec![&*format!("parent=cycle({}301)", "3,".repeat(1500)).leak()].leak();
             let error = tables.fill(&Filling { columns, ..off("watched", 2000) }).await.unwrap_err();
-            assert_says(&error.to_string(), &["breaks has_parent"]);
+            assert_says(&error.to_string(), &["violates has_parent"]);
             assert_eq!(tables.value::<i64>("SELECT count(*) FROM watched").await, 0);
             // Without any foreign key, too.
             tables.execute("ALTER TABLE watched DROP CONSTRAINT has_parent; TRUNCATE seen").await;
