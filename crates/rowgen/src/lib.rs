@@ -43,7 +43,7 @@ mod values;
 pub use check::Unsuited;
 pub use encode::{Constants, Encoder, Format};
 pub use formula::{Class, Formula, Function, Operator, Scalar};
-pub use hash::hash_partition;
+pub use hash::{RowHash, hash_partition};
 pub use kind::{Kind, Precision};
 pub use spec::{ColumnSpec, Keyed, Spec, SpecError};
 pub use spread::{Alphabet, Buckets, Common, Described, Letters, Spread, Statistics};

@@ -18,6 +18,7 @@ mod fill_direct_tables;
 mod fill_dumps;
 mod fill_foreign_keys;
 mod fill_methods;
+mod fill_partitions;
 mod fill_resume;
 mod fill_schema;
 mod fill_schema_postponed;

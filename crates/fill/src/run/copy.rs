@@ -1,13 +1,12 @@
 //! One COPY: rows made into a buffer, the buffer handed to the server, the next one made.
 
-use std::ops::Range;
-
 use bytes::Bytes;
 use futures_util::SinkExt;
-use rowgen::{Constants, Encoder, Format, Table, hash_partition};
+use rowgen::{Constants, Encoder, Format, Table};
 use tokio_postgres::Error;
 
 use crate::request::CopyFormat;
+use crate::run::rows::{Batch, RowSource};
 use connect::Connection;
 use server::quote::{identifier, qualified};
 
@@ -21,101 +20,6 @@ pub(crate) struct Copy {
     schema: String,
     options: String,
     rows_per_buffer: u64,
-}
-
-/// Rows of a range, or those of them whose id (row number + 1) hashes to one partition, taken from
-/// its beginning.
-#[derive(Clone, Debug)]
-pub(crate) struct RowSource {
-    range: Range<u64>,
-    partition: Option<Partition>,
-    left: u64,
-}
-
-/// Some rows, by their numbers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Batch {
-    /// All of a range.
-    Range(Range<u64>),
-    /// These.
-    Listed(Vec<u64>),
-}
-
-impl Batch {
-    /// One after the other.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
-        let (range, listed) = match self {
-            Self::Range(rows) => (rows.clone(), &[][..]),
-            Self::Listed(rows) => (0..0, &rows[..]),
-        };
-        range.chain(listed.iter().copied())
-    }
-
-    /// Number of rows.
-    pub(crate) fn len(&self) -> u64 {
-        match self {
-            Self::Range(rows) => rows.end - rows.start,
-            Self::Listed(rows) => rows.len() as u64,
-        }
-    }
-}
-
-/// A partition by hash.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Partition {
-    /// Number of partitions.
-    pub modulus: u32,
-    /// Number of this one.
-    pub remainder: u32,
-}
-
-impl Partition {
-    fn holds(self, row: u64) -> bool {
-        hash_partition(row.cast_signed() + 1, self.modulus) == self.remainder
-    }
-}
-
-impl RowSource {
-    /// All of the range, or those that belong to the partition.
-    pub(crate) fn new(range: Range<u64>, partition: Option<Partition>) -> Self {
-        let left = match partition {
-            None => range.end - range.start,
-            Some(partition) => range.clone().filter(|row| partition.holds(*row)).count() as u64,
-        };
-        Self { range, partition, left }
-    }
-
-    /// The first rows from `start` on that belong to the partition, so many of them.
-    pub(crate) fn first(count: u64, start: u64, partition: Partition) -> Self {
-        Self { range: start..u64::MAX, partition: Some(partition), left: count }
-    }
-
-    /// Number of rows left.
-    pub(crate) fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// Takes the next rows, at most so many; none if there are no more.
-    pub(crate) fn take(&mut self, most: u64) -> Option<Batch> {
-        let taken = most.min(self.left);
-        if taken == 0 {
-            return None;
-        }
-        self.left -= taken;
-        let start = self.range.start;
-        Some(match self.partition {
-            None => {
-                self.range.start += taken;
-                Batch::Range(start..self.range.start)
-            }
-            Some(partition) => {
-                let wanted = usize::try_from(taken).unwrap_or(usize::MAX);
-                let mut rows = Vec::with_capacity(wanted);
-                rows.extend(self.range.by_ref().filter(|row| partition.holds(*row)).take(wanted));
-                Batch::Listed(rows)
-            }
-        })
-    }
 }
 
 impl Copy {

@@ -21,6 +21,8 @@ pub(crate) struct ForeignKey {
     referenced_rows: Option<u64>,
     /// Whether the table references itself.
     pub(crate) is_self: bool,
+    /// Whether a table that this is a partition of has the same key, and it is enforced.
+    pub(crate) is_inherited: bool,
     /// Whether the referenced table references this one, directly or by way of others.
     pub(crate) is_circular: bool,
     /// Whether the role may lock the referenced table and read all of it.

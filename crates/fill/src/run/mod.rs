@@ -30,6 +30,7 @@ mod queue;
 mod rate;
 mod rehearsal;
 pub(crate) mod resume;
+mod rows;
 pub(crate) mod scratch;
 mod sink;
 mod steps;

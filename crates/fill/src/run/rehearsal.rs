@@ -137,12 +137,9 @@ impl Filler<'_> {
         if self.plan.writes_key() {
             run_all(session, &ddl::add_key(self.plan, &leaf)).await?;
         }
-        let opened = direct.open(session, &qualified(&self.plan.schema, &leaf), 0).await;
-        match opened.map_err(Cause::from) {
-            Ok(opened) => {
-                opened.leave();
-                Ok(())
-            }
+        let rehearsed = direct.rehearse(session, &qualified(&self.plan.schema, &leaf)).await;
+        match rehearsed.map_err(Cause::from) {
+            Ok(()) => Ok(()),
             Err(Cause::Server(error)) => Err(FillError::Rehearsal(error)),
             Err(cause) => Err(FillError::Pages(Box::new(cause))),
         }

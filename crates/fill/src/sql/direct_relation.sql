@@ -18,6 +18,7 @@ WITH RECURSIVE closure (oid) AS (
      WHERE NOT t.relispartition AND closure.oid <> to_regclass($1)
 ), truncated AS (
     SELECT to_regclass($1)::oid AS oid UNION SELECT oid FROM referring WHERE is_together
+    UNION SELECT relid::oid FROM pg_partition_tree(to_regclass($1))
 ), triggers AS (
     -- Those of users that fire on INSERT (4, catalog/pg_trigger.h). Before 15 a partition's copies of its parent's triggers
     -- are marked as internal.
@@ -108,6 +109,10 @@ SELECT pg_relation_filepath(c.oid) AS path,
                       'referenced', format('%s%I.%I', CASE WHEN r.relkind = 'p' THEN '' ELSE 'ONLY ' END, n.nspname, r.relname),
                       'referenced_rows', CASE WHEN r.reltuples >= 0 THEN r.reltuples::bigint END,
                       'is_self', r.oid = c.oid,
+                      'is_inherited', EXISTS (
+                          SELECT FROM pg_constraint parent
+                           WHERE parent.oid = k.conparentid AND parent.conrelid <> k.conrelid
+                             AND coalesce((to_jsonb(parent) ->> 'conenforced')::bool, true)),
                       'is_circular', EXISTS (SELECT FROM referring WHERE referring.oid = coalesce(pg_partition_root(r.oid), r.oid)),
                       'may_prove', has_table_privilege(r.oid, 'SELECT') AND NOT row_security_active(r.oid)
                           -- What a SHARE lock wants.

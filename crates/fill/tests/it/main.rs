@@ -4,6 +4,7 @@ mod composite_keys;
 mod foreign_keys;
 mod limits;
 mod looks;
+mod partitions;
 mod probe;
 mod support;
 mod triggers;

@@ -86,7 +86,18 @@ impl Tables {
             filling.table,
             plan.map(|plan| plan.map(|plan| plan.reasons))
         );
-        self.assert_sound(filling.table).await;
+        for table in self.leaves(filling.table).await {
+            self.assert_sound(&table).await;
+        }
+    }
+
+    /// The partitions that hold the table's rows, or itself.
+    pub(crate) async fn leaves(&self, table: &str) -> Vec<String> {
+        self.value(&format!(
+            "SELECT coalesce(array_agg(relid::regclass::text ORDER BY relid), ARRAY['{table}'])
+               FROM pg_partition_tree('{table}') WHERE isleaf"
+        ))
+        .await
     }
 
     /// Why the fill goes by COPY.

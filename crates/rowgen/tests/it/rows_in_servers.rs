@@ -1,7 +1,7 @@
 //! What rowgen makes, before real servers: the oldest and the newest that are supported.
 
 use crate::support::{Server, on, table};
-use rowgen::{Encoder, Format, Kind, Storage, Stored, Turn, Values, hash_partition};
+use rowgen::{Encoder, Format, Kind, RowHash, Storage, Stored, Turn, Values, hash_partition};
 use testkit::quoted as identifier;
 
 #[test]
@@ -109,4 +109,26 @@ async fn hash_partitions(server: &Server) {
         }
         server.sql("DROP TABLE hashed").await;
     }
+    server
+        .sql("CREATE TABLE hashed (a text, b uuid, c bool, d date, e timestamptz) PARTITION BY HASH (a, b, c, d, e)")
+        .await;
+    for length in (0..40).chain([1000]) {
+        let text = "abcdefghijklmnopqrstuvwxyz0123456789äöü".chars().cycle().take(length).collect::<String>();
+        let mut hash = RowHash::default();
+        hash.bytes(text.as_bytes());
+        hash.bytes(&[length.to_le_bytes()[0]; 16]);
+        // A NULL comes between.
+        hash.integer(-i64::try_from(length).unwrap());
+        hash.integer(i64::try_from(length).unwrap() * 1_000_000);
+        let uuid = format!("{:02x}", length.to_le_bytes()[0]).repeat(16);
+        for modulus in [2, 7, 1_000] {
+            let remainder = hash.remainder(modulus);
+            let query = format!(
+                "SELECT satisfies_hash_partition('hashed'::regclass, {modulus}, {remainder}, '{text}'::text, '{uuid}'::uuid, \
+                        NULL::bool, date '2000-01-01' - {length}, timestamptz '2000-01-01 00:00:00Z' + {length} * interval '1 s')"
+            );
+            assert!(server.value::<bool>(&query).await, "{text} modulo {modulus}");
+        }
+    }
+    server.sql("DROP TABLE hashed").await;
 }

@@ -28,7 +28,7 @@ impl Look<'_> {
         size: u64,
         request: &Request,
         info: &TableInfo,
-        described: DescribedRows,
+        (described, beside): (DescribedRows, Sizes),
         scope: Scope,
     ) -> Result<DescribedRows, FillError> {
         let most = described.most.as_ref().map_or(u64::MAX, |(most, _)| *most);
@@ -37,14 +37,16 @@ impl Look<'_> {
         for _ in 0..SAMPLES {
             described = self.rows(info, Some(rows), true, scope).await?;
             let (sample, sizes) = self.measure(request, info, &described, rows, scope).await?;
-            let all = |bytes: u64| scaled(bytes, rows as f64 / sample as f64);
-            described.measured = Some((rows, Sizes { heap: all(sizes.heap), index: all(sizes.index) }));
+            let all = |rows: u64| {
+                let of = |bytes: u64| scaled(bytes, rows as f64 / sample as f64);
+                Sizes { heap: of(sizes.heap) + beside.heap, index: of(sizes.index) + beside.index }
+            };
+            described.measured = Some((rows, all(rows)));
             let per_row = sizes.total().max(1) as f64 / sample as f64;
-            let nearest = scaled(size, 1.0 / per_row).clamp(1, most);
+            let nearest = scaled(size.saturating_sub(beside.total()), 1.0 / per_row).clamp(1, most);
             let change = nearest.abs_diff(rows) as f64 / rows as f64;
             if change < CHANGE {
-                let all = |bytes: u64| scaled(bytes, nearest as f64 / sample as f64);
-                let measured = (nearest, Sizes { heap: all(sizes.heap), index: all(sizes.index) });
+                let measured = (nearest, all(nearest));
                 if nearest != rows {
                     described = self.rows(info, Some(nearest), true, scope).await?;
                 }

@@ -277,7 +277,8 @@ impl Look<'_> {
             match (stored.pages(&request, self.survey.server.geometry, &rows, None), request.amount) {
                 (Ok(_), _) => {}
                 (Err(NotDirect::Size), Amount::Size(size)) => {
-                    rows = self.rows_for(size, &request, &info, rows, scope).await?;
+                    let beside = stored.beside(&request, self.survey.server.geometry);
+                    rows = self.rows_for(size, &request, &info, (rows, beside), scope).await?;
                 }
                 // COPY leaves defaults to the server.
                 (Err(why), _) => {

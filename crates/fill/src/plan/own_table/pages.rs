@@ -1,5 +1,7 @@
 //! Whether a table of the user's can be filled with finished pages, with how many rows, and what it then takes.
 
+use std::collections::BTreeSet;
+
 use page::{Geometry, LINE_POINTER, TUPLE_HEADER};
 use rowgen::{Table, TupleEncoder, Unstorable};
 
@@ -8,7 +10,7 @@ use crate::error::FillError;
 use crate::plan::bulk::ForeignKeys;
 use crate::plan::sizes::{MAX_BLOCKS, Sizes, nearest};
 use crate::request::{Amount, InitStep, Persistence, Request, Triggers};
-use crate::run::direct::{IndexFound, NotDirect, Relation};
+use crate::run::direct::{IndexFound, NotDirect, PartitionsFound, ROW_NUMBER, Relation, memory};
 use catalog::TableInfo;
 use connect::Connection;
 use server::ask;
@@ -29,6 +31,14 @@ pub(super) struct StoredTable {
     /// Why its rows cannot be loaded with triggers off.
     needs_triggers: Option<String>,
     triggers: Triggers,
+    partitions: Option<StoredPartitions>,
+}
+
+/// Partitions of a table.
+struct StoredPartitions {
+    found: PartitionsFound,
+    /// Those that hold rows themselves.
+    leaves: Vec<Relation>,
 }
 
 /// The pages to write.
@@ -61,7 +71,12 @@ impl StoredTable {
         match connection.client.query(IndexFound::QUERY, &[&name]).await {
             Ok(rows) => {
                 let indexes = rows.iter().map(IndexFound::of).collect();
-                Ok(Self { relation, indexes, needs_triggers, triggers })
+                let partitions = if relation.is_partitioned() {
+                    Some(StoredPartitions::of(connection, &name).await?)
+                } else {
+                    None
+                };
+                Ok(Self { relation, indexes, needs_triggers, triggers, partitions })
             }
             Err(error) => Err(connection.explain(error).await.into()),
         }
@@ -85,7 +100,11 @@ impl StoredTable {
     pub(super) fn silenced(&self) -> Vec<String> {
         match self.triggers {
             Triggers::On => Vec::new(),
-            Triggers::Off => self.relation.triggers.clone(),
+            Triggers::Off => {
+                let leaves = self.partitions.iter().flat_map(|partitions| &partitions.leaves);
+                let all = leaves.chain([&self.relation]).flat_map(|relation| &relation.triggers);
+                all.collect::<BTreeSet<_>>().into_iter().cloned().collect()
+            }
         }
     }
 
@@ -110,37 +129,69 @@ impl StoredTable {
         }
         self.relation.takes(&described.table, self.triggers)?;
         self.refuse_files(request)?;
-        let encoder = TupleEncoder::with_formulas(&described.table, &self.relation.formulas())
-            .map_err(|why| refusal(&why))?;
-        let (longest, threshold) = (TUPLE_HEADER + encoder.longest(), geometry.toast_threshold());
-        if longest > threshold {
-            return Err(NotDirect::Toast { longest, threshold });
-        }
+        let encoder = match &self.partitions {
+            None => encoder(&self.relation, &described.table, geometry)?,
+            Some(partitions) => {
+                partitions.encoder(&described.table, geometry, (request.persistence, self.triggers))?
+            }
+        };
         // Where they differ, what one takes on average.
         let about = || u32::try_from(described.width).unwrap_or(u32::MAX).saturating_sub(LINE_POINTER);
-        let layout = Layout {
-            stored: self,
-            geometry,
-            tuple: encoder.fixed_length().map_or_else(about, |body| TUPLE_HEADER + body),
-            fillfactor: request.fillfactor,
-            unlogged: request.persistence == Persistence::Unlogged,
-            vacuum: request.steps.include(InitStep::Vacuum),
-            table: &described.table,
-            first_row: described.first_row,
-        };
+        let tuple = encoder.fixed_length().map_or_else(about, |body| TUPLE_HEADER + body);
+        let layout = self.layout(request, geometry, described, tuple);
         if let (None, Amount::Size(_), Some((rows, sizes))) = (begun, request.amount, described.measured) {
             return Ok(Pages { rows, sizes, truncated_with: self.relation.truncated_with().to_vec() });
         }
         let rows = match (begun, request.amount) {
             (Some(rows), _) | (None, Amount::Rows(rows)) => rows,
-            (None, Amount::Size(size)) if encoder.fixed_length().is_some() => {
+            (None, Amount::Size(size)) if encoder.fixed_length().is_some() && self.partitions.is_none() => {
                 let most = described.most.as_ref().map_or(u64::MAX, |(most, _)| *most);
                 layout.rows_for(size, most).ok_or(NotDirect::Size)?
             }
             (None, _) => return Err(NotDirect::Size),
         };
+        if self.partitions.is_some() && rows.saturating_mul(ROW_NUMBER) > memory() {
+            return Err(NotDirect::InChunks(
+                "in more numbers than memory holds while they are sorted out".to_owned(),
+            ));
+        }
         let truncated_with = self.relation.truncated_with().to_vec();
         Ok(Pages { rows, sizes: layout.sizes(rows), truncated_with })
+    }
+
+    fn layout<'a>(
+        &'a self,
+        request: &Request,
+        geometry: Geometry,
+        described: &'a DescribedRows,
+        tuple: u32,
+    ) -> Layout<'a> {
+        Layout {
+            stored: self,
+            geometry,
+            tuple,
+            fillfactor: request.fillfactor,
+            unlogged: request.persistence == Persistence::Unlogged,
+            vacuum: request.steps.include(InitStep::Vacuum),
+            table: &described.table,
+            first_row: described.first_row,
+        }
+    }
+
+    /// What partitions take beside what their rows take in one table, bytes.
+    pub(super) fn beside(&self, request: &Request, geometry: Geometry) -> Sizes {
+        let Some(partitions) = &self.partitions else { return Sizes::default() };
+        let block = u64::from(geometry.block_size());
+        let init_fork = u64::from(request.persistence == Persistence::Unlogged);
+        let maps =
+            1 + if request.steps.include(InitStep::Vacuum) { geometry.free_space_map_blocks(1) } else { 0 };
+        let of_toast = |leaf: &Relation| if leaf.has_toast { TOAST_INDEX + init_fork } else { 0 };
+        let toast: u64 = partitions.leaves.iter().map(of_toast).sum();
+        let leaves = partitions.leaves.len() as u64;
+        // The last pages are half full, on average.
+        let heap = (leaves * maps + toast) * block + leaves * block / 2;
+        let index = self.indexes() * leaves * (block + block / 2 + init_fork * block);
+        Sizes { heap, index }
     }
 
     /// Refuses files that cannot be replaced by new ones, or that are not empty if they are new.
@@ -162,6 +213,63 @@ impl StoredTable {
         }
         Ok(())
     }
+}
+
+impl StoredPartitions {
+    async fn of(connection: &Connection, name: &str) -> Result<Self, FillError> {
+        let found = match connection.client.query(PartitionsFound::QUERY, &[&name]).await {
+            Ok(rows) => PartitionsFound::of(&rows),
+            Err(error) => return Err(connection.explain(error).await.into()),
+        };
+        let mut leaves = Vec::new();
+        for leaf in found.leaves() {
+            let row = ask(connection, Relation::QUERY, &[&leaf.name, &Relation::NOTHING]).await?;
+            leaves.push(Relation::of(&row));
+        }
+        Ok(Self { found, leaves })
+    }
+
+    /// What makes the rows of one of them, where all can hold such rows.
+    ///
+    /// # Errors
+    /// Why one cannot.
+    fn encoder(
+        &self,
+        table: &Table,
+        geometry: Geometry,
+        (persistence, triggers): (Persistence, Triggers),
+    ) -> Result<TupleEncoder, NotDirect> {
+        self.found.suit(table)?;
+        let mut last = Err(NotDirect::Duties("it has no partition".to_owned()));
+        for (leaf, relation) in self.found.leaves().zip(&self.leaves) {
+            let partition = |why| NotDirect::Partition { name: leaf.name.clone(), why: Box::new(why) };
+            if leaf.persistence != persistence {
+                let text = "some partitions are unlogged, others are not";
+                return Err(NotDirect::Duties(text.to_owned()));
+            }
+            if !relation.may_reindex() {
+                let text = "only its owner may have its indexes built anew";
+                return Err(partition(NotDirect::Truncate(text.to_owned())));
+            }
+            let table = relation.in_order(table);
+            relation.takes(&table, triggers).map_err(partition)?;
+            last = Ok(encoder(relation, &table, geometry).map_err(partition)?);
+        }
+        last
+    }
+}
+
+/// What makes the rows of a table.
+///
+/// # Errors
+/// Why they cannot be made, or held.
+fn encoder(relation: &Relation, table: &Table, geometry: Geometry) -> Result<TupleEncoder, NotDirect> {
+    let encoder = TupleEncoder::with_formulas(table, &relation.formulas()).map_err(|why| refusal(&why))?;
+    let (longest, threshold) = (TUPLE_HEADER + encoder.longest(), geometry.toast_threshold());
+    if longest > threshold {
+        return Err(NotDirect::Toast { longest, threshold });
+    }
+    Ok(encoder)
 }
 
 /// Why this role cannot turn triggers off on a server of this release.
@@ -204,12 +312,25 @@ struct Layout<'a> {
 }
 
 impl Layout<'_> {
-    /// Sizes of table and indexes. For indexes that the server builds they are estimates.
+    /// Sizes of table and indexes. For indexes that the server builds, and for partitions, they are estimates.
     fn sizes(&self, rows: u64) -> Sizes {
+        match &self.stored.partitions {
+            None => self.of_one(rows, &self.stored.relation),
+            Some(StoredPartitions { leaves, .. }) => {
+                let Some(leaf) = leaves.first() else { return Sizes::default() };
+                let count = leaves.len() as u64;
+                let Sizes { heap, index } = self.of_one(rows.div_ceil(count), leaf);
+                Sizes { heap: heap.saturating_mul(count), index: index.saturating_mul(count) }
+            }
+        }
+    }
+
+    /// What one table takes.
+    fn of_one(&self, rows: u64, relation: &Relation) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let init_fork = u64::from(self.unlogged);
         let main = self.geometry.heap_blocks(rows, self.tuple, self.fillfactor);
-        let toast = if self.stored.relation.has_toast { TOAST_INDEX + init_fork } else { 0 };
+        let toast = if relation.has_toast { TOAST_INDEX + init_fork } else { 0 };
         let table = self.with(rows);
         let index = self.stored.indexes.iter().map(|index| match index.key(&table) {
             Some(key) => {

@@ -10,7 +10,7 @@ use super::Failure;
 use super::data_directory::DataDirectory;
 use super::fork::{Buffer, Fork};
 use super::pieces::{InTurn, Pieces, Stop};
-use crate::run::copy::Batch;
+use crate::run::rows::Batch;
 
 /// Size of a piece of rows, bytes, about: one write. Its tuples and pages stay in the processor's cache.
 pub(super) const PIECE: u64 = 1 << 20;

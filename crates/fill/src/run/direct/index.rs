@@ -12,7 +12,7 @@ use super::data_directory::DataDirectory;
 use super::fork::{Buffer, Fork};
 use super::pieces::{LOOK, Stop};
 use super::sorted::SortedKey;
-use crate::run::copy::{Batch, RowSource};
+use crate::run::rows::{Batch, RowSource};
 
 /// Blocks that are written at once.
 const PIECE_BLOCKS: u32 = 256;

@@ -7,6 +7,7 @@
 //! - Before: [`data_directory`] proves the server's format and rights, [`relation`] with [`form`] the table, in its
 //!   transaction. A [`record`] of the files is on disk before the first page; [`abandoned`] removes the files that a
 //!   crash of the server left.
+//! - [`partitions`] sort rows out to the leaves of a partitioned table, each of which is then written as a table of its own.
 //! - [`threads`] take [`pieces`] of rows, make their tuples, place them on pages ([`heap`]) and write those ([`fork`]).
 //!   Pieces are made side by side and placed in turn: the last, open page of a piece goes on to the next one, so the
 //!   heap is the same however many threads there are. One more thread builds each B-tree over a column of fixed length
@@ -27,6 +28,7 @@ mod fork;
 mod form;
 mod heap;
 mod index;
+mod partitions;
 mod pieces;
 mod record;
 mod refusal;
@@ -47,9 +49,11 @@ use thiserror::Error;
 pub use self::abandoned::{Abandoned, remove_abandoned};
 
 pub(crate) use self::data_directory::DataDirectory;
+pub(crate) use self::partitions::{PartitionsFound, ROW_NUMBER};
 pub(crate) use self::record::Recorded;
 pub use self::refusal::NotDirect;
 pub(crate) use self::relation::{IndexFound, Relation, refuse};
+pub(crate) use self::sorted::available as memory;
 pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
 
 use self::fork::{Buffer, Fork};
@@ -59,8 +63,8 @@ use self::pieces::{InTurn, Pieces};
 use self::record::Record;
 use self::threads::{Task, Threads};
 use crate::request::{Persistence, Triggers};
-use crate::run::copy::{Batch, RowSource};
-use crate::run::foreign_keys::{self, Broken};
+use crate::run::foreign_keys::{self, Broken, ForeignKey};
+use crate::run::rows::{Batch, RowSource};
 use connect::ConnectError;
 use server::{Session, Sessions};
 
@@ -101,6 +105,14 @@ pub enum Failure {
         constraints: String,
         /// As text.
         row: String,
+    },
+    /// A row's key is in no partition's bounds.
+    #[error("no partition of {table} takes the row with the key ({key}). Nothing was written")]
+    NoPartition {
+        /// The table.
+        table: String,
+        /// As text.
+        key: String,
     },
     /// Rows of a table have the same key in a unique index.
     #[error(
@@ -167,6 +179,27 @@ impl Direct<'_> {
         if rows.left() == 0 {
             return Ok((0, None));
         }
+        let Loaded { rows, recorded, .. } = if partitions::has_some(session, relation).await? {
+            self.load_partitions(session, relation, rows, sent).await?
+        } else {
+            let loaded = self.load_one(session, relation, rows, sent).await?;
+            prove(session, relation, loaded.rows, &loaded.foreign_keys).await?;
+            loaded
+        };
+        Ok((rows, recorded))
+    }
+
+    /// The same for a table without partitions; its foreign keys are not looked at.
+    async fn load_one(
+        &self,
+        session: &Session,
+        relation: &str,
+        rows: RowSource,
+        sent: &(dyn Fn(u64) + Sync),
+    ) -> Result<Loaded, Failure> {
+        if rows.left() == 0 {
+            return Ok(Loaded::default());
+        }
         fork::allow_many_files();
         let Opened { found, fork, direct, built } = self.open(session, relation, rows.left()).await?;
         let mut recorded = self.record(session).await?;
@@ -194,13 +227,16 @@ impl Direct<'_> {
             session.row(&query, &[]).await?;
         }
         checks::kept(session, relation, &found).await?;
-        let rows = foreign_keys::Rows { table: relation, condition: "true", count: written.rows };
-        match foreign_keys::broken(session, &rows, &found.foreign_keys).await? {
-            Some(Broken { constraint, row }) => {
-                Err(Failure::Broken { table: relation.to_owned(), constraints: constraint, row })
-            }
-            None => Ok((written.rows, recorded)),
+        Ok(Loaded { rows: written.rows, recorded, foreign_keys: found.foreign_keys })
+    }
+
+    /// Looks at what pages are to be written into, and leaves it as it is. One leaf stands for all.
+    pub(super) async fn rehearse(&self, session: &Session, relation: &str) -> Result<(), Failure> {
+        if partitions::has_some(session, relation).await? {
+            return self.rehearse_partitions(session, relation).await;
         }
+        self.open(session, relation, 0).await?.leave();
+        Ok(())
     }
 
     /// Records all files that the session's transaction has made. Its number is then in WAL on disk, so that no
@@ -363,6 +399,17 @@ impl Direct<'_> {
     }
 }
 
+/// Proves foreign keys of a relation that has so many rows.
+async fn prove(session: &Session, relation: &str, count: u64, keys: &[ForeignKey]) -> Result<(), Failure> {
+    let rows = foreign_keys::Rows { table: relation, condition: "true", count };
+    match foreign_keys::broken(session, &rows, keys).await? {
+        Some(Broken { constraint, row }) => {
+            Err(Failure::Broken { table: relation.to_owned(), constraints: constraint, row })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Whether keys of unique indexes are all different.
 async fn unique(session: &Session, relation: &str, indexes: &[Arc<Index>]) -> Result<(), Failure> {
     for index in indexes {
@@ -385,6 +432,14 @@ pub(crate) fn resources() -> String {
          SELECT set_config(name, greatest(setting::bigint, {MEMORY})::text || 'kB', true) \
            FROM pg_settings WHERE name IN ('work_mem', 'maintenance_work_mem')"
     )
+}
+
+/// Rows in a table, and the record of its files.
+#[derive(Default)]
+struct Loaded {
+    rows: u64,
+    recorded: Option<Recorded>,
+    foreign_keys: Vec<ForeignKey>,
 }
 
 /// A relation that can be written.

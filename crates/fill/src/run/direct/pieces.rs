@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use crate::run::copy::{Batch, RowSource};
+use crate::run::rows::{Batch, RowSource};
 
 /// Between looks at whether the others have given up.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
@@ -80,6 +80,11 @@ impl<T> InTurn<T> {
         drop(guard);
         self.passed.notify_all();
         Some(result)
+    }
+
+    /// What has become of it, for good.
+    pub(super) fn look_mut<R>(&self, at: impl FnOnce(&mut T) -> R) -> R {
+        at(&mut locked(&self.state).1)
     }
 
     /// The state of it.

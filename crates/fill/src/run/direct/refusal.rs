@@ -80,6 +80,14 @@ pub enum NotDirect {
     /// The server itself has to look at each row.
     #[error("{0}, which needs COPY")]
     Duties(String),
+    /// One of its partitions cannot be written.
+    #[error("of its partition {name}: {why}")]
+    Partition {
+        /// Qualified and quoted.
+        name: String,
+        /// Why not.
+        why: Box<NotDirect>,
+    },
     /// A table that is there cannot be given new files.
     #[error("pgrig truncates an existing table in the transaction that fills it, and {0}")]
     Truncate(String),

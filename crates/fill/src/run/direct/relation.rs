@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use page::BtreeKey;
-use rowgen::{Formula, Kind, Table, Values};
+use rowgen::{Column, Formula, Kind, Table, Values};
 use serde::Deserialize;
 use tokio_postgres::Row;
 use tokio_postgres::types::Json;
@@ -186,6 +186,14 @@ impl Relation {
         table
     }
 
+    /// The table with its columns in the order that they have in this partition, and with the OIDs of the database.
+    pub(crate) fn in_order(&self, table: &Table) -> Table {
+        let position = |column: &Column| self.attributes.iter().position(|it| it.name == column.name);
+        let mut columns = table.columns.clone();
+        columns.sort_by_key(position);
+        self.with_oids(&Table { columns, ..table.clone() })
+    }
+
     /// Formulas of its stored generated columns, by name; those that only the server computes are missing.
     pub(crate) fn formulas(&self) -> BTreeMap<String, Formula> {
         let names: Vec<&str> = self.attributes.iter().map(|attribute| attribute.name.as_str()).collect();
@@ -214,10 +222,7 @@ impl Relation {
     /// # Errors
     /// Why it cannot.
     pub(crate) fn takes(&self, table: &Table, triggers: Triggers) -> Result<(), NotDirect> {
-        if self.kind == "p" {
-            return Err(NotDirect::Duties("it is partitioned".to_owned()));
-        }
-        if self.access_method.as_deref() != Some("heap") {
+        if !self.is_partitioned() && self.access_method.as_deref() != Some("heap") {
             return Err(NotDirect::AccessMethod { found: self.access_method.clone().unwrap_or_default() });
         }
         if triggers == Triggers::On && !self.triggers.is_empty() {
@@ -229,7 +234,13 @@ impl Relation {
         if let Some(key) = self.foreign_keys.iter().find(|key| key.has_period) {
             return Err(NotDirect::Duties(format!("foreign key {} references a period", key.name)));
         }
-        form::fits(&self.attributes, table)
+        // The partitions have attributes of their own.
+        if self.is_partitioned() { Ok(()) } else { form::fits(&self.attributes, table) }
+    }
+
+    /// Whether its rows are in partitions.
+    pub(crate) fn is_partitioned(&self) -> bool {
+        self.kind == "p"
     }
 
     /// Whether rows can be loaded with all triggers off, if foreign keys are proved afterwards.
@@ -275,7 +286,7 @@ impl Relation {
     pub(crate) fn can_begin_anew(&self) -> Result<(), NotDirect> {
         let problem = if !self.may_truncate || !self.may_select {
             "this role may not truncate or read it: GRANT SELECT, TRUNCATE on it".to_owned()
-        } else if self.has_children {
+        } else if self.has_children && !self.is_partitioned() {
             "other tables inherit from it".to_owned()
         } else if !self.referenced_by.is_empty() {
             format!("foreign keys of {} reference it", self.referenced_by.join(", "))

@@ -9,7 +9,7 @@ use rowgen::{Column, Kind, Table, TupleEncoder, Tuples};
 use super::Failure;
 use super::index::{Index, next};
 use super::pieces::Stop;
-use crate::run::copy::{Batch, RowSource};
+use crate::run::rows::{Batch, RowSource};
 
 /// Keys of a table's indexes never take more, bytes; the server sorts more on disk.
 const MOST_MEMORY: u64 = 1 << 30;
@@ -17,13 +17,18 @@ const MOST_MEMORY: u64 = 1 << 30;
 /// The memory for a table's keys while pgrig sorts them, bytes: a quarter of the memory that this machine has available,
 /// or of the limit of this process's control group.
 pub(super) fn memory() -> u64 {
+    available().min(MOST_MEMORY)
+}
+
+/// A quarter of the memory that this machine has available, or of the limit of this process's control group, bytes.
+pub(crate) fn available() -> u64 {
     let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
         line.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1 << 10)
     });
     let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let limit = limit.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
-    (available.unwrap_or(0).min(limit) / 4).min(MOST_MEMORY)
+    available.unwrap_or(0).min(limit) / 4
 }
 
 /// Values and order of the keys of an index over one column.
@@ -61,7 +66,7 @@ impl Order {
 }
 
 /// A key as a number that is compared as the server compares the key.
-trait Sortable: Copy + Ord {
+pub(super) trait Sortable: Copy + Ord {
     /// Reads a stored value.
     fn of(stored: &[u8]) -> Self;
     /// The stored value, which has as many of these bytes as the type takes.
@@ -273,7 +278,7 @@ struct Text {
 }
 
 /// A stored text without its header, which has one byte, with the lowest bit set, or four (`varatt.h`).
-fn characters(stored: &[u8]) -> &[u8] {
+pub(super) fn characters(stored: &[u8]) -> &[u8] {
     let header = if stored[0] & 1 == 1 { 1 } else { 4 };
     &stored[header..]
 }
