@@ -150,15 +150,21 @@ impl Choice<'_> {
         self.parts.iter().find(|part| part.columns.iter().any(|name| name == column))?.turn
     }
 
+    /// By the turn, or by groups that share the rows.
+    fn pick(&self, column: &str, turn: Turn) -> Pick {
+        let part = self.parts.iter().find(|part| part.columns.iter().any(|name| name == column));
+        part.and_then(|part| part.shared).map_or(Pick::InTurn(turn), Pick::Shared)
+    }
+
     fn reference(&self, slot: &Slot<'_>, group: &Group, allowed: &Allowed) -> Values {
         let pick = match self.turn(slot.name()) {
-            Some(turn) => Pick::InTurn(turn),
+            Some(turn) => self.pick(slot.name(), turn),
             None => match self.keyed(group) {
                 Some(keyed) => Pick::Spread { name: group.name.clone(), spread: keyed.spread.clone() },
                 None => Pick::Random { name: group.name.clone() },
             },
         };
-        let is_random = !matches!(pick, Pick::InTurn(_));
+        let is_random = !matches!(pick, Pick::InTurn(_) | Pick::Shared(_));
         let column = group.columns.iter().position(|name| name == slot.name()).unwrap_or(0);
         if let Keys::Listed(keys) = &*group.keys
             && keys.iter().all(|key| key[column].is_none())
@@ -191,7 +197,8 @@ impl Choice<'_> {
     /// Values that differ where the turn does, after those that are there.
     fn in_turn(&self, slot: &Slot<'_>, allowed: &Allowed, turn: Turn) -> Values {
         let listed = |keys: Keys, turn| {
-            Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick: Pick::InTurn(turn) })
+            let pick = self.pick(slot.name(), turn);
+            Values::Reference(Reference { keys: Arc::new(keys), column: 0, pick })
         };
         if let Set::Listed(values) = &allowed.set {
             return listed(
@@ -217,7 +224,8 @@ impl Choice<'_> {
         // Row numbers do not begin at 0, values shall begin at the run's start.
         let passed = i64::try_from(self.first_row / turn.every).unwrap_or(i64::MAX);
         let start = run.start.saturating_sub(passed.saturating_mul(run.step));
-        if turn.every == 1 && turn.of == u64::MAX {
+        let is_shared = matches!(self.pick(slot.name(), turn), Pick::Shared(_));
+        if turn.every == 1 && turn.of == u64::MAX && !is_shared {
             return Values::Serial { start, step: run.step };
         }
         let low = slot.kind.units().map_or(start, |whole| start.max(whole.low));

@@ -11,7 +11,7 @@ use super::condition::{Condition, DOMAIN_VALUE, Names, Operator};
 use super::constants::Constants;
 use super::error::CatalogError;
 use super::info::{KeyElement, KeyInfo, SequenceInfo, Source, TableInfo};
-use super::keys::{Assigned, MostRows, Part, Uniqueness, Wanted, assign};
+use super::keys::{Assigned, Made, MostRows, Part, Uniqueness, Wanted, assign};
 use super::narrow::{Narrow, Way};
 use super::planned::Planned;
 use super::present::Present;
@@ -41,6 +41,8 @@ pub struct Wish {
     pub takes_defaults: bool,
     /// Whether names of columns say nothing of their values.
     pub plain: bool,
+    /// Whether a table that relates two others uses all keys of both, as a model's does; rows cannot be added later.
+    pub uses_all_keys: bool,
     /// Columns that tables filled later refer to: pgrig gives their values, so that it knows them.
     pub referenced: Vec<String>,
 }
@@ -190,8 +192,8 @@ impl<'a> Design<'a> {
         let Basis { conditions, way, present } = basis;
         let mut parts = self.parts(way, groups, present);
         let wanted = self.wanted(&parts);
-        let mut assigned =
-            assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, self.wish.rows)?;
+        let made = Made { rows: self.wish.rows, uses_all_keys: self.wish.uses_all_keys };
+        let mut assigned = assign(&self.info.display_name(), &mut parts, wanted, self.wish.first_row, made)?;
         for (name, count) in self.slots.iter().filter_map(|slot| slot.values_left(self.wish.rows)) {
             assigned.limit(count, || format!("sequence {name} has no more values"));
         }
@@ -389,6 +391,7 @@ impl<'a> Design<'a> {
             fresh: group.one_to_one,
             distinct: group.origin == Origin::Judged { distinct: true },
             turn: None,
+            shared: None,
         };
         let is_grouped = |slot: &&Slot<'_>| groups.iter().any(|group| group.has(slot.name()));
         let columns = self.slots.iter().filter(|slot| !is_grouped(slot)).map(|slot| {
@@ -399,7 +402,16 @@ impl<'a> Design<'a> {
             };
             let fresh = matches!(way, Uniqueness::Numbered | Uniqueness::Own);
             let columns = vec![slot.name().to_owned()];
-            Part { name: slot.name().to_owned(), columns, count, way, fresh, distinct: false, turn: None }
+            Part {
+                name: slot.name().to_owned(),
+                columns,
+                count,
+                way,
+                fresh,
+                distinct: false,
+                turn: None,
+                shared: None,
+            }
         });
         let mut parts: Vec<Part> = groups.iter().map(of_group).chain(columns).collect();
         let elements = self.info.keys.iter().flat_map(|key| &key.elements);

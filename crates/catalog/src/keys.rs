@@ -1,6 +1,6 @@
 //! Unique keys: which columns take their values in turn, so that no two rows have the same key.
 
-use rowgen::Turn;
+use rowgen::{Member, Shared, Turn};
 
 use super::error::CatalogError;
 use super::info::KeyInfo;
@@ -22,6 +22,8 @@ pub(super) struct Part {
     pub(super) distinct: bool,
     /// Interval of changes of its value, once a key has asked for that.
     pub(super) turn: Option<Turn>,
+    /// In place of the turn: rows in groups, where a key has two parts and the number of rows is known.
+    pub(super) shared: Option<Shared>,
 }
 
 /// Way to make a part unique.
@@ -65,6 +67,15 @@ pub(super) struct Assigned {
     pub(super) trusted: Vec<String>,
 }
 
+/// The rows that are made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Made {
+    /// How many, if that is known.
+    pub(super) rows: Option<u64>,
+    /// Whether all keys of both sides of a relation are used. Rows that are added later then cannot go on by the same turns.
+    pub(super) uses_all_keys: bool,
+}
+
 /// Gives turns to parts until all keys are unique; keys with fewer parts leave less choice and come
 /// first.
 ///
@@ -74,9 +85,9 @@ pub(super) fn assign(
     parts: &mut [Part],
     mut keys: Vec<Wanted<'_>>,
     first_row: u64,
-    rows: Option<u64>,
+    made: Made,
 ) -> Result<Assigned, CatalogError> {
-    let rows_to_make = rows.filter(|_| first_row == 0);
+    let made = Made { rows: made.rows.filter(|_| first_row == 0), ..made };
     keys.sort_by_key(|wanted| wanted.parts.len());
     let mut assigned = Assigned::default();
     let mut unique: Vec<Vec<usize>> = Vec::new();
@@ -92,7 +103,7 @@ pub(super) fn assign(
         }
         match turning(parts, &wanted) {
             Some(turning) => {
-                let rows = take_turns(parts, &turning, rows_to_make);
+                let rows = take_turns(parts, &turning, made);
                 let fresh = turning.iter().any(|&part| parts[part].fresh);
                 let rows = if fresh { rows } else { rows.saturating_sub(first_row) };
                 assigned.limit(rows, || reason(parts, &turning, wanted.key));
@@ -141,8 +152,8 @@ const MANY: u64 = 1_000_000;
 
 /// Gives each part its turn, as digits of the row number; how many rows that makes. The last one has
 /// no end: rows are limited instead.
-fn take_turns(parts: &mut [Part], turning: &[usize], rows: Option<u64>) -> u64 {
-    if let Some(rows) = rows
+fn take_turns(parts: &mut [Part], turning: &[usize], made: Made) -> u64 {
+    if let Some(rows) = made.rows
         && let [others @ .., numbered] = turning
         && !others.is_empty()
         && parts[*numbered].way == Uniqueness::Numbered
@@ -150,12 +161,35 @@ fn take_turns(parts: &mut [Part], turning: &[usize], rows: Option<u64>) -> u64 {
     {
         return in_order(parts, others, *numbered, rows);
     }
+    if let (Some(rows), &[first, second]) = (made.rows, turning)
+        && (made.uses_all_keys || parts[second].way == Uniqueness::Numbered)
+        && let Some(most) = share(parts, first, second, rows)
+    {
+        return most;
+    }
     turning.iter().enumerate().fold(1_u64, |every, (at, &part)| {
         let count = parts[part].count;
         let of = if at + 1 == turning.len() { u64::MAX } else { count };
         parts[part].turn = Some(Turn { every, of });
         every.saturating_mul(count)
     })
+}
+
+/// Has the first part's values share the rows, as orders share lines: keys ascend with the rows. None if there are fewer
+/// rows than values, or more than the second part has room for.
+fn share(parts: &mut [Part], first: usize, second: usize, rows: u64) -> Option<u64> {
+    let (groups, members) = (parts[first].count, parts[second].count);
+    if groups == 0 || rows < groups || rows.div_ceil(groups) > members || parts[second].way == Uniqueness::Own
+    {
+        return None;
+    }
+    let member =
+        if parts[second].way == Uniqueness::Numbered { Member::Counted } else { Member::Of(members) };
+    for (part, member) in [(first, None), (second, Some(member))] {
+        parts[part].turn = Some(Turn::EACH);
+        parts[part].shared = Some(Shared { rows, groups, member });
+    }
+    Some(groups.saturating_mul(members))
 }
 
 /// Number of combinations of the values of these parts.
@@ -199,6 +233,7 @@ mod tests {
             fresh: false,
             distinct: false,
             turn: None,
+            shared: None,
         }
     }
 
@@ -229,7 +264,11 @@ mod tests {
 
     fn assigned(parts: &mut [Part], keys: &[KeyInfo]) -> Result<Assigned, CatalogError> {
         let wanted = keys.iter().map(|key| wanted(key, parts)).collect();
-        assign("t", parts, wanted, 0, None)
+        assign("t", parts, wanted, 0, Made::default())
+    }
+
+    fn made(rows: u64) -> Made {
+        Made { rows: Some(rows), uses_all_keys: false }
     }
 
     #[test]
@@ -237,10 +276,31 @@ mod tests {
         let mut parts = [part("order_id", 1000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
         let key = key(&["order_id", "line"]);
         let wanted = vec![wanted(&key, &parts)];
-        let assigned = assign("t", &mut parts, wanted, 0, Some(3000)).unwrap();
+        let assigned = assign("t", &mut parts, wanted, 0, made(3000)).unwrap();
         assert_eq!(parts[0].turn, Some(Turn { every: 3, of: u64::MAX }));
         assert_eq!(parts[1].turn, Some(Turn { every: 1, of: 3 }));
         assert_eq!(assigned.most.unwrap().rows, 32_767_000);
+    }
+
+    #[test]
+    fn orders_share_lines_that_are_no_multiple_of_them() {
+        let mut parts = [part("order_id", 1000, Uniqueness::Few), part("line", 32_767, Uniqueness::Numbered)];
+        let key = key(&["order_id", "line"]);
+        let wanted = vec![wanted(&key, &parts)];
+        assign("t", &mut parts, wanted, 0, made(3001)).unwrap();
+        assert_eq!(parts[0].shared, Some(Shared { rows: 3001, groups: 1000, member: None }));
+        assert_eq!(parts[1].shared.unwrap().member, Some(Member::Counted));
+    }
+
+    #[test]
+    fn both_sides_of_a_relation_are_used_as_a_whole() {
+        let mut parts = [part("part", 200, Uniqueness::Few), part("supplier", 100, Uniqueness::Few)];
+        let key = key(&["part", "supplier"]);
+        let wanted = vec![wanted(&key, &parts)];
+        let made = Made { uses_all_keys: true, ..made(800) };
+        let assigned = assign("t", &mut parts, wanted, 0, made).unwrap();
+        assert_eq!(parts[1].shared.unwrap().member, Some(Member::Of(100)));
+        assert_eq!(assigned.most.unwrap().rows, 20_000);
     }
 
     #[test]

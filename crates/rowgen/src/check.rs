@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::generate::{Form, TOPIC_NUMBERS, steps};
 use crate::spread::{Buckets, Described, Letters, Spread, Statistics};
-use crate::{Column, Distribution, Keys, Kind, Pick, Side, Turn, Units, Values};
+use crate::{Column, Distribution, Keys, Kind, Member, Pick, Shared, Side, Turn, Units, Values};
 
 /// Values that a column of this type cannot have.
 #[derive(Clone, Debug, Error, PartialEq)]
@@ -129,6 +129,12 @@ impl Values {
                 match &reference.pick {
                     Pick::InTurn(turn) => check.turn(*turn)?,
                     Pick::Spread { spread, .. } => check.spread(spread)?,
+                    Pick::Shared(Shared { rows, groups, member }) => {
+                        check.that(0 < *groups && groups <= rows, "a group must have a row")?;
+                        let fits =
+                            !matches!(member, Some(Member::Of(count)) if *count < rows.div_ceil(*groups));
+                        check.that(fits, "a group has more members than there are numbers")?;
+                    }
                     Pick::Random { .. } => {}
                 }
                 check.keys(&reference.keys, reference.column)

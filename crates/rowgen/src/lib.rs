@@ -52,4 +52,6 @@ pub use table::{Column, Table};
 pub use topic::Topic;
 pub use tuples::{Body, TupleEncoder, Tuples, Unstorable};
 pub use units::Units;
-pub use values::{Distribution, Keys, Payload, Pick, Reference, Side, Turn, Values, Weighted};
+pub use values::{
+    Distribution, Keys, Member, Payload, Pick, Reference, Shared, Side, Turn, Values, Weighted,
+};

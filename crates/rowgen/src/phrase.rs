@@ -41,7 +41,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
             (Keys::Interval { low, high }, Pick::InTurn(_)) => {
                 format!("{} to {}, in turn", units(*low), units(*high))
             }
-            (keys, Pick::InTurn(_)) => format!("{} keys in turn", keys.count()),
+            (keys, Pick::InTurn(_) | Pick::Shared(_)) => format!("{} keys in turn", keys.count()),
         },
         Values::Repeated { spread, values } => {
             format!("{} different: {}", number_of(spread.distinct), phrase(values, kind))

@@ -124,6 +124,29 @@ pub struct Turn {
     pub of: u64,
 }
 
+/// All rows in groups of the same size, as nearly as that is possible: what each row's part of a key of two parts is.
+///
+/// The first part is the group's number, the second one a member of the group: different ones within a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Number of rows, at least as many as groups.
+    pub rows: u64,
+    /// Number of groups, at least 1.
+    pub groups: u64,
+    /// None for the group's own number.
+    pub member: Option<Member>,
+}
+
+/// How members of a group are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Member {
+    /// 0, 1, 2 in each group.
+    Counted,
+    /// From all over so many numbers, others in the next group: at least as many as the largest group has members.
+    Of(u64),
+}
+
 /// Distribution of random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Distribution {
@@ -237,6 +260,8 @@ pub enum Pick {
     },
     /// By turns: for foreign keys that are unique, or part of a unique key.
     InTurn(Turn),
+    /// By groups that share the rows: for one of two parts of a unique key.
+    Shared(Shared),
 }
 
 impl Payload {
@@ -257,6 +282,27 @@ impl Turn {
     /// The turn of a row.
     pub fn of_row(self, row: u64) -> u64 {
         row / self.every % self.of
+    }
+}
+
+impl Shared {
+    /// The number for a row.
+    pub(crate) fn number(self, row: u64) -> u64 {
+        let Self { rows, groups, member } = self;
+        let wide = |number: u64| u128::from(number);
+        let narrow = |number: u128| u64::try_from(number).unwrap_or(u64::MAX);
+        let group = narrow(wide(row) * wide(groups) / wide(rows));
+        let Some(member) = member else { return group };
+        let place = row - narrow((wide(group) * wide(rows)).div_ceil(wide(groups)));
+        match member {
+            Member::Counted => place,
+            Member::Of(count) => {
+                let apart = (count / rows.div_ceil(groups)).max(1);
+                // Any number that differs from group to group; small enough for the sum.
+                let start = group.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20;
+                (start + place * apart) % count
+            }
+        }
     }
 }
 

@@ -25,7 +25,9 @@ pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
 pub(crate) use self::unique::LONGEST as UNIQUE_TEXT;
 use crate::random::{Draw, Stream};
 use crate::value::Value;
-use crate::{Column, Keys, Kind, Payload, Pick, Reference, Side, Table, Turn, Units, Values, Weighted};
+use crate::{
+    Column, Keys, Kind, Payload, Pick, Reference, Shared, Side, Table, Turn, Units, Values, Weighted,
+};
 
 /// A column's values, with what can be computed before the first row.
 #[derive(Clone, Debug)]
@@ -66,6 +68,7 @@ enum Picking {
     Random(Stream),
     Spread(Spreading),
     InTurn(Turn),
+    Shared(Shared),
 }
 
 impl Generator {
@@ -152,6 +155,7 @@ impl Generator {
                 Picking::Spread(Spreading::new(spread, constraint(table, name), table.rows, all, used))
             }
             Pick::InTurn(turn) => Picking::InTurn(*turn),
+            Pick::Shared(shared) => Picking::Shared(*shared),
         };
         match &**keys {
             Keys::Made { table, first } => {
@@ -285,6 +289,7 @@ impl Picking {
             Self::Random(stream) => stream.draw(row).below(count),
             Self::Spread(spreading) => spreading.number(row).min(count - 1),
             Self::InTurn(turn) => turn.of_row(row) % count,
+            Self::Shared(shared) => shared.number(row) % count,
         }
     }
 }

@@ -202,6 +202,7 @@ impl<'a> Design<'a> {
             planned: planned.collect(),
             takes_defaults: true,
             plain: self.planner.request.plain,
+            uses_all_keys: !self.planner.request.modelled.is_empty(),
             referenced: referenced.collect(),
             ..Wish::default()
         })
