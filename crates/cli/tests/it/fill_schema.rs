@@ -227,7 +227,7 @@ fn what_does_not_go_together_is_refused() {
         ("--all-tables --rows 10", "no table to fill"),
         ("--all-tables --rows 10 --unlogged", "ALTER TABLE … SET UNLOGGED"),
         ("--all-tables --rows 10 --brim", "--table NAME"),
-        ("--rows 10 --exclude-table a", "--all-tables or --ddl"),
+        ("--rows 10 --exclude-table a", "--all-tables, --ddl or --model"),
     ] {
         let ran = rig.run(&format!("fill {arguments}"));
         assert_eq!(ran.code, Some(2), "{arguments}: {ran:#?}");

@@ -1,7 +1,7 @@
 //! The statements that make tables what `pgbench -i` makes them.
 
 use rowgen::{Column, Table, Values};
-use tokio_postgres::error::ErrorPosition;
+use tokio_postgres::error::{ErrorPosition, SqlState};
 
 use super::absent::Adapted;
 use crate::error::FillError;
@@ -134,8 +134,14 @@ pub(crate) fn of_script(schema: Option<&str>, create_schema: bool, script: &Adap
 pub(crate) async fn run_script(connection: &Connection, statements: &[String]) -> Result<(), FillError> {
     let Err(error) = connection.client.batch_execute(&statements.join(";\n")).await else { return Ok(()) };
     let line = line_of(&error).map_or(String::new(), |line| format!("line {line}: "));
+    let exists = [SqlState::DUPLICATE_TABLE, SqlState::DUPLICATE_OBJECT, SqlState::DUPLICATE_FUNCTION];
+    let remedy = if error.code().is_some_and(|code| exists.contains(code)) {
+        ". To fill tables that exist, give --all-tables, or --table"
+    } else {
+        ""
+    };
     let said = connection.explain(error).await;
-    Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed") })
+    Err(FillError::Ddl { problem: format!("{line}{said}. Nothing was changed{remedy}") })
 }
 
 /// The line of the user's SQL that the server complains about, if it tells: one that is run within another

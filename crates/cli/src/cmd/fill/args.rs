@@ -163,7 +163,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) all_tables: bool,
 
-    /// Leave out this table of --all-tables or --ddl; may be repeated
+    /// Leave out this table of --all-tables, --ddl or --model; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
 

@@ -211,8 +211,11 @@ impl FillArgs {
                 table: table.name.clone(),
                 rows: TableRows::InProportion(table.rows),
             };
-            rules.extend(tables.iter().map(of_model));
+            rules.extend(tables.iter().filter(|table| table.rows > 0).map(of_model));
         }
+        // A table without rows stays so.
+        let empty = tables.iter().filter(|table| table.rows == 0).map(|table| table.name.clone());
+        let exclude = self.exclude_table.iter().cloned().chain(empty).collect();
         let ddl = match &model {
             Some(_) if self.all_tables => None,
             Some(model) => Some(sql_of_script(&model.ddl).map_err(|error| Usage(error.to_string()))?),
@@ -223,7 +226,7 @@ impl FillArgs {
             modelled: tables.iter().flat_map(Table::specs).collect(),
             create_roles: self.create_roles,
             schema: self.schema.clone(),
-            exclude: self.exclude_table.clone(),
+            exclude,
             amount,
             rules,
             scale: self.scale.map_or(1.0, |scale| scale.0),

@@ -45,6 +45,9 @@ pub(super) fn warnings(model: &Model) -> Vec<String> {
             )
             .map(|column| column.name.as_str())
             .collect();
+        if table.rows == 0 && table.analyzed.is_some() {
+            continue;
+        }
         if !blind.is_empty() && blind.len() == table.columns.len() {
             warnings.push(format!(
                 "{}: no statistics. Run ANALYZE there, or connect as a role that may select from the table",
