@@ -28,6 +28,7 @@ impl DataType {
             TypeShape::Composite { fields } if fields.is_empty() => return None,
             TypeShape::Composite { fields } => Kind::Composite {
                 name: name(),
+                oid: 0,
                 fields: fields.iter().map(DataType::kind).collect::<Option<_>>()?,
             },
         })

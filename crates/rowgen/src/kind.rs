@@ -125,6 +125,9 @@ pub enum Kind {
     Composite {
         /// As SQL writes it.
         name: String,
+        /// Its `pg_type.oid`, which its values hold. 0 where nobody has asked for it.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        oid: u32,
         /// Types of its fields, in order.
         fields: Vec<Kind>,
     },

@@ -211,7 +211,10 @@ fn what_cannot_be_is_said() {
         (format!("fill --model {twice} {copy}"), "two columns have this name"),
         (format!("fill --model {gone} {copy}"), "the model has column town of app.customers"),
         (format!("fill --model {model} --table app.few {copy}"), "cannot be used with"),
-        (format!("fill --model {model} --instance default -d original"), "To fill tables that exist, give --all-tables"),
+        (
+            format!("fill --model {model} --instance default -d original"),
+            "To fill tables that exist, give --all-tables",
+        ),
         (format!("fill --model {model} --all-tables {copy}"), "no table"),
         (
             format!("model check {model} copy --queries /tmp --instance default"),

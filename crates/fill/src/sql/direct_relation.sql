@@ -63,9 +63,22 @@ SELECT pg_relation_filepath(c.oid) AS path,
                       -- Of ranges and multiranges whose values are stored as they are given; built-in ones have known forms.
                       'range_subtype', (
                           SELECT r.rngsubtype::bigint FROM pg_range r
-                           WHERE (base.oid = r.rngtypid OR base.oid = (to_jsonb(r) ->> 'rngmultitypid')::oid)
+                           WHERE coalesce(base.element, base.oid) IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)
                              AND (r.rngcanonical = 0 OR r.rngtypid < 16384)),
-                      'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p',
+                      -- A dropped field keeps a place in each value, and has no type.
+                      'fields', coalesce((
+                          SELECT jsonb_agg(jsonb_build_object(
+                                     'oid', f.atttypid::bigint,
+                                     'modifier', f.atttypmod,
+                                     'enum_labels', ARRAY(SELECT e.enumlabel::text FROM pg_enum e
+                                                           WHERE e.enumtypid = f.atttypid ORDER BY e.enumsortorder),
+                                     'enum_oids', ARRAY(SELECT e.oid::bigint FROM pg_enum e
+                                                         WHERE e.enumtypid = f.atttypid ORDER BY e.enumsortorder)
+                                 ) ORDER BY f.attnum)
+                            FROM pg_type t JOIN pg_attribute f ON f.attrelid = t.typrelid
+                           WHERE t.oid = coalesce(base.element, base.oid) AND f.attnum > 0), '[]'),
+                      -- Values of tsquery never have short headers.
+                      'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p' AND base.oid <> 'tsquery'::regtype,
                       'generated', nullif(a.attgenerated, ''),
                       'generation', (SELECT pg_get_expr(d.adbin, d.adrelid) FROM pg_attrdef d
                                       WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.attgenerated <> ''),

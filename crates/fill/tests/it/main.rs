@@ -8,3 +8,4 @@ mod partitions;
 mod probe;
 mod support;
 mod triggers;
+mod types;

@@ -270,8 +270,8 @@ fn rows_that_break_something_leave_nothing() {
                     "4",
                     "no partition of \"public\".\"whole\" takes the row with the key (2500, 4). Nothing was written",
                 ),
-                ("parent", "51", "breaks has_parent"),
-                ("next", "3001", "breaks has_next"),
+                ("parent", "51", "violates has_parent"),
+                ("next", "3001", "violates has_next"),
             ] {
                 let columns = vec![&*format!("{column}={}", cycle(value)).leak()];
                 let others = ["id=serial", "part=constant(3)", "parent=uniform(1,50)", "next=null"];

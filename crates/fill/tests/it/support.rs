@@ -67,25 +67,23 @@ impl Tables {
     /// Plans and runs the fill.
     pub(crate) async fn fill(&self, filling: &Filling) -> Result<Method, FillError> {
         let plan = self.plan(filling).await?;
+        self.run(filling, &plan).await
+    }
+
+    async fn run(&self, filling: &Filling, plan: &Plan) -> Result<Method, FillError> {
         let records = Some(shared(self.database.major).home().join("direct"));
         let conduct = Conduct { records, ..Conduct::default() };
         let never = Box::pin(std::future::pending());
-        let outcome = fill::run(&self.database.target, &plan, conduct, &Unwatched, never).await?;
+        let outcome = fill::run(&self.database.target, plan, conduct, &Unwatched, never).await?;
         assert_eq!(outcome.rows, filling.rows, "{}", filling.table);
         Ok(plan.method)
     }
 
     /// Fills the table with pages, and has PostgreSQL's checkers look at all of it.
     pub(crate) async fn fill_directly(&self, filling: &Filling) {
-        let method = self.fill(filling).await.unwrap_or_else(|error| panic!("{}: {error}", filling.table));
-        let plan = if method == Method::Direct { None } else { Some(self.plan(filling).await) };
-        assert_eq!(
-            method,
-            Method::Direct,
-            "{}: {:?}",
-            filling.table,
-            plan.map(|plan| plan.map(|plan| plan.reasons))
-        );
+        let plan = self.plan(filling).await.unwrap_or_else(|error| panic!("{}: {error}", filling.table));
+        assert_eq!(plan.method, Method::Direct, "{}: {:?}", filling.table, plan.reasons);
+        self.run(filling, &plan).await.unwrap_or_else(|error| panic!("{}: {error}", filling.table));
         for table in self.leaves(filling.table).await {
             self.assert_sound(&table).await;
         }

@@ -107,7 +107,7 @@ fn copy_is_refused_where_triggers_would_run_or_are_needed() {
                 ),
                 (
                     "ALTER TABLE watched DISABLE TRIGGER notes, ADD CONSTRAINT late UNIQUE (parent, id) DEFERRABLE",
-                    "the server needs triggers for deferrable late",
+                    "these deferrable keys need triggers: late",
                 ),
             ] {
                 tables.execute(change).await;

@@ -16,7 +16,10 @@ pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<(
     let begin = out.len();
     let dimensions = u32::from(!elements.is_empty());
     let oid = match element {
-        Kind::Enum { oid, .. } => *oid,
+        Kind::Enum { oid, .. }
+        | Kind::Range { oid, .. }
+        | Kind::Multirange { oid, .. }
+        | Kind::Composite { oid, .. } => *oid,
         element => element.oid()?,
     };
     out.extend([dimensions, 0, oid].iter().flat_map(|number| number.to_le_bytes()));
@@ -33,7 +36,7 @@ pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<(
                 literal::payload(element, text, out)?;
                 pad(start, align, out);
             }
-            Layout::Varlena { align } => {
+            Layout::Varlena { align, .. } => {
                 let header = out.len();
                 out.extend([0; HEADER]);
                 literal::payload(element, text, out)?;

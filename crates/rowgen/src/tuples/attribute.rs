@@ -1,7 +1,7 @@
 //! An attribute: how its type is laid out, and its values' bytes.
 
 use super::computed::Computed;
-use super::{literal, range};
+use super::{composite, literal, range};
 use crate::generate::{Generator, Reader};
 use crate::numeric::{Digits, has_short_header, trimmed};
 use crate::units::decimals;
@@ -39,15 +39,17 @@ pub(super) enum Layout {
         /// Bytes.
         align: u32,
     },
-    /// With a header of 1 byte if the payload has up to [`SHORT`], else of 4 bytes and aligned.
+    /// With a header of 1 byte if the payload has up to `short`, else of 4 bytes and aligned.
     Varlena {
         /// Bytes.
         align: u32,
+        /// Bytes.
+        short: Option<usize>,
     },
 }
 
-/// Longest payload for a header of 1 byte (`VARATT_CAN_MAKE_SHORT` in `varatt.h`). All types here are
-/// `typstorage` other than plain, which has no such headers.
+/// Longest payload for a header of 1 byte (`VARATT_CAN_MAKE_SHORT` in `varatt.h`), which values of `typstorage` plain
+/// do not have.
 pub(super) const SHORT: usize = 126;
 /// `VARHDRSZ`.
 pub(super) const HEADER: usize = 4;
@@ -57,17 +59,17 @@ pub(super) const IPV4: u8 = 2;
 /// `NAMEDATALEN`.
 const NAME: usize = 64;
 
-/// Whether the kind's values can be written: not composites, and not `tsquery`.
+/// Whether the kind's values can be written.
 pub(super) fn has_form(kind: &Kind) -> bool {
     match kind {
         // One dimension is made.
         Kind::Array(element) => match &**element {
-            Kind::Array(_) | Kind::Range { .. } | Kind::Multirange { .. } => false,
+            Kind::Array(_) => false,
             element => has_form(element),
         },
         Kind::Range { element, .. } | Kind::Multirange { element, .. } => range::has_form(element),
         Kind::Enum { .. } => true,
-        Kind::TsQuery => false,
+        Kind::Composite { fields, .. } => composite::has_form(fields),
         kind => kind.oid().is_some(),
     }
 }
@@ -120,7 +122,10 @@ impl Layout {
     pub(super) fn of(kind: &Kind) -> Self {
         match kind.fixed_width() {
             Some((length, align)) => Self::Fixed { length, align },
-            None => Self::Varlena { align: kind.varying_align() },
+            None => Self::Varlena {
+                align: kind.varying_align(),
+                short: (*kind != Kind::TsQuery).then_some(SHORT),
+            },
         }
     }
 
@@ -133,12 +138,12 @@ impl Layout {
                 pad(start, align, out);
                 write(out);
             }
-            Self::Varlena { align } => {
+            Self::Varlena { align, short } => {
                 let header = out.len();
                 out.push(0);
                 write(out);
                 let payload = header + 1..out.len();
-                if payload.len() <= SHORT {
+                if short.is_some_and(|short| payload.len() <= short) {
                     out[header] = short_header(payload.len());
                 } else {
                     let length = payload.len();
@@ -157,8 +162,8 @@ impl Layout {
     pub(super) fn place(self, offset: u32, payload: u32) -> Extent {
         let begin = match self {
             Self::Fixed { align, .. } => offset.next_multiple_of(align),
-            Self::Varlena { .. } if payload as usize <= SHORT => offset + 1,
-            Self::Varlena { align } => offset.next_multiple_of(align) + 4,
+            Self::Varlena { short: Some(short), .. } if payload as usize <= short => offset + 1,
+            Self::Varlena { align, .. } => offset.next_multiple_of(align) + 4,
         };
         Extent { payload: begin, end: begin + payload }
     }

@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use jiff::civil::Date;
 
 use super::attribute::{self, is_its_text, write_text, write_units};
-use super::{array, jsonb, lexemes, range, shape};
+use super::{array, composite, jsonb, lexemes, query, range, shape};
 use crate::units::{DAY, decimals};
 use crate::{Kind, Precision};
 
@@ -18,7 +18,11 @@ pub(super) fn is_readable(kind: &Kind, text: &str) -> bool {
         Kind::Json => jsonb::is_readable(text),
         // That is for the server to say.
         Kind::Xml => false,
-        Kind::Array(element) => !matches!(**element, Kind::Json | Kind::Xml),
+        Kind::Array(element) => !matches!(**element, Kind::Json | Kind::Xml | Kind::Composite { .. }),
+        Kind::Composite { fields, .. } => {
+            let is_unread = |field: &Kind| matches!(field, Kind::Json | Kind::Xml | Kind::Array(_));
+            !fields.iter().any(is_unread)
+        }
         _ => true,
     };
     well_formed && payload(kind, text, &mut Vec::new()).is_some()
@@ -58,6 +62,8 @@ pub(super) fn payload(kind: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> 
         Kind::Range { element, oid, .. } => range::payload(*oid, element, text, out),
         Kind::Multirange { element, oid, .. } => range::multirange(*oid, element, text, out),
         Kind::TsVector => lexemes::payload(text, out),
+        Kind::TsQuery => query::payload(text, out),
+        Kind::Composite { oid, fields, .. } => composite::payload(*oid, fields, text, out),
         Kind::Point | Kind::Line | Kind::Lseg | Kind::Box | Kind::Path | Kind::Polygon | Kind::Circle => {
             shape::payload(kind, text, out)
         }

@@ -1,6 +1,7 @@
 //! Greatest lengths of bodies and values.
 
 use super::attribute::{Attribute, Content, payload};
+use super::composite::before_fields;
 use super::varying::before_attributes;
 use crate::generate::{Form, ITEMS, JSON, JSONB, LONG, UNIQUE_TEXT, XML, digits};
 use crate::value::Value;
@@ -93,6 +94,12 @@ fn generated(kind: &Kind, values: &Values) -> (u32, u32) {
         }
         (Kind::Range { element, .. }, values) => (0, 5 + bounds(element, values)),
         (Kind::Multirange { element, .. }, values) => (0, 8 + RANGES * (5 + 8 + bounds(element, values))),
+        (Kind::Composite { fields, .. }, values) => {
+            let field = |field: &Kind| 4 + 8 + payloads(field, values).1;
+            let before = u32::try_from(before_fields(fields.len(), true)).expect("up to 1600 fields");
+            (0, before + fields.iter().map(field).sum::<u32>())
+        }
+        (Kind::TsQuery, _) => (0, 4 + 3 * 12 + 2 * (WORD + 1)),
         (Kind::TsVector, _) => (0, 4 + WORDS * (4 + WORD + 1 + 4)),
         (kind, _) => unreachable!("{} is not supported", kind.sql()),
     }

@@ -10,11 +10,13 @@
 mod array;
 mod attribute;
 mod batch;
+mod composite;
 mod computed;
 mod jsonb;
 mod lexemes;
 mod literal;
 mod longest;
+mod query;
 mod range;
 mod shape;
 mod template;

@@ -228,15 +228,17 @@ fn what_only_the_server_can_write_is_refused_by_name() {
     let refused = |kind: Kind, values: Values| TupleEncoder::new(&one(kind, values)).unwrap_err().to_string();
     let labels = vec!["new".to_owned()];
     let mood = Kind::Enum { name: "mood".into(), labels, oids: Vec::new(), oid: 0 };
-    assert_eq!(refused(Kind::TsQuery, Values::Any), "c has type tsquery, which pgrig writes by COPY only");
+    let texts = Kind::Range { name: "texts".into(), oid: 0, element: Box::new(Kind::Text) };
+    let holder = Kind::Composite { name: "holder".into(), oid: 0, fields: vec![Kind::Int4, texts.clone()] };
+    assert_eq!(refused(holder, Values::Any), "c has type holder, which pgrig writes by COPY only");
     let weekday = Values::Cycle(vec!["new".into(), "old".into()]);
     assert_eq!(
         refused(mood.clone(), weekday),
         "c has the value 'old', which only the server can read as mood, so it needs COPY"
     );
     assert_eq!(
-        refused(Kind::Array(Box::new(Kind::TsQuery)), nulls(0.5, Values::Any)),
-        "c has type tsquery[], which pgrig writes by COPY only"
+        refused(Kind::Array(Box::new(texts)), nulls(0.5, Values::Any)),
+        "c has type texts[], which pgrig writes by COPY only"
     );
     assert_eq!(
         refused(Kind::Int4, Values::Server),
@@ -248,6 +250,10 @@ fn what_only_the_server_can_write_is_refused_by_name() {
     );
     // NULLs need no form.
     assert_eq!(encoded(&one(mood, Values::Null), 0..1).bodies().next().unwrap().bytes, [0]);
+}
+
+fn pair() -> Kind {
+    Kind::Composite { name: "pair".into(), oid: 0, fields: vec![Kind::Int4, Kind::Text] }
 }
 
 #[test]
@@ -302,6 +308,11 @@ fn values_that_the_server_would_refuse_or_change_are_left_to_it() {
         (Kind::TsVector, "'it''s'"),
         (Kind::TsVector, "'a':1A"),
         (Kind::TsVector, "a:0"),
+        (Kind::TsQuery, "a & !b"),
+        (Kind::TsQuery, "a & "),
+        (pair(), "(1)"),
+        (pair(), "(x,y)"),
+        (pair(), "(1,y) "),
     ] {
         let error = TupleEncoder::supports(&one(kind.clone(), Values::Text(text.into()))).unwrap_err();
         assert!(matches!(error, Unstorable::Literal { .. }), "{} {text}: {error}", kind.sql());

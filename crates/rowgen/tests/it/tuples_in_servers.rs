@@ -66,30 +66,35 @@ async fn supported(server: &Server) -> Vec<Kind> {
         TupleEncoder::supports(&of(vec![Column::new("c", kind.clone(), Values::Any)])).is_ok()
     });
     for kind in &mut kinds {
-        if let Kind::Enum { oids, .. } = kind {
-            *oids = server.value(LABELS).await;
-            assert_eq!(oids.len(), 3);
-        }
-        let name = kind.sql();
-        let of_type = match kind {
-            Kind::Array(element) => match &mut **element {
-                Kind::Enum { oids, oid, .. } => {
-                    *oids = server.value(LABELS).await;
-                    Some((oid, "mood".to_owned()))
-                }
-                _ => None,
-            },
-            Kind::Enum { oid, .. } | Kind::Range { oid, .. } | Kind::Multirange { oid, .. } => {
-                Some((oid, name))
-            }
-            _ => None,
+        let element = match kind {
+            Kind::Array(element) => &mut **element,
+            kind => kind,
         };
-        if let Some((oid, name)) = of_type {
-            *oid = server.value(&format!("SELECT {}::regtype::oid", quoted_literal(&name))).await;
+        with_oids(server, element).await;
+        if let Kind::Composite { fields, .. } = element {
+            for field in fields {
+                with_oids(server, field).await;
+            }
         }
     }
     assert!(kinds.len() > 70, "{kinds:?}");
     kinds
+}
+
+/// OIDs as the server has them.
+async fn with_oids(server: &Server, kind: &mut Kind) {
+    let name = kind.sql();
+    if let Kind::Enum { oids, .. } = kind {
+        *oids = server.value(LABELS).await;
+        assert_eq!(oids.len(), 3);
+    }
+    if let Kind::Enum { oid, .. }
+    | Kind::Range { oid, .. }
+    | Kind::Multirange { oid, .. }
+    | Kind::Composite { oid, .. } = kind
+    {
+        *oid = server.value(&format!("SELECT {}::regtype::oid", quoted_literal(&name))).await;
+    }
 }
 
 /// Types are known by the OIDs that the server has for them.
@@ -205,6 +210,7 @@ async fn literals(server: &Server) {
         (array(Kind::Uuid), &[MANY_UUIDS, "{7625c60c-c857-445f-a117-d72646acc670}"]),
         (array(Kind::Text), &["{}", "{a,\"\",\"NULL\",\"it's \\\"\\\\ odd, {very}\"}", "{é,foo_bar@x;y}"]),
         (array(Kind::Box), &["{(1,2),(3,4);(5,6),(7,8)}"]),
+        (Kind::TsQuery, &["a", "'word' & longer & a", "'a' & 'a'"]),
         (Kind::TsVector, &["", "'b':2 'a':1 'b':7 'a':1", "word longer a", "'bb':1 b 'bbb':3"]),
     ];
     // OIDs as in `pg_type.dat`.

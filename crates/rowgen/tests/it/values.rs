@@ -133,7 +133,7 @@ fn unique_values_differ_to_the_last() {
         Kind::Bytea,
         Kind::Numeric(None),
         Kind::Date,
-        Kind::Composite { name: "c".into(), fields: vec![Kind::Bool, Kind::Bit(5)] },
+        Kind::Composite { name: "c".into(), oid: 0, fields: vec![Kind::Bool, Kind::Bit(5)] },
     ] {
         let table = column(kind.clone(), Values::Unique(Turn::EACH));
         let rows = table.columns[0].unique_rows().unwrap().min(70_000);

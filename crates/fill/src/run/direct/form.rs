@@ -4,7 +4,7 @@
 use rowgen::{Column, Kind, Precision, Table};
 
 use super::NotDirect;
-use super::relation::Attribute;
+use super::relation::{Attribute, Field};
 
 /// `pg_type.oid` of text and varchar, which are stored alike.
 const TEXT: [u32; 2] = [25, 1043];
@@ -58,19 +58,34 @@ fn is_stored_alike(attribute: &Attribute, column: &Column) -> bool {
     is_type && keeps_values(&column.kind, attribute.base_modifier)
 }
 
-/// Whether the attribute has the same enum, array of an enum, range or multirange.
+/// Whether the attribute has the same enum, range, multirange or composite type, or an array of it.
 fn is_type_of_database(attribute: &Attribute, kind: &Kind) -> bool {
+    let (kind, is_array) = match kind {
+        Kind::Array(element) => (&**element, true),
+        kind => (kind, false),
+    };
+    if is_array != attribute.is_array() {
+        return false;
+    }
     match kind {
-        Kind::Enum { labels, .. } => !attribute.is_array() && *labels == attribute.enum_labels,
-        Kind::Array(element) => match &**element {
-            Kind::Enum { labels, .. } => attribute.is_array() && *labels == attribute.enum_labels,
-            _ => false,
-        },
+        Kind::Enum { labels, .. } => *labels == attribute.enum_labels,
         Kind::Range { element, .. } | Kind::Multirange { element, .. } => {
             attribute.range_subtype.is_some() && attribute.range_subtype == element.oid()
         }
+        Kind::Composite { fields, .. } => {
+            fields.len() == attribute.fields.len()
+                && fields.iter().zip(&attribute.fields).all(|(kind, field)| is_field(field, kind))
+        }
         _ => false,
     }
+}
+
+fn is_field(field: &Field, kind: &Kind) -> bool {
+    let is_type = match kind {
+        Kind::Enum { labels, .. } => *labels == field.enum_labels,
+        kind => kind.oid() == Some(field.oid),
+    };
+    is_type && keeps_values(kind, field.modifier)
 }
 
 /// Whether values of the kind are stored as they are in a column with this `atttypmod`: neither rounded nor

@@ -85,6 +85,8 @@ pub(super) struct Attribute {
     pub(super) enum_labels: Vec<String>,
     /// Of its labels.
     pub(super) enum_oids: Vec<u32>,
+    /// Of a composite type, or of an array of one, in their order.
+    pub(super) fields: Vec<Field>,
     /// STORAGE PLAIN of a type of varying length: no short headers.
     pub(super) has_plain_storage: bool,
     /// `attgenerated`.
@@ -101,17 +103,31 @@ impl Attribute {
         self.element_oid.is_some()
     }
 
-    /// The kind with the OIDs that its type, and labels of its enum, have in this database.
+    /// Sets the OIDs that the kind's type, and labels of its enums, have in this database.
     fn with_oids(&self, kind: &mut Kind) {
         match kind {
+            Kind::Array(element) => self.with_oids(element),
             Kind::Enum { oids, oid, .. } => {
                 oids.clone_from(&self.enum_oids);
-                *oid = self.element_oid.unwrap_or(self.base_oid);
+                *oid = self.own_oid();
             }
-            Kind::Array(element) if matches!(**element, Kind::Enum { .. }) => self.with_oids(element),
-            Kind::Range { oid, .. } | Kind::Multirange { oid, .. } => *oid = self.base_oid,
+            Kind::Range { oid, .. } | Kind::Multirange { oid, .. } => *oid = self.own_oid(),
+            Kind::Composite { oid, fields, .. } => {
+                *oid = self.own_oid();
+                for (kind, field) in fields.iter_mut().zip(&self.fields) {
+                    if let Kind::Enum { oids, oid, .. } = kind {
+                        oids.clone_from(&field.enum_oids);
+                        *oid = field.oid;
+                    }
+                }
+            }
             _ => {}
         }
+    }
+
+    /// OID of the type, or of an array's elements.
+    fn own_oid(&self) -> u32 {
+        self.element_oid.unwrap_or(self.base_oid)
     }
 
     /// Whether it is computed when it is read, and not stored.
@@ -128,6 +144,16 @@ impl Attribute {
     pub(super) fn is_generated_not_null(&self) -> bool {
         self.generated.is_some() && self.not_null
     }
+}
+
+/// A field of a composite type.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Field {
+    pub(super) oid: u32,
+    pub(super) modifier: i32,
+    /// Of an enum, in its order.
+    pub(super) enum_labels: Vec<String>,
+    enum_oids: Vec<u32>,
 }
 
 /// A CHECK constraint.
@@ -211,8 +237,10 @@ impl Relation {
 
     /// Whether the table has values that hold OIDs of the database.
     pub(super) fn has_oids(&self) -> bool {
-        let has_oids =
-            |attribute: &Attribute| !attribute.enum_oids.is_empty() || attribute.range_subtype.is_some();
+        let has_oids = |attribute: &Attribute| {
+            let Attribute { enum_oids, range_subtype, fields, .. } = attribute;
+            !enum_oids.is_empty() || range_subtype.is_some() || !fields.is_empty()
+        };
         self.attributes.iter().any(has_oids)
     }
 

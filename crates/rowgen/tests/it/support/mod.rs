@@ -118,6 +118,7 @@ impl Server {
             mood(),
             Kind::Composite {
                 name: "pair".into(),
+                oid: 0,
                 fields: vec![Kind::Int4, Kind::Text, numeric(6, 2), mood()],
             },
         ];
