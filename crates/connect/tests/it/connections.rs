@@ -375,7 +375,10 @@ fn a_session_ended_in_mid_query() {
         let _ = other.client.batch_execute(&format!("COPY (SELECT 1) TO PROGRAM 'kill -9 {pid}'")).await;
         assert_says(&victim.ending().await.to_string(), &["without a message"]);
         let ending = witness.ending().await;
-        assert_eq!(ending.sqlstate(), Some(&SqlState::CRASH_SHUTDOWN), "{ending}");
+        assert!(matches!(ending, ConnectError::Lost { .. }), "{ending}");
+        // A backend that does not end within 5 s is killed, and cannot say why: so on a busy machine.
+        let said = ending.sqlstate();
+        assert!(said.is_none_or(|state| *state == SqlState::CRASH_SHUTDOWN), "{ending}");
         // A server of pgrig's own does not restart after that: it ends.
     });
 }
