@@ -195,7 +195,7 @@ fn a_size_is_met_to_two_blocks_on_the_oldest() {
 }
 
 const REFUSED: &str = r#"
-    CREATE DOMAIN short AS text CHECK (length(value) < 20); CREATE TYPE checked AS (n int, w short);
+    CREATE DOMAIN word AS text; CREATE TYPE checked AS (n int, w word);
     CREATE TABLE words (a int, w checked);
     CREATE TABLE letters (a int, l "char");
     CREATE TABLE rounded (a int, at time(3));
