@@ -34,10 +34,11 @@ pub(crate) use crate::cmd::tps::args::TpsArgs;
     disable_version_flag = true,
     propagate_version = true,
     after_help = "Environment:\n  \
-        PGRIG_HOME   where pgrig keeps PostgreSQL, its data, logs and run documents\n               \
+        PGRIG_HOME   directory of PostgreSQL, its data, logs and run documents\n               \
         [default: ~/.local/share/pgrig, for root /var/lib/pgrig]\n  \
-        PGRIG_FETCH  never: do not download PostgreSQL (then give --pg-bin)\n  \
-        PGHOST, PGHOSTADDR, PGPORT, PGDATABASE or PGSERVICE name a server, as the options do\n\n\
+        PGRIG_FETCH  never: do not download PostgreSQL (use --pg-bin)\n  \
+        PGHOST, PGHOSTADDR, PGPORT, PGDATABASE, PGSERVICE\n               \
+        name a server, as the options do\n\n\
         Exit status:\n  \
         0 done, 1 the server or the machine failed, 2 the request was wrong,\n  \
         3 a threshold was missed, 130 interrupted"
@@ -183,7 +184,7 @@ pub(crate) struct SaveArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<String>,
 
-    /// Label of this run, by which `pgrig compare` finds it
+    /// Label of this run, for `pgrig compare`
     #[arg(long, value_name = "NAME", value_parser = label, help_heading = "Output")]
     pub(crate) label: Option<String>,
 }
@@ -245,19 +246,19 @@ impl ServerChoice {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "pgrig's own PostgreSQL")]
 pub(crate) struct EmbeddedArgs {
-    /// Use this instance of pgrig's own PostgreSQL, whatever the environment says [default: default]
+    /// Use this instance of pgrig's own PostgreSQL, even if the environment names a server [default: default]
     #[arg(long, value_name = "NAME")]
     pub(crate) instance: Option<String>,
 
-    /// Major version, 13 to 18; downloaded when first used [default: 18]
+    /// Major version, 13 to 18; downloaded at first use [default: 18]
     #[arg(long, value_name = "VERSION")]
     pub(crate) pg_version: Option<Major>,
 
-    /// Use an installed PostgreSQL: the directory that holds initdb and postgres
+    /// Directory of an installed PostgreSQL's programs (initdb, postgres), used in place of a download
     #[arg(long, value_name = "DIR", conflicts_with = "pg_version")]
     pub(crate) pg_bin: Option<PathBuf>,
 
-    /// Settings: stock (PostgreSQL's defaults), bulk (durable, tuned for loading), dangerous (no fsync: a
+    /// Set of settings: stock (PostgreSQL's defaults), bulk (durable, tuned for loading), dangerous (no fsync: a
     /// crash may destroy all data) [default: bulk]
     #[arg(long, value_name = "PROFILE")]
     pub(crate) profile: Option<Profile>,
@@ -317,9 +318,9 @@ fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Manage pgrig's own PostgreSQL
 ///
-/// A command that names no server starts this one, uses it, and stops it afterwards; the data stays. Start it
-/// here to keep it running or to use it from other programs. It lives under PGRIG_HOME (default:
-/// ~/.local/share/pgrig, for root /var/lib/pgrig), runs without root's rights, and listens on a Unix socket.
+/// A command that names no server starts this one, uses it, and stops it afterwards; the data stays. Use
+/// `pgrig server start` to keep it running, or to use it from other programs. Its files are under PGRIG_HOME (default:
+/// ~/.local/share/pgrig, for root /var/lib/pgrig). It never runs as root, and listens on a Unix socket.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig server start\n  \
@@ -336,9 +337,9 @@ pub(crate) struct ServerArgs {
 pub(crate) enum ServerAction {
     /// Start an instance and leave it running
     ///
-    /// The instance remembers profile and settings; a new --set replaces all earlier ones. bulk sets
-    /// wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory, and a large
-    /// max_wal_size. Started by root, the server runs as postgres or nobody.
+    /// The instance remembers its profile and settings; a new --set replaces all earlier ones. The profile bulk sets
+    /// wal_level=minimal, max_wal_senders=0, shared_buffers to a quarter of the memory, and a large max_wal_size. If
+    /// root starts the server, it runs as user postgres or nobody.
     Start {
         #[command(flatten)]
         embedded: EmbeddedArgs,
@@ -367,11 +368,11 @@ pub(crate) enum ServerAction {
         #[arg(value_name = "DATABASE")]
         database: Option<String>,
     },
-    /// Run psql on an instance; start the instance for that if it does not run
+    /// Run psql on an instance; if the instance is stopped, start it for this command
     Psql {
         #[command(flatten)]
         name: InstanceName,
-        /// A database other than postgres
+        /// Database [default: postgres]
         #[arg(value_name = "DATABASE")]
         database: Option<String>,
         /// Options and arguments for psql, after --
@@ -391,4 +392,22 @@ pub(crate) struct InstanceName {
     /// Name of the instance
     #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) instance: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paragraphs wrap at any width; examples and lists do not.
+    #[test]
+    fn examples_fit_80_columns() {
+        fn assert_fits(command: &Command) {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in after.lines().filter(|line| line.starts_with(' ')) {
+                assert!(console::measure_text_width(line) <= 80, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(assert_fits);
+        }
+        assert_fits(&Cli::command());
+    }
 }

@@ -9,42 +9,42 @@ const MOST_ROUNDS: i64 = 1000;
 
 /// Run pgrig commands in turn and judge whether they differ
 ///
-/// Each round runs every COMMAND once, in balanced random order, so that whatever slows the machine for a while strikes
-/// all of them. An exact paired test judges the rounds. The commands may differ in anything: server, version, settings,
+/// Each round runs every COMMAND once, in balanced random order, so that a machine that is slow for a while slows all
+/// of them. An exact paired test judges the rounds. The commands may differ in anything: server, version, settings,
 /// script. The first command is the baseline.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each COMMAND is one word of the shell: pgrig fill, blockio, micro, tps or testdb bench with options.\n\
-    pgrig stops a server that a command started; pgrig server start keeps it running between rounds.\n\
-    With --set a command must start the server itself. The first round warms up and does not count.\n\n\
+    after_help = "Quote each COMMAND as one word of the shell: pgrig fill, blockio, micro, tps or testdb bench with options. A \
+    server that a command started is stopped at its end; to keep one running between rounds, use pgrig server start. \
+    A command with --set must start the server itself. The first round warms up and does not count.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \
-    pgrig ab 'pgrig fill 1GB --drop --instance old --pg-version 17' 'pgrig fill 1GB --drop'\n  \
-    pgrig ab --rounds 20 --look 10 'pgrig fill 1GB --drop' 'pgrig fill 1GB --drop --streams 4'\n"
+    pgrig ab 'pgrig blockio --instance old --pg-version 17' 'pgrig blockio'\n  \
+    pgrig ab --rounds 20 --look 10 'pgrig tps -c 4' 'pgrig tps -c 4 -M prepared'\n"
 )]
 pub(crate) struct AbArgs {
     /// Two or more pgrig command lines
     #[arg(value_name = "COMMAND", required = true, num_args = 2..)]
     pub(crate) commands: Vec<String>,
 
-    /// Rounds that count
+    /// Number of rounds that count
     #[arg(long, value_name = "N", default_value = "10", value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) rounds: u16,
 
-    /// Stop after this round if all judged figures differ by then; may be repeated. Each look takes its share of the
-    /// false verdicts that are allowed
+    /// Stop after this round if all judged figures differ by then; may be repeated. With more
+    /// looks, each test is stricter
     #[arg(long, value_name = "ROUND", value_delimiter = ',', value_parser = value_parser!(u16).range(1..=MOST_ROUNDS))]
     pub(crate) look: Vec<u16>,
 
-    /// Count the first round too
+    /// Leave out the warm-up: the first round counts
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
-    /// Seed for the order of commands [default: random]
+    /// Seed for the order of the commands [default: random]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// Label of the runs, which get -a, -b … added [default: the comparison's id]
+    /// Label of the runs; pgrig appends -a, -b … for the commands [default: the comparison's id]
     #[arg(long, value_name = "NAME", value_parser = crate::app::args::label)]
     pub(crate) label: Option<String>,
 

@@ -11,14 +11,15 @@ use crate::app::size::Size;
 /// How fast storage is through the database, with SQL alone
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Creates, vacuums, scans, indexes and clusters a table, then drops it. Reports time, MB/s, buffers and\n\
-        WAL of each step, and the source of the data: shared_buffers (cached), perhaps the operating\n\
-        system's cache (OS-warm), or storage (cold). Needs no superuser and no extension: steps that the\n\
-        role may not run are left out and listed. After \"Benchmarking PostgreSQL block I/O with SQL\".\n\n\
+    after_help = "pgrig creates, vacuums, scans, indexes and clusters a table, then drops it. It reports time, MB/s, buffers \
+        and WAL of each step, and the source of the data: shared_buffers (cached), perhaps the operating system's \
+        cache (OS-warm), or storage (cold). No superuser and no extension are needed: pgrig skips the steps that the \
+        role may not run, and lists them. The method is that of the article \"Benchmarking PostgreSQL block I/O with \
+        SQL\".\n\n\
         Examples:\n  \
         pgrig blockio 1GB                       pgrig's own PostgreSQL\n  \
         pgrig blockio 50GB -d mydb              the server that psql -d mydb reaches\n  \
-        pgrig blockio 1GB --compat              the published statements, beside published figures\n  \
+        pgrig blockio 1GB --compat              the published statements and figures\n  \
         pgrig blockio 1GB --json before.json\n  \
         pgrig blockio 1GB --baseline before.json\n"
 )]
@@ -37,8 +38,8 @@ pub(crate) struct BlockioArgs {
           help_heading = "What is measured")]
     pub(crate) clients: u16,
 
-    /// The statements of the published Complete Block Check exactly, its "1 %" query with its flaw; rows are
-    /// the server's settings, SIZE the article's
+    /// Run the statements of the published Complete Block Check unchanged, including the flaw of its "1 %"
+    /// query; the rows are copies of the server's settings, and SIZE is in the article's GB
     #[arg(long, help_heading = "What is measured")]
     pub(crate) compat: bool,
 

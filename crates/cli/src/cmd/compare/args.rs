@@ -4,31 +4,31 @@ use clap::{Args, ValueEnum};
 use measure::Verdict;
 use measure::compare::Options;
 
-/// Verdicts between saved runs: improved, regressed, no change or inconclusive
+/// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// The run is the unit: each side needs several runs, since trials of one run share the state of the machine. A RUN is
-/// a file, the id of a saved run, or a label (--label of the measuring verbs) with * and ? for any characters. Few
-/// figures are judged, together: tps and p95 of tps, seconds of fill, the total, create, scan-first and cluster of
-/// blockio, multiples of the first candidate of micro, the total of testdb bench. All others are shown.
+/// Each side needs several runs, since trials of one run share the state of the machine. A RUN is a file, the id of a
+/// saved run, or a label (--label of the measuring verbs) with * and ? as wildcards. pgrig judges these figures: tps and
+/// p95 of tps; seconds of fill; total, create, scan-first and cluster of blockio; ratios to the first candidate of
+/// micro; the total of testdb bench. It shows all others without a verdict.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "pgrig compare [OPTIONS] BASELINE CANDIDATE\n       \
         pgrig compare [OPTIONS] --baseline <RUN>... --candidate <RUN>...",
-    after_help = "Needs no server. Runs compare if request, server version, settings, machine and transport are\n\
-        the same; pgrig names each difference. A machine that becomes slower looks like a change:\n\
-        pgrig ab runs both sides in turn.\n\n\
+    after_help = "No server is needed. Runs are comparable if request, server version, settings, machine and transport \
+        are the same; pgrig names each difference. If the machine becomes slower between two series of \
+        runs, that looks like a change: to avoid it, use pgrig ab, which runs both sides in turn.\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before          five times, before the change\n  \
         pgrig tps -T 30 --label after           five times\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare --baseline 'before*' --candidate after1.json --candidate after2.json\n"
+        pgrig compare --baseline 'before*' --candidate 1.json --candidate 2.json\n"
 )]
 pub(crate) struct CompareArgs {
-    /// The runs to compare with: a file, an id, or a label
+    /// Runs to compare with: a file, an id, or a label
     #[arg(value_name = "BASELINE", required_unless_present = "baselines", conflicts_with = "baselines")]
     pub(crate) baseline: Option<String>,
 
-    /// The runs to judge
+    /// Runs to judge: a file, an id, or a label
     #[arg(value_name = "CANDIDATE", required_unless_present = "candidates", conflicts_with = "candidates")]
     pub(crate) candidate: Option<String>,
 
@@ -56,11 +56,11 @@ pub(crate) struct CompareArgs {
 /// How sides are judged.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct JudgeArgs {
-    /// Least change that matters
+    /// Least difference that matters
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::app::args::share)]
     pub(crate) threshold: f64,
 
-    /// Figures to judge: tps,p99,wal; more figures need more runs
+    /// Figures to judge, for example tps,p99,wal; more figures need more runs
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) figures: Vec<String>,
 

@@ -14,19 +14,19 @@ use crate::app::size::Size;
 use crate::cmd::fill::level::Level;
 use crate::cmd::fill::mark::Marks;
 
-/// Fill a server with test data of an exact size, or to the brim: pgbench's four tables.
+/// Fill a server with test data of an exact size
 ///
-/// The tables, their values, primary keys and statistics are those of `pgbench -i`. SIZE is what
-/// finished tables and indexes take (pg_total_relation_size), met within 1 % from 50 MB up. A fill that
-/// was interrupted is completed by the same command.
+/// Without --table, --ddl, --model or --all-tables, pgrig creates the four tables of `pgbench -i`, with the same values,
+/// primary keys and statistics. SIZE is the size of finished tables and indexes (pg_total_relation_size); from 50 MB on,
+/// the result is within 1 % of it. To complete an interrupted fill, run the same command again.
 #[derive(Clone, Debug, Args)]
 #[command(
     args_override_self = true,
     after_help = "Examples:\n  \
-        pgrig fill 1GB                          into pgrig's own PostgreSQL\n  \
-        pgrig fill 73GB --unlogged -d mydb      into the server that psql -d mydb reaches\n  \
+        pgrig fill 1GB                          pgrig's own PostgreSQL\n  \
+        pgrig fill 73GB --unlogged -d mydb      the server that psql -d mydb reaches\n  \
         pgrig fill --scale 100 --drop           as pgbench -i -s 100\n  \
-        pgrig fill 20GB --level 4               the article's level 4; --explain shows its flags\n  \
+        pgrig fill 20GB --level 4               the options of the article's level 4\n  \
         pgrig fill --ladder 1GB                 all levels, compared\n  \
         pgrig fill 5GB --append                 five more\n  \
         pgrig fill 10GB --ddl shop.sql          all tables of a schema of your own\n"
@@ -46,15 +46,15 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "ROWS", help_heading = "How much")]
     pub(crate) rows: Option<Rows>,
 
-    /// Add that much to the existing tables; ids continue
+    /// Add this much to the existing tables; ids continue
     #[arg(long, help_heading = "How much")]
     pub(crate) append: bool,
 
-    /// Fill until the data volume is full; keep free what the server needs
+    /// Fill until the data volume is full, except for the space that the server needs
     #[arg(long, help_heading = "Limits", conflicts_with = "until_free")]
     pub(crate) brim: bool,
 
-    /// With --brim: keep this much free [default: what WAL and checkpoints need]
+    /// With --brim: keep this much free [default: the need of WAL and checkpoints]
     #[arg(long, value_name = "SIZE", requires = "brim", help_heading = "Limits")]
     pub(crate) reserve: Option<Size>,
 
@@ -75,7 +75,7 @@ pub(crate) struct FillArgs {
           require_equals = true, help_heading = "Limits")]
     pub(crate) wait_for_space: Option<Length>,
 
-    /// Query to time as the table grows: lookup, batch, scan, or SQL ($1 a random key, $2 the rows)
+    /// Query to time as the table grows: lookup, batch, scan, or SQL ($1: a random key, $2: the number of rows)
     #[arg(long, value_name = "PROBE", help_heading = "Limits")]
     pub(crate) probe: Option<ProbeKind>,
 
@@ -84,7 +84,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "LEVEL", help_heading = "Presets")]
     pub(crate) level: Option<Level>,
 
-    /// Fill this size at every level, compare the levels, and drop the tables
+    /// Fill this size at every level, compare the levels, and drop the tables after each
     #[arg(long, value_name = "SIZE", help_heading = "Presets",
           conflicts_with_all = ["size", "scale", "rows", "append", "level", "drop", "explain", "all_tables"])]
     pub(crate) ladder: Option<Size>,
@@ -134,11 +134,11 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "NAME", help_heading = "Tables")]
     pub(crate) index_tablespace: Option<String>,
 
-    /// Keep autovacuum off these tables
+    /// Turn off autovacuum for these tables
     #[arg(long, help_heading = "Tables")]
     pub(crate) no_autovacuum: bool,
 
-    /// Content of the filler column, which decides how well the data compress
+    /// Content of the filler column: the more random, the less the data compress
     #[arg(long, value_enum, default_value = "blank", help_heading = "Tables")]
     pub(crate) payload: Filler,
 
@@ -163,7 +163,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables", conflicts_with_all = ["series", "table", "ddl"])]
     pub(crate) all_tables: bool,
 
-    /// Leave out this table of --all-tables, --ddl or --model; may be repeated
+    /// Skip this table of --all-tables, --ddl or --model; may be repeated
     #[arg(long, value_name = "NAME", help_heading = "Your own tables", conflicts_with = "table")]
     pub(crate) exclude_table: Vec<String>,
 
@@ -175,7 +175,7 @@ pub(crate) struct FillArgs {
     /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
     /// reference(table.column), default; or a word for the look of the values: email, user-name, first-name, last-name,
     /// full-name, company, city, country, country-code, street, postcode, phone, url, domain, ip, currency, sku,
-    /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all differ. From statistics, as
+    /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all values differ. From statistics, as
     /// --model has them: statistics, repeated, letters, keys, greater, above, lesser (see docs/src/verbs/fill.md).
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
@@ -188,8 +188,8 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables")]
     pub(crate) plain: bool,
 
-    /// With off, triggers on INSERT do not run for the rows, so that finished pages can be written. Foreign keys are
-    /// checked in any case
+    /// Whether triggers on INSERT run for the rows. Tables with such triggers take --method direct only with off. Foreign
+    /// keys are checked in any case
     #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
     pub(crate) triggers: Triggering,
 
@@ -210,7 +210,7 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) drop: bool,
 
-    /// Begin anew in place of completing an interrupted fill
+    /// Start again from zero in place of completing an interrupted fill
     #[arg(long, help_heading = "Steps")]
     pub(crate) no_resume: bool,
 
@@ -237,7 +237,7 @@ pub(crate) struct FillArgs {
     #[arg(long, value_name = "DIR", help_heading = "Method")]
     pub(crate) data_directory: Option<PathBuf>,
 
-    /// Commit after this many bytes of heap; committed rows survive an interruption [default: chosen]
+    /// Commit after this many bytes of heap; committed rows survive an interruption [default: chosen by pgrig]
     #[arg(long, value_name = "SIZE", help_heading = "Method")]
     pub(crate) chunk: Option<Size>,
 

@@ -32,16 +32,18 @@ pub(crate) enum TableFormat {
 /// Which of some SQL expressions is cheaper, and by how many ns per row
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Reads the plan of each candidate first, and refuses expressions that the planner computes once or\n\
-        leaves out. Then runs rounds of all candidates, the empty loop and the first candidate again, in\n\
-        shuffled and balanced order. The verdict is on the differences within rounds: faster or slower by\n\
-        a number of ns (with an interval), no change, or inconclusive. Needs no privileges. After \"PostgreSQL:\n\
-        Accurately Benchmarking Features Which Take Very Little Time\".\n\n\
+    after_help = "pgrig reads the plan of each candidate first, and refuses expressions that the planner computes once \
+        or leaves out. A round runs all candidates, the empty loop and the first candidate again, in \
+        shuffled and balanced order. The verdict follows from the differences within rounds: faster or \
+        slower by a number of ns (with an interval), no change, or inconclusive. No privileges are needed. \
+        The method is that of the article \"PostgreSQL: Accurately Benchmarking Features Which Take Very \
+        Little Time\".\n\n\
         Examples:\n  \
         pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
         pgrig micro 'md5(i::text)' 'sha256(i::text::bytea)' -d mydb --explain\n  \
-        pgrig micro --statement 'SELECT count(*) FROM t' --statement 'SELECT count(id) FROM t'\n  \
-        pgrig micro --ddl 'CREATE TABLE {table} (n serial)' --ddl 'CREATE TABLE {table} (n int)'\n  \
+        pgrig micro --statement 'SELECT count(*) FROM t' --statement 'TABLE t'\n  \
+        pgrig micro --ddl 'CREATE TABLE {table} (n serial)' \\\n              \
+        --ddl 'CREATE TABLE {table} (n int)'\n  \
         pgrig micro --suite uuid\n  \
         pgrig micro --calibrate\n"
 )]
@@ -51,12 +53,12 @@ pub(crate) struct MicroArgs {
     #[arg(value_name = "EXPR", conflicts_with_all = ["statement", "ddl", "suite"])]
     pub(crate) expressions: Vec<String>,
 
-    /// Whole statement to measure, with {rows} for the number of rows; may be repeated
+    /// SQL statement to measure, with {rows} for the number of rows; may be repeated
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
     pub(crate) statement: Vec<String>,
 
-    /// What makes a candidate's table, {table} for its name: made anew for each round. The statement is timed
-    /// [default: rows of defaults are inserted]; may be repeated
+    /// SQL that creates the table of a candidate, with {table} for its name; may be repeated. pgrig creates the table
+    /// anew in each round and times --statement on it [default: an INSERT of rows of defaults]
     #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
     pub(crate) ddl: Vec<String>,
 
@@ -64,11 +66,11 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "FILE|NAME", help_heading = "What is measured")]
     pub(crate) suite: Option<String>,
 
-    /// A statement whose time is subtracted from each --statement
+    /// Statement whose time is subtracted from that of each --statement
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) empty: Option<String>,
 
-    /// Run once before, in the session that measures
+    /// SQL to run once at the start, in the session that measures
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) setup: Option<String>,
 
@@ -76,15 +78,15 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "SQL", help_heading = "What is measured")]
     pub(crate) teardown: Option<String>,
 
-    /// Time the first expression (or the empty loop) at 10 to 10,000,000 rows, as the article's table does
+    /// Time one expression (or the empty loop) at 10 to 10,000,000 rows, as the article's table does
     #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "What is measured")]
     pub(crate) calibrate: bool,
 
-    /// Rows of each sample [default: measured]
+    /// Number of rows of each sample [default: chosen by a measurement]
     #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "How")]
     pub(crate) rows: Option<u64>,
 
-    /// Stop after this time if the intervals are not narrow before [default: 10s; with --ddl 30s, with
+    /// Stop after this time, or earlier if the intervals are narrow [default: 10s; with --ddl 30s, with
     /// --calibrate 1min]
     #[arg(long, value_name = "TIME", help_heading = "How")]
     pub(crate) budget: Option<Length>,
@@ -97,11 +99,11 @@ pub(crate) struct MicroArgs {
     #[arg(long, value_name = "N", default_value = "1", help_heading = "How")]
     pub(crate) seed: u64,
 
-    /// Measure candidates that pgrig refuses for their plan
+    /// Also measure candidates that pgrig refuses because of their plan
     #[arg(long, help_heading = "How")]
     pub(crate) anyway: bool,
 
-    /// Schema for tables, for roles that may not create one [default: pgrig_micro]
+    /// Schema for the tables, for roles that may not create one [default: pgrig_micro]
     #[arg(long, value_name = "NAME", help_heading = "How")]
     pub(crate) schema: Option<String>,
 

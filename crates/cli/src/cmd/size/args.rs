@@ -7,9 +7,10 @@ use crate::app::args::{MOST_PARTITIONS, up_to};
 use crate::app::size::Size;
 use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitions};
 
-/// Rows, scale and bytes from one another, without a server.
+/// Convert between rows, scale and bytes, without a server
 ///
-/// What `pgrig fill` makes with the same options, to the block: article 000's calculator.
+/// Give SIZE, --scale or --rows, and pgrig computes the other two. The sizes are those of `pgrig fill` with the same
+/// options, exact to the block.
 #[derive(Debug, Args)]
 #[command(
     group(ArgGroup::new("amount").required(true).args(["size", "scale", "rows"])),
@@ -19,39 +20,39 @@ use crate::cmd::fill::args::{Index, MOST_ROWS, MOST_SCALE, PartitionBy, partitio
         pgrig size 20GiB --data-only --fillfactor 10"
 )]
 pub(crate) struct SizeArgs {
-    /// What tables and indexes take: which rows make it?
+    /// Size of tables and indexes, for example 73GB
     pub(crate) size: Option<Size>,
 
-    /// pgbench's scale: what does it take?
+    /// In place of SIZE: pgbench's scale
     #[arg(short, long, value_parser = up_to::<u64>(MOST_SCALE))]
     pub(crate) scale: Option<u64>,
 
-    /// Rows of pgbench_accounts: what do they take?
+    /// In place of SIZE: rows of pgbench_accounts
     #[arg(long, value_parser = up_to::<u64>(MOST_ROWS))]
     pub(crate) rows: Option<u64>,
 
-    /// Without vacuum and primary keys
+    /// Rows only: no vacuum, statistics or primary keys
     #[arg(long)]
     pub(crate) data_only: bool,
 
-    /// Percent of each page that is filled
+    /// Percentage of each page to fill
     #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100,
           value_parser = clap::value_parser!(u8).range(10..=100))]
     pub(crate) fillfactor: u8,
 
-    /// pgbench_accounts in so many partitions
+    /// Number of partitions of pgbench_accounts
     #[arg(long, value_name = "N", value_parser = up_to::<u32>(MOST_PARTITIONS))]
     pub(crate) partitions: Option<u32>,
 
-    /// By ranges or by hash
+    /// Partition by ranges of aid or by its hash
     #[arg(long, value_enum, value_name = "METHOD", default_value = "range", requires = "partitions")]
     pub(crate) partition_method: PartitionBy,
 
-    /// Index on pgbench_accounts
+    /// Index on pgbench_accounts: a primary key, a tiny BRIN index, or none
     #[arg(long, value_enum, default_value = "btree")]
     pub(crate) index: Index,
 
-    /// The server's block size, bytes
+    /// Block size of the server, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 8192, value_parser = block_size)]
     pub(crate) block_size: u32,
 

@@ -16,7 +16,7 @@ use crate::app::failure::Usage;
 use crate::app::input;
 use crate::cmd::tps::matrix::args::MatrixArgs;
 
-/// Without -t and -T a run takes so long.
+/// Duration of a run without -t and -T.
 const DEFAULT_TIME: Duration = Duration::from_secs(10);
 /// Limit of `-t`: transactions of each client, as pgbench counts them.
 const MOST_TRANSACTIONS: u64 = i32::MAX as u64;
@@ -29,27 +29,27 @@ const SEEDS: u64 = 1 << 32;
 #[derive(Clone, Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 #[command(
-    after_help = "Runs pgbench scripts with pgbench's options; pgbench is not needed. Latency counts from the scheduled\n\
-        start of a transaction (-R), so a stalled server cannot hide it. The built-in scripts need\n\
+    after_help = "pgrig runs pgbench scripts with pgbench's options; pgbench is not needed. Latency counts from the scheduled \
+        start of a transaction (-R), so a stalled server cannot hide it. The built-in scripts need \
         pgbench's tables: pgrig fill --scale 10 creates them.\n\n\
         Examples:\n  \
         pgrig fill --scale 10 && pgrig tps      pgbench's TPC-B for 10 s\n  \
         pgrig tps -S -c 8 -T 30 mydb            one row by key, in database mydb\n  \
-        pgrig tps -f new.sql@9 -f old.sql -r    your own scripts, 9 to 1, with the time of each command\n  \
-        pgrig tps -R 500 -L 20 -T 5min          500 per second; skip transactions 20 ms late\n  \
-        pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if so\n  \
-        pgrig tps -c 4 --matrix durability      the cost of durability: normal, async, unlogged …\n"
+        pgrig tps -f new.sql@9 -f old.sql -r    your scripts, 9 to 1; time per command\n  \
+        pgrig tps -R 500 -L 20 -T 5min          500 per second; skip if 20 ms late\n  \
+        pgrig tps -T 60 --fail-if 'p99>20ms'    exit status 3 if p99 is above 20 ms\n  \
+        pgrig tps -c 4 --matrix durability      the cost of durability settings\n"
 )]
 pub(crate) struct TpsArgs {
     /// Database name, URI or keyword string, as -d
     #[arg(value_name = "DBNAME", conflicts_with = "dbname")]
     pub(crate) database: Option<String>,
 
-    /// Script file, drawn with weight W; - is standard input; may be repeated
+    /// Script file, chosen with weight W; - is standard input; may be repeated
     #[arg(short, long = "file", value_name = "FILE[@W]", help_heading = "Scripts")]
     pub(crate) file: Vec<String>,
 
-    /// Built-in script, by the beginning of its name; `-b list` shows them; may be repeated [default:
+    /// Built-in script: its name or the beginning of it; `-b list` lists them; may be repeated [default:
     /// tpcb-like]
     #[arg(short, long = "builtin", value_name = "NAME[@W]", help_heading = "Scripts")]
     pub(crate) builtin: Vec<String>,
@@ -66,7 +66,7 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'D', long, value_name = "NAME=VALUE", value_parser = definition, help_heading = "Scripts")]
     pub(crate) define: Vec<Definition>,
 
-    /// Value of :scale [default: the number of branches, for built-in scripts; else 1]
+    /// Value of :scale [default: for built-in scripts, the number of rows of pgbench_branches; else 1]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..), help_heading = "Scripts")]
     pub(crate) scale: Option<i64>,
 
@@ -82,7 +82,7 @@ pub(crate) struct TpsArgs {
     #[arg(short, long = "client", value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) client: u32,
 
-    /// Number of threads of pgrig
+    /// Number of threads of pgrig that serve the connections
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = connections(), help_heading = "Load")]
     pub(crate) jobs: u32,
 
@@ -90,12 +90,12 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = seconds, help_heading = "Load")]
     pub(crate) time: Option<Duration>,
 
-    /// In place of -T: number of transactions of each client
+    /// In place of -T: number of transactions per client
     #[arg(short, long, value_name = "N", conflicts_with = "time", value_parser = up_to::<u64>(MOST_TRANSACTIONS),
           help_heading = "Load")]
     pub(crate) transactions: Option<u64>,
 
-    /// Transactions per second to start, at random times, by all clients together [default: unlimited]
+    /// Transactions per second that all clients together start, at random times [default: unlimited]
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
@@ -113,11 +113,11 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'C', long, help_heading = "Load")]
     pub(crate) connect: bool,
 
-    /// Number of tries of a transaction that fails by a serialization error or deadlock; 0: unlimited
+    /// Number of tries of a transaction that fails with a serialization error or deadlock; 0: unlimited
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(crate) max_tries: u32,
 
-    /// Do not vacuum pgbench's tables and empty its history first
+    /// Skip the first step: vacuum of pgbench's tables, TRUNCATE of pgbench_history
     #[arg(short, long, help_heading = "Load")]
     pub(crate) no_vacuum: bool,
 
@@ -129,8 +129,7 @@ pub(crate) struct TpsArgs {
     #[arg(long, value_name = "DURATION", default_value = "0", value_parser = seconds_or_none, help_heading = "Load")]
     pub(crate) ramp: Duration,
 
-    /// Repeat the whole run N times, in one run document; with --matrix, each combination [default: 1; with
-    /// --matrix 3]
+    /// Number of trials of the run, or of each combination of --matrix [default: 1; with --matrix 3]
     #[arg(long, value_name = "N", value_parser = up_to::<u16>(MOST_TRIALS), help_heading = "Load")]
     pub(crate) trials: Option<u16>,
 

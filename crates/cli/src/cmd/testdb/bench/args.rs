@@ -22,21 +22,21 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
 
 /// Measure which variant of the database makes your test command faster
 ///
-/// COMMAND is run on a fresh database for each trial, prepared in each of several ways, in rounds of balanced order. It
-/// finds the database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. Several words are run as
-/// they are; one word with blanks in it is a script for sh -c. With no server named it runs on an instance of its own,
-/// testdb-bench, with PostgreSQL's default settings (profile stock).
+/// Each round runs COMMAND once for each variant, each time on a fresh database, in balanced order. COMMAND finds the
+/// database in DATABASE_URL and PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSWORD. pgrig runs several words as a program
+/// with arguments, and one word with blanks in it as a script of sh -c. With no server named, the databases are on
+/// pgrig's instance testdb-bench, with PostgreSQL's default settings (profile stock).
 #[derive(Debug, Args)]
-#[command(after_help = "Ways, joined by +:\n  \
-    normal      what you have; all others are compared with it\n  \
-    unlogged    the tables are unlogged: a crash of the server empties them\n  \
-    dangerous   no fsync, full_page_writes, synchronous_commit: a crash may cost the cluster\n  \
-    template    the database is a copy of a template, made in the server's fastest way\n  \
-    tmpfs       the server's data are in memory: they end with the machine\n\n\
+#[command(after_help = "Parts of a variant, joined by +:\n  \
+    normal      the database unchanged; every other variant is compared with it\n  \
+    unlogged    unlogged tables: a crash of the server empties them\n  \
+    dangerous   as profile dangerous: a crash may destroy the cluster\n  \
+    template    a copy of a template database, made by the server's fastest method\n  \
+    tmpfs       a server with its data in memory: a reboot destroys them\n\n\
     Examples:\n  \
     pgrig testdb bench --schema-file schema.sql -- pytest -q\n  \
     pgrig testdb bench --dump shop.dump -- npm test\n  \
-    pgrig testdb bench -d template_db --variants template,unlogged+template -- ./run-tests\n  \
+    pgrig testdb bench -d shop --variants template,unlogged+template -- make test\n  \
     pgrig testdb bench --schema-file schema.sql -- 'cd api && make test'\n  \
     pgrig testdb bench --dump pgbench.sql --tps tpcb-like")]
 pub(crate) struct BenchArgs {
@@ -44,7 +44,7 @@ pub(crate) struct BenchArgs {
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
     pub(crate) command: Vec<OsString>,
 
-    /// Script of SQL that creates the contents of each database
+    /// SQL script that creates the contents of each database
     #[arg(long, value_name = "FILE", conflicts_with = "dump")]
     pub(crate) schema_file: Option<PathBuf>,
 
@@ -54,15 +54,15 @@ pub(crate) struct BenchArgs {
     pub(crate) dump: Option<PathBuf>,
 
     /// Variants to compare with normal, separated by commas [default:
-    /// unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs, as far as possible]
+    /// those of unlogged,dangerous,unlogged+dangerous,template,tmpfs,dangerous+template+tmpfs that are possible]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) variants: Vec<Variant>,
 
-    /// Number of rounds that count, each with one trial of each variant; fewer than 6 prove nothing
+    /// Number of rounds that count; fewer than 6 cannot prove a difference
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = up_to::<u16>(MOST_TRIALS))]
     pub(crate) trials: u16,
 
-    /// Leave out the first round, which does not count
+    /// Leave out the warm-up: the first round counts
     #[arg(long)]
     pub(crate) no_warm_up: bool,
 
@@ -82,7 +82,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "SCRIPT", help_heading = "Transactions")]
     pub(crate) tps: Option<String>,
 
-    /// Connections, one number or several
+    /// Number of connections, or several numbers to measure each
     #[arg(
         short,
         long = "client",

@@ -46,23 +46,22 @@ impl LendAction {
 /// Lend a fresh database in milliseconds, for eval in a shell
 ///
 /// `eval $(pgrig testdb new --from schema.sql)` sets DATABASE_URL, PGHOST, PGPORT, PGUSER and PGDATABASE. The database
-/// is a copy of a template that is made from the file once, and again when its content changes. It is dropped as soon
-/// as the process that called pgrig exits. A keeper in the background makes spare copies beforehand, and ends when
-/// nothing has been lent for ten minutes.
+/// is a copy of a template. pgrig makes the template from the file once, and again when the file changes. The database is
+/// dropped as soon as the process that called pgrig exits. A background process, the keeper, makes spare copies in
+/// advance. It exits when nothing has been lent for ten minutes.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     eval $(pgrig testdb new --from schema.sql)\n  \
-    DATABASE_URL=$(pgrig testdb new --from dump.sql.gz --unlogged --format url) pytest\n  \
+    DATABASE_URL=$(pgrig testdb new --from app.sql --unlogged --format url) pytest\n  \
     pgrig testdb new --template app_test --for 1h --format json\n  \
-    pgrig testdb new --owner $PPID --format url   # in a script that hands it on: its caller owns it\n  \
+    pgrig testdb new --owner $PPID --format url   # owner: a script's caller\n  \
     pgrig testdb keep \"$PGDATABASE\"")]
 pub(crate) struct NewArgs {
-    /// Make the template from this: plain SQL, gzip or zstd of it, or an archive of pg_dump's, for which pg_restore is
-    /// needed
+    /// Make the template from this file: plain SQL, gzip, zstd, or an archive of pg_dump (needs pg_restore)
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
 
-    /// Copy this database of the server; its template is made again when it changes [default: an empty
+    /// Copy this database of the server; the template is made again when the database changes [default: an empty
     /// database]
     #[arg(long, value_name = "DBNAME", conflicts_with = "from")]
     pub(crate) template: Option<String>,
@@ -76,7 +75,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) owner: Option<u32>,
 
-    /// Drop it after this time at the latest, for example 1h
+    /// Drop the database after this time at the latest, for example 1h
     #[arg(long = "for", value_name = "TIME")]
     pub(crate) time: Option<Length>,
 
@@ -97,7 +96,7 @@ pub(crate) struct NewArgs {
 
 /// How a keeper works; of no effect on one that runs already.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Keeper, if it is started now")]
+#[command(next_help_heading = "Keeper (no effect on one that runs already)")]
 pub(crate) struct KeeperArgs {
     /// Number of spare databases of each template used in the last ten minutes
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(0..=1000))]
@@ -111,17 +110,17 @@ pub(crate) struct KeeperArgs {
 /// How a loan is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LeaseFormat {
-    /// export …
+    /// Shell commands: export NAME=VALUE
     Shell,
-    /// An object
+    /// JSON object
     Json,
-    /// The connection URI
+    /// Connection URI
     Url,
-    /// NAME=VALUE lines
+    /// Lines of NAME=VALUE
     Env,
 }
 
-/// List lent and kept databases, spares and templates.
+/// List lent and kept databases, spares and templates
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
     /// Print JSON
@@ -132,10 +131,10 @@ pub(crate) struct ListArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Keep lent databases, of a failed test for example, until they are dropped by name.
+/// Keep lent databases until they are dropped by name, for example after a failed test
 #[derive(Debug, Args)]
 pub(crate) struct KeepArgs {
-    /// Names of databases
+    /// Name of a lent database
     #[arg(value_name = "NAME", required = true)]
     pub(crate) names: Vec<String>,
 
@@ -143,22 +142,22 @@ pub(crate) struct KeepArgs {
     pub(crate) server: ServerChoice,
 }
 
-/// Drop databases and templates that pgrig made; others are never touched.
+/// Drop databases and templates that pgrig made; never any others
 #[derive(Debug, Args)]
 pub(crate) struct DropArgs {
-    /// Databases, lent or kept or whatever they are
+    /// Name of a database: lent, kept, spare or template
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "templates", "orphans"])]
     pub(crate) names: Vec<String>,
 
-    /// All, also kept ones and what other machines and homes of this role have there; the keeper then ends
+    /// Drop all of this role, also kept ones and those of other machines and homes; then the keeper exits
     #[arg(long, conflicts_with_all = ["names", "templates", "orphans"])]
     pub(crate) all: bool,
 
-    /// Templates and their spares
+    /// Drop templates and their spares
     #[arg(long, conflicts_with_all = ["names", "orphans"])]
     pub(crate) templates: bool,
 
-    /// What keepers of other machines, containers and homes left that run no longer; what is kept stays
+    /// Drop databases that keepers of other machines, containers and homes left behind; kept databases stay
     #[arg(long, conflicts_with = "names")]
     pub(crate) orphans: bool,
 
@@ -168,24 +167,25 @@ pub(crate) struct DropArgs {
 
 /// Lend databases over HTTP, for suites that run in parallel
 ///
-/// The first line on standard output is the address: from then on it answers. `GET /database` lends one and tells its
-/// connection URI and parts as JSON; `DELETE /databases/NAME` gives it back. Ctrl-C drops all that is lent; templates
-/// and kept databases stay.
+/// As soon as the server accepts requests, it prints its address, as the first line on standard output. `GET /database`
+/// lends a database and returns its connection URI and parameters as JSON; `DELETE /databases/NAME` returns it. Ctrl-C
+/// drops all lent databases; templates and kept databases stay.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig testdb serve --from schema.sql --listen 127.0.0.1:7432\n  \
     curl http://127.0.0.1:7432/database\n  \
     curl -X DELETE http://127.0.0.1:7432/databases/NAME\n\n\
     Requests:\n  \
-    GET /database               lends one, for an hour unless it is renewed\n    \
-        ?from=FILE, ?template=DBNAME, &unlogged   made from what\n    \
-        &for=SECONDS, &owner=PID, &keep           until when\n    \
+    GET /database               lend a database, for an hour unless it is renewed\n    \
+        ?from=FILE, ?template=DBNAME, &unlogged   source\n    \
+        &for=SECONDS, &owner=PID, &keep           duration\n    \
         &format=json, url, env or shell           format of the answer\n  \
-    POST /databases             the same, by a body of JSON\n  \
-    DELETE /databases/NAME      gives it back; ?wait until it is gone\n  \
-    POST /databases/NAME/renew  {\"for\": SECONDS}: from now on\n  \
-    POST /databases/NAME/keep   until it is dropped by name; not over TCP\n  \
-    GET /databases, /status     what there is")]
+    POST /databases             the same, with the parameters as JSON in the body\n  \
+    DELETE /databases/NAME      drop it; with ?wait, answer after the drop\n  \
+    POST /databases/NAME/renew  {\"for\": SECONDS}: lend for this long from now\n  \
+    POST /databases/NAME/keep   keep it until it is dropped by name; not over TCP\n  \
+    GET /databases              list all databases\n  \
+    GET /status                 show the state of the keeper")]
 pub(crate) struct ServeArgs {
     /// Address to listen on: ADDRESS:PORT of this machine (port 0: any free port), or unix:PATH
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
@@ -195,7 +195,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) ready_file: Option<PathBuf>,
 
-    /// Offer copies of what is in this file; may be repeated, the first is what is lent if nothing is named
+    /// Offer copies of a database made from this file; may be repeated. Requests without a source get the first
     #[arg(long, value_name = "FILE")]
     pub(crate) from: Vec<PathBuf>,
 

@@ -9,9 +9,9 @@ use crate::app::duration::Length;
 
 /// Make tables unlogged, in a live database or in a dump
 ///
-/// Unlogged tables are faster to write, and empty after a crash of the server: for data that can be made again.
-/// With a server named (-d, -h, -p, -U, --instance …) the tables of that database are changed; otherwise a dump is read
-/// from FILE or standard input, and written with CREATE UNLOGGED TABLE.
+/// Unlogged tables are faster to write, but empty after a crash of the server: use them for data that you can make
+/// again. With a server named (-d, -h, -p, -U, --instance …), pgrig changes the tables of that database. Otherwise it
+/// reads a dump from FILE or standard input, and writes it with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
 pub(crate) struct UnlogArgs {
     /// Dump to read: plain, gzip, zstd, or an archive of pg_dump (needs pg_restore); - is standard input
@@ -22,7 +22,7 @@ pub(crate) struct UnlogArgs {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Compression of the output [default: by the name of the output, else as the input]
+    /// Compression of the output [default: by the name of the output file, or the input's]
     #[arg(long, value_enum, value_name = "METHOD")]
     pub(crate) compress: Option<Compress>,
 
@@ -30,7 +30,7 @@ pub(crate) struct UnlogArgs {
     #[arg(long, value_name = "SCHEMA")]
     pub(crate) schema: Vec<String>,
 
-    /// Leave this table, [schema.]table, logged; may be repeated
+    /// Leave this table logged: TABLE or SCHEMA.TABLE; may be repeated
     #[arg(long, value_name = "TABLE")]
     pub(crate) keep: Vec<String>,
 
@@ -64,7 +64,7 @@ impl UnlogArgs {
 /// How a dump is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compress {
-    /// Not at all
+    /// No compression
     None,
     /// gzip
     Gzip,
