@@ -1,3 +1,4 @@
+use crate::Major;
 use failure::{Class, Classified};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,14 @@ pub enum Error {
         cause: String,
         /// A system installation to use instead: its bin directory and version.
         system: Option<(PathBuf, String)>,
+    },
+    /// A file is not an archive of PostgreSQL that this pgrig can install.
+    #[error("cannot install PostgreSQL from {path}: {problem}; pgrig takes files like {}", crate::archive::file_name(Major::NEWEST.pinned()))]
+    NotAnArchive {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        problem: String,
     },
     /// Other homes may use the downloaded versions, too.
     #[error("{path} (PGRIG_POSTGRESQL_CACHE) may be shared with other homes: delete versions there by hand")]
@@ -271,6 +280,7 @@ impl Classified for Error {
             | Self::ReservedSetting { .. }
             | Self::UnknownProfile(_)
             | Self::NotAnInstallation { .. }
+            | Self::NotAnArchive { .. }
             | Self::VersionConflict { .. }
             | Self::WrongVersion { .. }
             | Self::InUse { .. }
@@ -320,7 +330,7 @@ fn io_remedy(source: &io::Error) -> &'static str {
 }
 
 fn fetch_remedy(system: Option<&(PathBuf, String)>) -> String {
-    let network = "check the network and the proxy (HTTPS_PROXY)";
+    let network = "check the network and the proxy (HTTPS_PROXY), bring the archive from another machine (pgrig server fetch --from FILE)";
     match system {
         Some((bin, version)) => format!(
             "{network}, or use the installed PostgreSQL {version}: --pg-bin {}",

@@ -11,7 +11,7 @@ pub enum Event {
     },
     /// The downloaded archive is being unpacked.
     Unpacking {
-        /// For instance `18.6.0`.
+        /// For instance `18.6.0`, or `from FILE`.
         version: String,
     },
     /// initdb makes a new data directory.

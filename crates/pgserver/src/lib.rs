@@ -57,6 +57,7 @@
 //! the network: for air-gapped machines).
 
 mod account;
+mod archive;
 mod binaries;
 mod config_file;
 mod control;
@@ -86,6 +87,7 @@ mod version;
 pub use binaries::Binaries;
 pub use error::{Error, Result};
 pub use event::{Event, Events};
+pub use fetch::{Fetched, fetch};
 pub use home::Home;
 pub use instance::{Instance, Spec};
 pub use lock_file::{LockFile, TELL_AFTER};

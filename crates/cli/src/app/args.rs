@@ -36,7 +36,7 @@ pub(crate) use crate::cmd::tps::args::TpsArgs;
     after_help = "Environment:\n  \
         PGRIG_HOME   directory of PostgreSQL, its data, logs and run documents\n               \
         [default: ~/.local/share/pgrig, for root /var/lib/pgrig]\n  \
-        PGRIG_FETCH  never: do not download PostgreSQL (use --pg-bin)\n  \
+        PGRIG_FETCH  never: do not download PostgreSQL (see pgrig server fetch --from)\n  \
         PGHOST, PGHOSTADDR, PGPORT, PGDATABASE, PGSERVICE\n               \
         name a server, as the options do\n\n\
         Exit status:\n  \
@@ -327,7 +327,8 @@ fn setting(text: &str) -> Result<(String, String), String> {
     pgrig server psql -- -c 'SELECT version()'\n  \
     pgrig server restart\n  \
     pgrig server start --instance old --pg-version 13 --profile stock\n  \
-    pgrig server destroy --instance old")]
+    pgrig server destroy --instance old\n  \
+    pgrig server fetch --pg-version 17")]
 pub(crate) struct ServerArgs {
     #[command(subcommand)]
     pub(crate) action: ServerAction,
@@ -383,6 +384,18 @@ pub(crate) enum ServerAction {
     Logs(InstanceName),
     /// Stop an instance and delete all its data
     Destroy(InstanceName),
+    /// Download a version of PostgreSQL, or install it from a file
+    ///
+    /// The version goes to the directory postgresql under PGRIG_HOME, where all instances find it. An interrupted command
+    /// leaves no version behind.
+    Fetch {
+        /// Major version, 13 to 18 [default: 18; with --from, the version in FILE]
+        #[arg(long, value_name = "VERSION")]
+        pg_version: Option<Major>,
+        /// Archive to install without a network: the file that pgrig downloads, brought from another machine
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+    },
     /// Delete downloaded versions of PostgreSQL that no instance uses
     Prune,
 }

@@ -21,8 +21,8 @@ const INSTEAD: [(&[&str], &str); 12] = [
         "pgrig server status lists the instances; pgrig testdb list lists the databases for tests",
     ),
     (
-        &["start", "stop", "restart", "url", "logs", "psql", "prune"],
-        "pgrig server start, stop, restart, url, logs, psql or prune",
+        &["start", "stop", "restart", "url", "logs", "psql", "fetch", "download", "install", "prune"],
+        "pgrig server start, stop, restart, url, logs, psql, fetch or prune",
     ),
     (&["check", "info", "env", "config", "setup"], "pgrig doctor shows what works here"),
     (&["diff", "cmp"], "pgrig compare BASELINE CANDIDATE"),

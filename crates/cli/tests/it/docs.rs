@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// Verbs with a page of reference.
-const REFERENCES: [&str; 30] = [
+const REFERENCES: [&str; 31] = [
     "fill",
     "model",
     "model capture",
@@ -37,6 +37,7 @@ const REFERENCES: [&str; 30] = [
     "server stop",
     "server logs",
     "server destroy",
+    "server fetch",
     "server prune",
     "doctor",
 ];

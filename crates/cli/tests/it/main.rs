@@ -30,6 +30,7 @@ mod micro;
 mod model;
 mod pooler;
 mod server;
+mod server_fetch;
 mod support;
 mod testdb_bench;
 mod testdb_bench_accidents;

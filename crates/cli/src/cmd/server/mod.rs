@@ -3,13 +3,16 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::Command;
 
 use comfy_table::{Table, presets};
 use connect::Target;
 use jiff::Timestamp;
 use measure::human::bytes;
-use pgserver::{Home, Instance, InstanceState, Lifetime, Running, ServerStatus, Spec, Status};
+use pgserver::{
+    Fetched, Home, Instance, InstanceState, Lifetime, Major, Running, ServerStatus, Spec, Status,
+};
 
 use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::failure::{Broken, Context, Failure, Usage};
@@ -32,6 +35,7 @@ pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failu
         }
         ServerAction::Logs(name) => logs(&home, name),
         ServerAction::Destroy(name) => destroy(&home, name, printer),
+        ServerAction::Fetch { pg_version, from } => fetch(&home, *pg_version, from.as_deref(), printer),
         ServerAction::Prune => prune(&home, printer),
     }
 }
@@ -99,6 +103,13 @@ fn psql(
         .into()),
         Err(error) => Err(Broken(format!("cannot run psql: {error}")).into()),
     }
+}
+
+fn fetch(home: &Home, major: Option<Major>, from: Option<&Path>, printer: &Printer) -> Result<(), Failure> {
+    let Fetched { version, dir, is_new } = pgserver::fetch(home, major, from, &|event| printer.say(event))?;
+    let is_there = if is_new { "is installed in" } else { "was installed before in" };
+    printer.result(format!("PostgreSQL {version} {is_there} {}", dir.display()))?;
+    Ok(())
 }
 
 fn prune(home: &Home, printer: &Printer) -> Result<(), Failure> {
