@@ -34,6 +34,20 @@ pub struct Spec {
     pub tcp: Option<bool>,
 }
 
+/// The programs that an instance runs with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Programs {
+    /// They run on this machine.
+    Run(Binaries),
+    /// They are not there yet.
+    Missing {
+        /// Their version.
+        version: Version,
+        /// Whether the next start downloads them.
+        is_downloaded: bool,
+    },
+}
+
 impl Default for Spec {
     fn default() -> Self {
         Self {
@@ -269,29 +283,50 @@ impl Instance {
         }
     }
 
-    /// The binaries to run it with, fetched if need be.
-    pub(crate) fn binaries(&self, events: Events) -> Result<(Binaries, Source)> {
+    /// Where the binaries to run it with come from.
+    fn source(&self) -> Result<Source> {
         let stored = InstanceRecord::read(&self.dir)?.map(|record| record.config);
         let major = self.spec.version.map(Major::number).or(self.data_major());
         let stored = stored
             .filter(|config| major.is_none_or(|major| config.version.major() == major))
             .map(|config| config.binaries);
-        let source = match (&self.spec.pg_bin, stored) {
+        Ok(match (&self.spec.pg_bin, stored) {
             (Some(dir), _) => Source::Installed(dir.clone()),
             (None, Some(source)) => source,
             (None, None) => Source::Fetched(major.unwrap_or(Major::default().number())),
+        })
+    }
+
+    /// The programs to run it with, if they are there. Runs `postgres --version`, and downloads nothing.
+    ///
+    /// # Errors
+    /// If they are there and do not run, or cannot be had.
+    pub fn programs(&self) -> Result<Programs> {
+        let dir = match self.source()? {
+            Source::Installed(dir) => dir,
+            Source::Fetched(number) => {
+                let major = major_of(number)?;
+                let dir = self.home.postgresql_dir().join(major.pinned());
+                if !dir.is_dir() {
+                    let version = Version::of_pinned(major);
+                    return Ok(Programs::Missing { version, is_downloaded: self.home.may_fetch() });
+                }
+                dir
+            }
         };
+        Ok(Programs::Run(Binaries::installed(&dir)?))
+    }
+
+    /// The binaries to run it with, fetched if need be.
+    pub(crate) fn binaries(&self, events: Events) -> Result<(Binaries, Source)> {
+        let source = self.source()?;
         match source {
             Source::Installed(dir) => {
                 let binaries = Binaries::installed(&dir)?;
                 let dir = binaries.dir().to_owned();
                 Ok((binaries, Source::Installed(dir)))
             }
-            Source::Fetched(number) => {
-                let major =
-                    Major::from_number(number).ok_or_else(|| Error::UnknownMajor(number.to_string()))?;
-                Ok((fetch::fetched(&self.home, major, events)?, source))
-            }
+            Source::Fetched(number) => Ok((fetch::fetched(&self.home, major_of(number)?, events)?, source)),
         }
     }
 
@@ -392,4 +427,9 @@ impl Instance {
         let data: &Path = &self.data();
         postmaster::stop(&self.dir, pid, || !process::serves(pid, data), events)
     }
+}
+
+/// The major version of downloaded binaries.
+fn major_of(number: u16) -> Result<Major> {
+    Major::from_number(number).ok_or_else(|| Error::UnknownMajor(number.to_string()))
 }

@@ -89,7 +89,7 @@ pub use error::{Error, Result};
 pub use event::{Event, Events};
 pub use fetch::{Fetched, fetch};
 pub use home::Home;
-pub use instance::{Instance, Spec};
+pub use instance::{Instance, Programs, Spec};
 pub use lock_file::{LockFile, TELL_AFTER};
 pub use profile::Profile;
 pub use prune::prune;

@@ -1,6 +1,6 @@
 //! `pgrig doctor`: what works is what other tests show to work, for a superuser and for a role with few rights.
 
-use crate::support::Rig;
+use crate::support::{Ran, Rig};
 
 /// The answer for a verb.
 fn answer<'a>(shown: &'a str, name: &str) -> &'a str {
@@ -13,12 +13,35 @@ fn it_creates_and_starts_nothing() {
     let rig = Rig::new();
     let shown = rig.done("doctor").stdout;
     assert!(answer(&shown, "server").contains("not created yet"), "{shown}");
+    assert!(answer(&shown, "verbs").starts_with("not checked"), "{shown}");
     assert_eq!(rig.status()["state"], "not-created");
     rig.done("fill 5MB");
     let shown = rig.done("doctor").stdout;
     assert!(answer(&shown, "server").contains("stopped"), "{shown}");
+    assert!(answer(&shown, "programs").starts_with("PostgreSQL 18.6 runs on this machine"), "{shown}");
     assert_eq!(rig.status()["state"], "stopped");
     assert!(shown.lines().count() <= 12, "{shown}");
+}
+
+#[test]
+fn programs_that_are_missing_or_do_not_run_are_named() {
+    let rig = Rig::new();
+    let none = rig.home.path().join("none");
+    for (fetch, answered) in [("", "the first command downloads it"), ("never", "server fetch --from FILE")] {
+        let mut command = rig.command("doctor");
+        command.env("PGRIG_POSTGRESQL_CACHE", &none).env("PGRIG_FETCH", fetch);
+        let shown = Ran::from(command.output().unwrap()).stdout;
+        assert!(answer(&shown, "programs").contains(answered), "{shown}");
+    }
+    assert!(!none.exists());
+    let bin = rig.home.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for program in ["postgres", "initdb"] {
+        std::fs::write(bin.join(program), "").unwrap();
+    }
+    let ran = rig.run(&format!("doctor --pg-bin {}", bin.display()));
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("postgres does not run"), "{ran:#?}");
 }
 
 #[test]

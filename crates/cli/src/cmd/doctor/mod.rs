@@ -5,7 +5,7 @@ mod rights;
 
 use connect::{Target, resolve};
 use measure::human::bytes;
-use pgserver::{Home, Instance, InstanceState};
+use pgserver::{Home, Instance, InstanceState, Programs};
 use server::{DataDirectory, Survey, volume_of};
 
 use self::rights::Rights;
@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
             let instance = Instance::open(&home, target::spec(&arguments.server.embedded))?;
             let status = instance.status()?;
             let InstanceState::Running(_) = status.state else {
-                return resting(&status.state, printer);
+                return resting(&instance, &status.state, printer);
             };
             let at = instance.connection()?;
             Target::embedded(&at.socket_dir, at.port, at.user, at.database)
@@ -61,21 +61,33 @@ pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failu
     })
 }
 
-/// pgrig's own server does not run: every verb works there.
-fn resting(state: &InstanceState, printer: &Printer) -> Result<(), Failure> {
-    let text = match state {
-        InstanceState::NotCreated => {
-            "pgrig's own PostgreSQL, not created yet: the first command downloads and creates it".to_owned()
-        }
+/// pgrig's own server does not run: what verbs can do there is not known, only whether its programs run.
+fn resting(instance: &Instance, state: &InstanceState, printer: &Printer) -> Result<(), Failure> {
+    let state = match state {
+        InstanceState::NotCreated => "not created yet".to_owned(),
         InstanceState::Stopped { version: Some(version), data_bytes, .. } => {
-            format!("pgrig's own PostgreSQL {version}, stopped, {} of data", bytes(*data_bytes))
+            format!("version {version}, stopped, {} of data", bytes(*data_bytes))
         }
-        InstanceState::Stopped { .. } | InstanceState::Running(_) => {
-            "pgrig's own PostgreSQL, stopped".to_owned()
+        InstanceState::Stopped { .. } | InstanceState::Running(_) => "stopped".to_owned(),
+    };
+    line(printer, "server", &format!("pgrig's own PostgreSQL, {state}"))?;
+    let programs = match instance.programs()? {
+        Programs::Run(programs) => {
+            format!("PostgreSQL {} runs on this machine: {}", programs.version(), programs.dir().display())
+        }
+        Programs::Missing { version, is_downloaded: true } => {
+            format!("PostgreSQL {version} is not installed yet: the first command downloads it")
+        }
+        Programs::Missing { version, is_downloaded: false } => {
+            format!("PostgreSQL {version} is not installed: pgrig server fetch --from FILE")
         }
     };
-    line(printer, "server", &text)?;
-    line(printer, "all verbs", "work without limits; a command starts the server and stops it afterwards")?;
+    line(printer, "programs", &programs)?;
+    line(
+        printer,
+        "verbs",
+        "not checked, since the server does not run: pgrig server start, then pgrig doctor",
+    )?;
     line(printer, "another server", "pgrig doctor -d postgresql://…")
 }
 
