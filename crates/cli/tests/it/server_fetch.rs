@@ -160,7 +160,9 @@ fn a_killed_or_interrupted_fetch_leaves_no_version() {
         let left = versions(&rig);
         assert!(left.iter().all(|name| name.starts_with(".unpacking-")), "{left:?}");
         // The next signal waits for a new one.
-        left.iter().for_each(|name| fs::remove_dir_all(installed(&rig).join(name)).unwrap());
+        for name in left {
+            fs::remove_dir_all(installed(&rig).join(name)).unwrap();
+        }
     }
     fs::create_dir_all(installed(&rig).join(".unpacking-dead/postgresql/bin")).unwrap();
     let ran = run(&rig, &format!("server fetch --from {}", jar.display()));
