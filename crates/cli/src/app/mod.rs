@@ -1,6 +1,7 @@
 //! Shared by all verbs: arguments, the choice of the server, interruption, output, saved runs, exit status.
 
 pub(crate) mod args;
+pub(crate) mod bar;
 pub(crate) mod conduct;
 pub(crate) mod duration;
 pub(crate) mod exit;

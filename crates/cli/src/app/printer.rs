@@ -2,12 +2,16 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use console::{Term, style};
+use console::{Term, measure_text_width, style};
 
 use crate::app::terminal::can_draw;
 use crate::app::wrap::wrapped;
+
+/// Lines that went to a terminal so far.
+static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
 /// Prints results, progress and warnings.
 pub(crate) struct Printer {
@@ -48,6 +52,20 @@ impl Printer {
             self.say(text);
         }
         Ok(())
+    }
+
+    /// Prints a result again if it has left the screen since the place where it was printed, so that the eye finds it at
+    /// the end.
+    pub(crate) fn remind(&self, place: Place, text: &str) -> io::Result<()> {
+        let terminal = Term::stdout();
+        let Some((rows, columns)) = terminal.size_checked().filter(|_| terminal.is_term()) else {
+            return Ok(());
+        };
+        // The shell's prompt takes a line.
+        let room = usize::from(rows).saturating_sub(1);
+        let is_gone = Place::here().0 - place.0 > room;
+        let fits = wrapped(text, columns.into()).lines().count() < room;
+        if is_gone && fits { self.result(text) } else { Ok(()) }
     }
 
     /// A result, for programs.
@@ -91,6 +109,22 @@ impl Printer {
     }
 }
 
+/// A place in the output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place(usize);
+
+impl Place {
+    /// The end of the output so far.
+    pub(crate) fn here() -> Self {
+        Self(SHOWN.load(Ordering::Relaxed))
+    }
+}
+
+/// The text up to the first empty line.
+pub(crate) fn first_paragraph(text: &str) -> &str {
+    text.split("\n\n").next().unwrap_or(text)
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressStyle {
     None,
@@ -110,7 +144,12 @@ fn whole_to_stdout(text: &str) -> io::Result<()> {
 /// The text, broken to the width of a terminal.
 fn for_terminal(terminal: &Term, text: &str) -> String {
     match terminal.size_checked() {
-        Some((_, columns)) if terminal.is_term() => wrapped(text, columns.into()),
+        Some((_, columns)) if terminal.is_term() => {
+            let text = wrapped(text, columns.into());
+            let rows = |line: &str| measure_text_width(line).div_ceil(usize::from(columns).max(1)).max(1);
+            SHOWN.fetch_add(text.split('\n').map(rows).sum(), Ordering::Relaxed);
+            text
+        }
         _ => text.to_owned(),
     }
 }

@@ -1,15 +1,26 @@
-//! Long lines on a terminal: broken between words, and continued under the text of their column.
+//! Long lines on a terminal: broken between words, and continued under the text of their column. Tables that are too wide
+//! are folded.
+
+mod fold;
 
 use console::measure_text_width;
+
+use self::fold::{folded, has_gap};
 
 /// Lines that are narrower than this are not worth breaking, columns.
 const NARROWEST: usize = 40;
 
-/// The text with lines of at most `width` columns, as far as its words let it. Rows of tables, and commands to be pasted,
-/// stay whole.
+/// The text with lines of at most `width` columns, as far as its words let it. Commands to be pasted stay whole.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
-    let lines: Vec<String> = text.split('\n').map(|line| wrapped_line(line, width)).collect();
-    lines.join("\n")
+    let lines: Vec<&str> = text.split('\n').collect();
+    let mut wrapped = Vec::new();
+    for block in lines.chunk_by(|one, next| has_gap(one) && has_gap(next)) {
+        match folded(block, width).filter(|_| width >= NARROWEST) {
+            Some(folded) => wrapped.extend(folded.iter().map(|line| wrapped_line(line, width))),
+            None => wrapped.extend(block.iter().map(|line| wrapped_line(line, width))),
+        }
+    }
+    wrapped.join("\n")
 }
 
 fn wrapped_line(line: &str, width: usize) -> String {

@@ -13,7 +13,7 @@ use nix::sys::termios::tcgetattr;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-const SIZE: Winsize = Winsize { ws_row: 40, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+const SIZE: Winsize = size(40, 100);
 /// The terminal is asked where its cursor is, and answers.
 const WHERE: &[u8] = b"\x1b[6n";
 const HERE: &[u8] = b"\x1b[1;1R";
@@ -21,6 +21,10 @@ const HIDE: &str = "\x1b[?25l";
 const SHOW: &str = "\x1b[?25h";
 /// It is in the picture as long as that is drawn.
 const HINT: &str = "Ctrl-C ends the run";
+
+const fn size(rows: u16, columns: u16) -> Winsize {
+    Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
 
 /// A pgrig that is killed if the test ends before it.
 struct OnTerminal {
@@ -72,8 +76,12 @@ impl Drop for OnTerminal {
 }
 
 /// What is seen of pgrig on a terminal, and its exit status. As soon as it draws, it gets the signal.
-fn on_a_terminal(command: Command, mut signal: Option<Signal>) -> (String, Option<i32>) {
-    let terminal = openpty(&SIZE, None).unwrap();
+fn on_a_terminal(command: Command, signal: Option<Signal>) -> (String, Option<i32>) {
+    on_a_terminal_of(SIZE, command, signal)
+}
+
+fn on_a_terminal_of(size: Winsize, command: Command, mut signal: Option<Signal>) -> (String, Option<i32>) {
+    let terminal = openpty(&size, None).unwrap();
     let before = tcgetattr(&terminal.slave).unwrap();
     let mut pgrig = OnTerminal::start(command, terminal.master, &terminal.slave);
     let code = loop {
@@ -163,4 +171,79 @@ fn nothing_of_the_picture_goes_to_a_file() {
     assert!(pgrig.status().unwrap().success());
     let text = std::fs::read_to_string(out).unwrap();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["status"], "done");
+}
+
+/// Lines on a terminal of 80 columns without escape codes.
+fn lines_of_80_columns(rig: &Rig, rows: u16, arguments: &str) -> Vec<String> {
+    let mut command = rig.command(arguments);
+    command.env("TERM", "dumb");
+    let (seen, status) = on_a_terminal_of(size(rows, 80), command, None);
+    assert_eq!(status, Some(0), "{arguments}: {seen}");
+    seen.replace('\r', "").lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn the_headline_is_the_last_thing_on_a_small_screen() {
+    let rig = filled();
+    let is_headline = |line: &&String| line.contains(" tps: ") && line.contains(" transactions in ");
+    let small = lines_of_80_columns(&rig, 24, "tps -T 1 -r");
+    assert!(small[small.len() - 2..].iter().any(|line| is_headline(&line)), "{small:#?}");
+    let large = lines_of_80_columns(&rig, 200, "tps -T 1 -r");
+    assert_eq!(large.iter().filter(is_headline).count(), 1, "{large:#?}");
+    assert!(large[large.len() - 2..].iter().any(|line| line.starts_with("run document:")), "{large:#?}");
+    for (arguments, first) in [
+        ("micro i i+1 --budget 1s", "candidate "),
+        ("blockio 10MB --trials 1", "step "),
+        ("tps -S -T 1 --matrix clients=1,2 --trials 2", "tps "),
+    ] {
+        let lines = lines_of_80_columns(&rig, 24, arguments);
+        let document = lines.iter().rposition(|line| line.starts_with("run document:")).unwrap();
+        // What does not leave the screen is not repeated.
+        let results = lines.iter().position(|line| line.starts_with(first)).unwrap();
+        let is_repeated = lines[document..].iter().any(|line| line.starts_with(first));
+        assert_eq!(is_repeated, lines.len() - results > 24, "{arguments}: {lines:#?}");
+    }
+}
+
+#[test]
+fn nothing_is_wider_than_the_terminal() {
+    let rig = filled();
+    rig.done("server start --instance with-a-long-name --set work_mem=64MB");
+    let whole = |line: &str| line.contains("pgrig ") || !line.trim().contains(' ');
+    for arguments in [
+        "server status",
+        "tps -T 1 -r",
+        "tps -S -T 1 --matrix durability --matrix clients=1,2 --trials 1",
+        "blockio 10MB --trials 2 --clients 2",
+        "micro md5(i::text) sha256(i::text::bytea) --budget 1s",
+        "fill 5MB --all-tables --append",
+        "size 1GB",
+        "doctor",
+    ] {
+        let lines = lines_of_80_columns(&rig, 24, arguments);
+        let wide = lines.iter().find(|line| line.chars().count() > 80 && !whole(line));
+        assert_eq!(wide, None, "{arguments}: {lines:#?}");
+    }
+}
+
+/// The text without escape codes.
+fn plain(seen: &str) -> String {
+    let mut parts = seen.split('\x1b');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|end: char| end.is_ascii_alphabetic()).map_or(part.len(), |end| end + 1);
+        text += &part[end..];
+    }
+    text
+}
+
+#[test]
+fn progress_takes_one_line() {
+    let rig = filled();
+    let (seen, status) = on_a_terminal_of(size(24, 80), rig.command("fill 60MB --drop --method copy"), None);
+    assert_eq!(status, Some(0), "{seen}");
+    let text = plain(&seen);
+    let drawn: Vec<&str> = text.split(['\r', '\n']).filter(|line| line.contains(" %  ")).collect();
+    assert!(drawn.iter().any(|line| line.starts_with("generate ")), "{seen:?}");
+    assert!(drawn.iter().all(|line| line.chars().count() <= 80), "{drawn:#?}");
 }

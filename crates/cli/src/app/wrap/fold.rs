@@ -57,10 +57,13 @@ struct Row(Vec<char>);
 const FILLER: char = '\0';
 
 impl Row {
-    /// None if it has characters without a width, as those of colours.
+    /// None if it has characters without a width, or those of colours.
     fn of(line: &str) -> Option<Self> {
         let mut cells = Vec::new();
         for character in line.trim_end().chars() {
+            if character.is_control() {
+                return None;
+            }
             let width = measure_text_width(character.encode_utf8(&mut [0; 4]));
             cells.push(character);
             cells.extend(std::iter::repeat_n(FILLER, width.checked_sub(1)?));

@@ -18,7 +18,7 @@ use crate::app::failure::{Failure, Usage};
 use crate::app::input;
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::Printer;
+use crate::app::printer::{Place, Printer, first_paragraph};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::blockio::progress::BlockioProgress;
@@ -91,7 +91,10 @@ async fn measure(
     }
     let run = &finished.run;
     let mut results = vec![text::results(&plan, run)];
+    let (place, steps) = (Place::here(), first_paragraph(&results[0]).to_owned());
     results.extend(baseline.map(|baseline| text::comparison(baseline, request, run)));
     let hints = text::hints(arguments, &plan, run);
-    finished.show(Shown { results, hints }, chosen, printer)
+    let ended = finished.show(Shown { results, hints }, chosen, printer);
+    printer.remind(place, &steps)?;
+    ended
 }

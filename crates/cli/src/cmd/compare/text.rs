@@ -72,9 +72,9 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
         _ => format!("{judged} figures are judged together,"),
     };
     let several =
-        if judged > 1 { ",\nso a verdict needs more than the 95 % interval of one figure" } else { "" };
+        if judged > 1 { ", so a verdict needs more than the 95 % interval of one figure" } else { "" };
     format!(
-        "typical values of a run, with their ratio as the change; changes below {threshold} do not matter;\n\
+        "typical values of a run, with their ratio as the change; changes below {threshold} do not matter\n\
          {figures} with a false verdict in at most 5 of 100 comparisons{several}"
     )
 }

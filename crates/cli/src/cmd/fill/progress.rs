@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use fill::limits::{Event, Outlook};
 use fill::{InitStep, Observer, Plan, ProbePoint};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use measure::human::{bytes, count, grouped, latency};
 
+use crate::app::bar;
 use crate::app::printer::{Printer, ProgressStyle};
 
 /// Between plain lines.
@@ -161,28 +162,37 @@ impl<'a> FillProgress<'a> {
     }
 }
 
+impl FillProgress<'_> {
+    /// Takes the bar off the screen, if there is one.
+    fn take_bar(&self) {
+        if let Ok(mut slot) = self.current.lock()
+            && let Some(current) = slot.take()
+        {
+            current.bar.finish_and_clear();
+        }
+    }
+}
+
 impl Observer for FillProgress<'_> {
     fn checking_rows(&self, rows: u64) {
         self.tell(&format!("checking the {} rows that the interrupted fill has loaded", grouped(rows)));
     }
 
     fn step_started(&self, step: InitStep) {
+        // The rehearsal of a step has begun it, too. Its bar goes before another is drawn in its place.
+        self.take_bar();
         let length = if step == InitStep::Generate { self.rows.unwrap_or(PARTS) } else { PARTS };
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
         if self.style == ProgressStyle::Bar {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-            let template = "{prefix:12} {bar:30} {percent:>3} %  {msg}";
-            bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
+            bar.set_style(bar::style("{prefix:12} "));
             bar.set_prefix(self.prefix(title(step)));
         }
         let now = Instant::now();
         let lock_holder = String::new();
         let current = Current { name: title(step), bar, started: now, last_line: now, lock_holder };
-        if let Ok(mut slot) = self.current.lock()
-            && let Some(before) = slot.replace(current)
-        {
-            // The rehearsal of a step has begun it, too.
-            before.bar.finish_and_clear();
+        if let Ok(mut slot) = self.current.lock() {
+            *slot = Some(current);
         }
     }
 
@@ -274,22 +284,14 @@ impl Observer for FillProgress<'_> {
     }
 
     fn step_finished(&self, _: InitStep, _: Duration) {
-        if let Ok(mut slot) = self.current.lock()
-            && let Some(current) = slot.take()
-        {
-            current.bar.finish_and_clear();
-        }
+        self.take_bar();
     }
 }
 
 impl Drop for FillProgress<'_> {
     /// Takes an unfinished bar off the screen before an error is printed.
     fn drop(&mut self) {
-        if let Ok(mut slot) = self.current.lock()
-            && let Some(current) = slot.take()
-        {
-            current.bar.finish_and_clear();
-        }
+        self.take_bar();
     }
 }
 

@@ -20,7 +20,7 @@ use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::json;
-use crate::app::printer::Printer;
+use crate::app::printer::{Place, Printer};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 
@@ -166,7 +166,8 @@ impl Conducted<'_> {
         let Some(outcome) = outcome.filter(|outcome| outcome.rounds.len() > 1) else {
             return finished.end(self.printer);
         };
-        self.show(&outcome)?;
+        let place = Place::here();
+        let table = self.show(&outcome)?;
         let mut hints = finished.result.as_ref().err().map_or(Vec::new(), Failure::run_notes);
         for why in &mut hints {
             why.insert_str(0, "note: ");
@@ -176,11 +177,16 @@ impl Conducted<'_> {
             let saved = micro::save(&self.chosen.target, &finished.run.id, &outcome).await?;
             hints.push(text::saved(&saved, &finished.run.id));
         }
-        finished.show(Shown { results: Vec::new(), hints }, self.chosen, self.printer)
+        let ended = finished.show(Shown { results: Vec::new(), hints }, self.chosen, self.printer);
+        if let Some(table) = table {
+            self.printer.remind(place, &table)?;
+        }
+        ended
     }
 
-    /// The table to standard output; there too, if it is for people, all that belongs to it.
-    fn show(&self, outcome: &Outcome) -> Result<(), Failure> {
+    /// Prints the table to standard output; there too, if it is for people, all that belongs to it. Returns the table if it
+    /// is for people.
+    fn show(&self, outcome: &Outcome) -> Result<Option<String>, Failure> {
         let (request, format) = (self.request, self.arguments.format);
         let judged = outcome.judged(request);
         let table = judged.map(|judged| table::results(outcome, &judged, request.has_rows(), format));
@@ -188,14 +194,14 @@ impl Conducted<'_> {
         let details = text::details(outcome, request);
         if format == TableFormat::Text {
             self.printer.result(format!("{}\n\n{details}", table.as_deref().unwrap_or(few)))?;
-        } else {
-            match table {
-                Some(table) => self.printer.result(table)?,
-                None => self.printer.warn(few),
-            }
-            self.printer.say(format!("\n{details}"));
+            return Ok(table);
         }
-        Ok(())
+        match table {
+            Some(table) => self.printer.result(table)?,
+            None => self.printer.warn(few),
+        }
+        self.printer.say(format!("\n{details}"));
+        Ok(None)
     }
 
     async fn calibrate(&self) -> Result<(), Failure> {

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use micro::Outlook;
 
+use crate::app::bar;
 use crate::app::printer::{Printer, ProgressStyle};
 
 /// Between plain lines.
@@ -44,9 +45,7 @@ impl<'a> RoundsProgress<'a> {
 fn bar(what: &'static str, budget: Duration) -> ProgressBar {
     let length = u64::try_from(budget.as_millis()).unwrap_or(u64::MAX);
     let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(4));
-    if let Ok(style) = BarStyle::with_template("{prefix:12} {bar:30} {percent:>3} %  {msg}") {
-        bar.set_style(style);
-    }
+    bar.set_style(bar::style("{prefix:12} "));
     bar.set_prefix(what);
     bar
 }

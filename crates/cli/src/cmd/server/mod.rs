@@ -20,6 +20,7 @@ use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
+use crate::cmd::fill::text::trimmed;
 
 /// Does what the arguments say.
 pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failure> {
@@ -148,10 +149,7 @@ fn status(home: &Home, name: Option<&str>, json: bool, printer: &Printer) -> Res
     for status in &found {
         table.add_row(row(status));
     }
-    for line in table.lines() {
-        printer.result(line.trim())?;
-    }
-    Ok(())
+    Ok(printer.result(trimmed(&table))?)
 }
 
 fn row(status: &Status) -> [String; 6] {

@@ -18,7 +18,7 @@ use tps::{Outcome, Parsed, Plan, TPS};
 use crate::app::args::TpsArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Unhappy};
-use crate::app::printer::Printer;
+use crate::app::printer::{Place, Printer};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 
@@ -96,7 +96,10 @@ async fn measure(
         Ended::Interrupted | Ended::Lost(_) | Ended::Failed(_) => Vec::new(),
     };
     let finished = recording.finish(ended(done.ended, &findings));
-    finished.show(Shown { results, hints }, chosen, printer)
+    let place = Place::here();
+    let ended = finished.show(Shown { results, hints }, chosen, printer);
+    printer.remind(place, &text::headline(&plan, &pooled))?;
+    ended
 }
 
 /// Adds a trial to the document.

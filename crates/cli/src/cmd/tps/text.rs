@@ -130,7 +130,7 @@ fn why_nothing(plan: &Plan, outcome: &Outcome) -> &'static str {
 }
 
 /// `8,123 tps: 81,234 transactions in 10.0 s by 8 clients`.
-fn headline(plan: &Plan, outcome: &Outcome) -> String {
+pub(crate) fn headline(plan: &Plan, outcome: &Outcome) -> String {
     let request = &plan.request;
     let succeeded = outcome.all.counts.succeeded;
     let plural = |number: u64| if number == 1 { "" } else { "s" };

@@ -16,7 +16,7 @@ use crate::app::args::TpsArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
-use crate::app::printer::Printer;
+use crate::app::printer::{Place, Printer, first_paragraph};
 use crate::app::recovery::journals;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
@@ -100,8 +100,11 @@ async fn measure(
     if finished.run.trials.is_empty() {
         return finished.end(printer);
     }
-    let results = vec![text::results(&plan, &finished.run)];
-    finished.show(Shown { results, hints: Vec::new() }, chosen, printer)
+    let results = text::results(&plan, &finished.run);
+    let (place, table) = (Place::here(), first_paragraph(&results).to_owned());
+    let ended = finished.show(Shown { results: vec![results], hints: Vec::new() }, chosen, printer);
+    printer.remind(place, &table)?;
+    ended
 }
 
 /// One trial, watched as any run is.

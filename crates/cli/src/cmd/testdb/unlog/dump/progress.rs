@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use measure::human::bytes;
 use testdb::source::Opened;
 
+use crate::app::bar;
 use crate::app::printer::{Printer, ProgressStyle};
 use crate::cmd::fill::progress::clock;
 
@@ -77,9 +78,8 @@ impl<'a> Watched<'a> {
 
 fn new_bar(name: &'static str, size: Option<u64>) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(size, ProgressDrawTarget::stderr_with_hz(8));
-    let template =
-        if size.is_some() { "{prefix:12} {bar:30} {percent:>3} %  {msg}" } else { "{prefix:12} {msg}" };
-    bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
+    let before = "{prefix:12} ";
+    bar.set_style(if size.is_some() { bar::style(before) } else { bar::style_without_end(before) });
     bar.set_prefix(name);
     bar
 }

@@ -3,10 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as BarStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget};
 use measure::human::bytes;
 use testdb::unlog::{Object, ObjectKind, Observer, Step, UnlogPlan};
 
+use crate::app::bar;
 use crate::app::printer::{Printer, ProgressStyle};
 use crate::cmd::fill::progress::clock;
 
@@ -43,8 +44,7 @@ impl<'a> UnlogProgress<'a> {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         if printer.progress() == ProgressStyle::Bar {
             bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-            let template = "{bar:30} {percent:>3} %  {msg}";
-            bar.set_style(BarStyle::with_template(template).expect("a template that was tried"));
+            bar.set_style(bar::style(""));
         }
         let now = Instant::now();
         let state = State {
