@@ -175,8 +175,8 @@ pub(crate) struct FillArgs {
     /// constant(value), null, nulls(fraction,SPEC), text(n), random(n), blank(n),
     /// reference(table.column), default; or a word for the look of the values: email, user-name, first-name, last-name,
     /// full-name, company, city, country, country-code, street, postcode, phone, url, domain, ip, currency, sku,
-    /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all values differ. From statistics, as
-    /// --model has them: statistics, repeated, letters, keys, greater, above, lesser (see docs/src/verbs/fill.md).
+    /// title, sentence, latitude, longitude, price, percent, age, year. email(unique) makes all values differ.
+    /// pgrig model writes statistics, repeated, letters, keys, greater, above and lesser.
     #[arg(long, value_name = "COLUMN=SPEC", help_heading = "Your own tables")]
     pub(crate) column: Vec<String>,
 
