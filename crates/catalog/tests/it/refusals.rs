@@ -96,7 +96,14 @@ fn constraints_that_cannot_be_kept() {
             )
             .await;
         for (table, parts) in [
-            ("child", ["must reference rows of public.parents (child_parent_fkey), which is empty", "child_parent_fkey", "fill public.parents first"]),
+            (
+                "child",
+                [
+                    "must reference rows of public.parents (child_parent_fkey), which is empty",
+                    "child_parent_fkey",
+                    "fill public.parents first",
+                ],
+            ),
             (
                 "odd",
                 [
