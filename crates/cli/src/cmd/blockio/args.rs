@@ -30,25 +30,25 @@ pub(crate) struct BlockioArgs {
 
     /// Number of trials; results are medians
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = up_to::<u16>(MOST_TRIALS),
-          help_heading = "What is measured")]
+          help_heading = "Measurement")]
     pub(crate) trials: u16,
 
     /// Number of concurrent connections, each with a table of SIZE
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = up_to::<u16>(MOST_STREAMS),
-          help_heading = "What is measured")]
+          help_heading = "Measurement")]
     pub(crate) clients: u16,
 
     /// Run the statements of the published Complete Block Check unchanged, including the flaw of its "1 %"
     /// query; the rows are copies of the server's settings, and SIZE is in the article's GB
-    #[arg(long, help_heading = "What is measured")]
+    #[arg(long, help_heading = "Measurement")]
     pub(crate) compat: bool,
 
     /// Saved run to show beside this one, with the change of each step
-    #[arg(long, value_name = "FILE", help_heading = "What is measured")]
+    #[arg(long, value_name = "FILE", help_heading = "Measurement")]
     pub(crate) baseline: Option<PathBuf>,
 
     /// Memory of the server's machine, if pgrig cannot see it; it decides which reads count as cold
-    #[arg(long, value_name = "SIZE", help_heading = "What is measured")]
+    #[arg(long, value_name = "SIZE", help_heading = "Measurement")]
     pub(crate) memory: Option<Size>,
 
     /// Schema for the tables, for roles that may not create one [default: pgrig_blockio]

@@ -54,57 +54,57 @@ pub(crate) struct MicroArgs {
     pub(crate) expressions: Vec<String>,
 
     /// SQL statement to measure, with {rows} for the number of rows; may be repeated
-    #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
+    #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "Measurement")]
     pub(crate) statement: Vec<String>,
 
     /// SQL that creates the table of a candidate, with {table} for its name; may be repeated. pgrig creates the table
     /// anew in each round and times --statement on it [default: an INSERT of rows of defaults]
-    #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "What is measured")]
+    #[arg(long, value_name = "SQL", conflicts_with = "suite", help_heading = "Measurement")]
     pub(crate) ddl: Vec<String>,
 
     /// Candidates from a TOML file, or one of uuid, defaults, uuid-defaults, integer-keys, uuid-keys, indexes
-    #[arg(long, value_name = "FILE|NAME", help_heading = "What is measured")]
+    #[arg(long, value_name = "FILE|NAME", help_heading = "Measurement")]
     pub(crate) suite: Option<String>,
 
     /// Statement whose time is subtracted from that of each --statement
-    #[arg(long, value_name = "SQL", help_heading = "What is measured")]
+    #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) empty: Option<String>,
 
     /// SQL to run once at the start, in the session that measures
-    #[arg(long, value_name = "SQL", help_heading = "What is measured")]
+    #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) setup: Option<String>,
 
     /// SQL to run at the end, even after an error or Ctrl-C (1 s at most)
-    #[arg(long, value_name = "SQL", help_heading = "What is measured")]
+    #[arg(long, value_name = "SQL", help_heading = "Measurement")]
     pub(crate) teardown: Option<String>,
 
-    /// Time one expression (or the empty loop) at 10 to 10,000,000 rows, as the article's table does
-    #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "What is measured")]
+    /// Time one expression (or the empty loop) at 10 to 10,000,000 rows, as in the article's table
+    #[arg(long, conflicts_with_all = ["explain", "save_in_database"], help_heading = "Measurement")]
     pub(crate) calibrate: bool,
 
     /// Number of rows of each sample [default: chosen by a measurement]
-    #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "How")]
+    #[arg(long, value_name = "N", value_parser = up_to::<u64>(MOST_ROWS), help_heading = "Method")]
     pub(crate) rows: Option<u64>,
 
     /// Stop after this time, or earlier if the intervals are narrow [default: 10s; with --ddl 30s, with
     /// --calibrate 1min]
-    #[arg(long, value_name = "TIME", help_heading = "How")]
+    #[arg(long, value_name = "TIME", help_heading = "Method")]
     pub(crate) budget: Option<Length>,
 
     /// Least difference that matters, as a share of the first candidate's time
-    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "How")]
+    #[arg(long, value_name = "SHARE", default_value = "1%", value_parser = share, help_heading = "Method")]
     pub(crate) threshold: f64,
 
     /// Seed for the order of the rounds
-    #[arg(long, value_name = "N", default_value = "1", help_heading = "How")]
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Method")]
     pub(crate) seed: u64,
 
     /// Also measure candidates that pgrig refuses because of their plan
-    #[arg(long, help_heading = "How")]
+    #[arg(long, help_heading = "Method")]
     pub(crate) anyway: bool,
 
     /// Schema for the tables, for roles that may not create one [default: pgrig_micro]
-    #[arg(long, value_name = "NAME", help_heading = "How")]
+    #[arg(long, value_name = "NAME", help_heading = "Method")]
     pub(crate) schema: Option<String>,
 
     /// Print the plan and the statements' query plans and stop: nothing is changed

@@ -9,7 +9,7 @@ pub(crate) use crate::cmd::testdb::bench::args::BenchArgs;
 use crate::cmd::testdb::lend::args::LendAction;
 pub(crate) use crate::cmd::testdb::unlog::args::{Compress, UnlogArgs};
 
-/// Databases for integration tests: make them fast, prove it, and have a fresh one in milliseconds.
+/// Make databases for integration tests fast, measure that, and lend a fresh one in milliseconds
 #[derive(Debug, Args)]
 pub(crate) struct TestdbArgs {
     #[command(subcommand)]

@@ -99,8 +99,8 @@ pub(crate) struct TpsArgs {
     #[arg(short = 'R', long, value_name = "TPS", value_parser = rate, help_heading = "Load")]
     pub(crate) rate: Option<f64>,
 
-    /// Count transactions that take longer than this many milliseconds as late; with -R, skip those that
-    /// would start later
+    /// Count transactions that take longer than this (in milliseconds) as late; with -R, skip transactions that
+    /// would start this late
     #[arg(short = 'L', long, value_name = "DURATION", value_parser = milliseconds, help_heading = "Load")]
     pub(crate) latency_limit: Option<Duration>,
 
@@ -141,8 +141,8 @@ pub(crate) struct TpsArgs {
     #[arg(long, help_heading = "Results")]
     pub(crate) failures_detailed: bool,
 
-    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Transactions
-    /// that -L skips count as slower than -L in mean, max and percentiles. Several trials are judged together
+    /// Exit with status 3 if the condition is true: p99>20ms, tps<500, failed>1% …; may be repeated. Skipped
+    /// transactions (-L) count as slower than the limit in mean, max and percentiles. Several trials are judged together
     #[arg(long, value_name = "CONDITION", help_heading = "Results")]
     pub(crate) fail_if: Vec<Threshold>,
 
