@@ -106,7 +106,7 @@ fn statistics_of(row: &Row) -> Statistics {
     }
 }
 
-/// What decides on the column's values besides statistics.
+/// The column's role: keys, foreign keys and constraints that decide on its values besides statistics.
 fn role(info: &TableInfo, column: &ColumnInfo, sizes: &BTreeMap<String, u64>) -> ColumnRole {
     if column.is_generated() {
         return ColumnRole::Generated;

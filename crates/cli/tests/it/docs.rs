@@ -81,7 +81,7 @@ pub(crate) fn guides() -> Vec<PathBuf> {
 
 /// A fenced block.
 pub(crate) struct Block {
-    /// What stands after the fence: the language, and `not-run`.
+    /// The text after the fence: the language, and `not-run`.
     info: String,
     pub(crate) text: String,
     /// The comment before it that says why it does not run.

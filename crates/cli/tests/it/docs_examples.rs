@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use crate::docs::{Block, blocks, guides};
 use crate::support::{Ran, Rig, fetched};
 
-/// What a small run has in place of the value that the reader sees: verb, option, value. Other lines get the option.
+/// Values of a small run in place of those that the reader sees: verb, option, value. Other lines get the option.
 const SMALL: [(&str, &str, &str); 10] = [
     ("blockio", "--trials", "1"),
     ("micro", "--budget", "1s"),

@@ -198,7 +198,7 @@ fn the_headline_is_the_last_thing_on_a_small_screen() {
     ] {
         let lines = lines_of_80_columns(&rig, 24, arguments);
         let document = lines.iter().rposition(|line| line.starts_with("run document:")).unwrap();
-        // What does not leave the screen is not repeated.
+        // A line that stays on the screen is not repeated.
         let results = lines.iter().position(|line| line.starts_with(first)).unwrap();
         let is_repeated = lines[document..].iter().any(|line| line.starts_with(first));
         assert_eq!(is_repeated, lines.len() - results > 24, "{arguments}: {lines:#?}");

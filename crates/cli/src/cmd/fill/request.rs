@@ -137,7 +137,7 @@ impl FillArgs {
         }))
     }
 
-    /// What ends the fill besides its amount.
+    /// Limits that end the fill besides its amount.
     pub(crate) fn limits(&self) -> Limits {
         let space = match (self.brim, self.until_free) {
             (true, _) => SpaceLimit::Brim { reserve: self.reserve.map_or(0, |size| size.0) },

@@ -31,7 +31,7 @@ enum Original {
     Model(Box<Model>),
 }
 
-/// What was seen of a database: facts and plans after each ANALYZE.
+/// Facts and plans of a database after each ANALYZE.
 #[derive(Default)]
 struct Seen {
     facts: Vec<Facts>,

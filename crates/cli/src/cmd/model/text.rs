@@ -11,7 +11,7 @@ use crate::app::table::{align_right, new_table};
 /// Rows changed since ANALYZE, relative to all, from which on statistics are called old.
 const OLD: f64 = 0.1;
 
-/// What was captured, and what to do with it.
+/// Summary of a capture, with the next commands.
 pub(super) fn captured(model: &Model, file: &Path, length: usize) -> String {
     let columns: usize = model.tables.iter().map(|table| table.columns.len()).sum();
     let rows: u64 = model.tables.iter().map(|table| table.rows).sum();

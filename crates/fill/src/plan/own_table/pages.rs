@@ -178,7 +178,7 @@ impl StoredTable {
         }
     }
 
-    /// What partitions take beside what their rows take in one table, bytes.
+    /// Bytes that partitions take beyond the same rows in one table.
     pub(super) fn beside(&self, request: &Request, geometry: Geometry) -> Sizes {
         let Some(partitions) = &self.partitions else { return Sizes::default() };
         let block = u64::from(geometry.block_size());
