@@ -306,7 +306,7 @@ fn tables_that_somebody_empties_or_replaces_are_noticed() {
     let pgbench = "DROP TABLE pgbench_accounts, pgbench_branches, pgbench_tellers, pgbench_history";
     for (done, said) in [
         ("TRUNCATE pgbench_accounts", "public.pgbench_accounts holds 0 of the"),
-        ("TRUNCATE pgbench_tellers", "public.pgbench_tellers holds 0 rows where"),
+        ("TRUNCATE pgbench_tellers", "public.pgbench_tellers holds 0 rows, but"),
         ("DELETE FROM pgbench_accounts WHERE aid = 1", "rows that are recorded as loaded"),
         ("INSERT INTO pgbench_accounts VALUES (1)", "another session inserted rows"),
         ("UPDATE pgbench_accounts SET aid = 134568 WHERE aid = 1", "holds ids"),

@@ -170,7 +170,7 @@ fn what_cannot_be_filled_is_refused_with_the_remedy_and_untouched() {
         ("--table plain --rows 1 --column id", "is not of the form column=specification"),
         ("--table plain --rows 1 --column id=timeseries(2024-01-01,1s)", "id"),
         ("--table odd --rows 10", "never, CHECK (((n % 2) = 5))"),
-        ("--table orders --rows 10", "public.customers is empty"),
+        ("--table orders --rows 10", "rows of public.customers (orders_customer_fkey), which is empty"),
         ("--table few --rows 3", "has room for 2 rows"),
         ("--table few 1GB", "cannot grow to 1.00 GB: its keys allow 2 more rows"),
         ("--table full_ --rows 1", "public.full_ has rows: give --append to add rows"),
