@@ -179,7 +179,7 @@ fn a_bench_that_is_interrupted_at_its_beginning_leaves_nothing() {
         let (server, url) = named(&rig, version);
         let before = databases(&server);
         let ran = ended_at_the_beginning(&rig, &server, &url, signal);
-        assert_says(&ran, 130, &["interrupted: before the first trial that counts"]);
+        assert_says(&ran, 130, &["interrupted before the first trial that counts"]);
         assert_eq!(databases(&server), before);
         assert_nothing_left(&rig, &server);
     }
