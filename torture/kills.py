@@ -22,7 +22,7 @@ MEDDLING = ["truncate", "drop", "remake", "delete", "vacuum-full", "unlogged", "
 # Its seconds are the unit of how long others take.
 UNIT = BY_NAME["copy"]
 # What a fill answers that finds its work complete.
-ALREADY = re.compile("already has|has rows: --append adds|already exists")
+ALREADY = re.compile("already has|has rows: give --append|already exists")
 LOSS = r"empt|lost|loss|gone|missing|not there"
 
 
