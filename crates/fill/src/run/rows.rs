@@ -159,7 +159,7 @@ struct Listed {
     list: Arc<RowList>,
     /// Of the next run, in bytes.
     at: usize,
-    /// What is left of the run before.
+    /// Rest of the run before.
     run: Range<u64>,
 }
 

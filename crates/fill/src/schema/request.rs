@@ -80,7 +80,7 @@ pub struct RowsRule {
 pub enum TableRows {
     /// This number.
     Exactly(u64),
-    /// So many, times the scale or what a size leaves room for.
+    /// This number times the scale, or times the factor that a size allows.
     InProportion(u64),
     /// This number for each row of another table.
     PerRow {

@@ -125,8 +125,11 @@ async fn check(
         verb: "model",
         save: &arguments.save,
         request: json!({
-            "original": shown(&arguments.original),
-            "copy": shown(&arguments.copy),
+            "original": match original {
+                Original::Database(target) => place(target),
+                Original::Model(_) => arguments.original.clone(),
+            },
+            "copy": place(&copy_target),
             "schema": schema,
             "analyze_original": arguments.analyze_original,
             "queries": queries.len(),
@@ -162,9 +165,9 @@ async fn check(
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
 }
 
-/// A URI may have a password.
-fn shown(name: &str) -> &str {
-    name.split_once("://").map_or(name, |(_, rest)| rest.rsplit_once('@').map_or(rest, |(_, place)| place))
+/// Database and hosts: what the user wrote may hold a password.
+fn place(target: &Target) -> String {
+    format!("{} on {}", target.dbname(), target.host_list())
 }
 
 /// Facts and plans after each of so many ANALYZEs, or as they are.

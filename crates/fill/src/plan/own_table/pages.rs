@@ -229,7 +229,7 @@ impl StoredPartitions {
         Ok(Self { found, leaves })
     }
 
-    /// What makes the rows of one of them, where all can hold such rows.
+    /// Encoder of the rows of one of them; all can hold such rows.
     ///
     /// # Errors
     /// Why one cannot.
@@ -259,7 +259,7 @@ impl StoredPartitions {
     }
 }
 
-/// What makes the rows of a table.
+/// Encoder of a table's rows.
 ///
 /// # Errors
 /// Why they cannot be made, or held.
@@ -325,7 +325,7 @@ impl Layout<'_> {
         }
     }
 
-    /// What one table takes.
+    /// Sizes of one table.
     fn of_one(&self, rows: u64, relation: &Relation) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let init_fork = u64::from(self.unlogged);

@@ -82,7 +82,7 @@ impl<T> InTurn<T> {
         Some(result)
     }
 
-    /// What has become of it, for good.
+    /// Changes its state.
     pub(super) fn look_mut<R>(&self, at: impl FnOnce(&mut T) -> R) -> R {
         at(&mut locked(&self.state).1)
     }

@@ -3,7 +3,7 @@
 /// A partition's bound; values are SQL literals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Bound {
-    /// What no other partition takes.
+    /// Rows that no other partition takes.
     Default,
     Hash {
         modulus: u32,

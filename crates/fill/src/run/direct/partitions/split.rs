@@ -13,7 +13,7 @@ use crate::run::rows::{RowList, RowSource};
 /// Rows that a thread looks at in one go.
 const PIECE: u64 = 1 << 15;
 
-/// What the threads share.
+/// State that the threads share.
 struct Split {
     tree: Tree,
     /// Its key columns only.
