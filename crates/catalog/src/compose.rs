@@ -181,11 +181,16 @@ impl Choice<'_> {
             slot.is_some_and(|slot| !slot.info.not_null) && self.way.allowed(name).null
         };
         let may_be_null = is_random && allowed.null && group.columns.iter().all(nullable);
-        match self.keyed(group).map(|keyed| keyed.nulls) {
+        let values = match self.keyed(group).map(|keyed| keyed.nulls) {
             _ if !may_be_null => values,
             None => with_nulls(values),
             Some(Some(fraction)) if fraction > 0.0 => Values::Nulls { fraction, values: Box::new(values) },
             Some(_) => values,
+        };
+        let ranking = self.keyed(group).and_then(|keyed| keyed.ranking.clone());
+        match ranking.filter(|_| is_random) {
+            Some(ranking) => Values::Ranked { ranking, values: Box::new(values) },
+            None => values,
         }
     }
 

@@ -90,7 +90,7 @@ fn is_text(values: &Values) -> bool {
     match values {
         Values::Server | Values::Null | Values::Text(_) | Values::List(_) | Values::Cycle(_) => true,
         Values::Reference(reference) => matches!(*reference.keys, Keys::Listed(_)),
-        Values::Nulls { values, .. } => is_text(values),
+        Values::Nulls { values, .. } | Values::Ranked { values, .. } => is_text(values),
         _ => false,
     }
 }

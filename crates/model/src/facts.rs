@@ -15,6 +15,8 @@ pub struct Facts {
     pub ddl: String,
     /// The tables, in the order of their names.
     pub tables: Vec<TableFacts>,
+    /// What the role could not see, and why: a sentence each.
+    pub unseen: Vec<String>,
 }
 
 /// A table.
@@ -32,6 +34,30 @@ pub struct TableFacts {
     pub changed: u64,
     /// Columns in the table's order.
     pub columns: Vec<ColumnFacts>,
+    /// What is known of pairs of its columns.
+    pub pairs: Vec<Pair>,
+}
+
+/// Two columns that depend on each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// Their names.
+    pub columns: (String, String),
+    /// How.
+    pub joint: Joint,
+}
+
+/// How two columns depend on each other.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Joint {
+    /// Combinations of values, none for NULL, with their shares of all rows.
+    Common(Vec<(Option<String>, Option<String>, f64)>),
+    /// Correlation of their ranks, Spearman's, -1 to 1, where neither is NULL.
+    Rank(f64),
+    /// Degree to which the first one decides on the second one, as in `pg_stats_ext.dependencies`.
+    Dependency(f64),
+    /// Number of different combinations, as in `pg_stats_ext.n_distinct`, but no fraction.
+    Distinct(f64),
 }
 
 /// A column.

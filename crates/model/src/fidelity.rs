@@ -303,8 +303,15 @@ mod tests {
             analyzed: None,
             changed: 0,
             columns: vec![column],
+            pairs: Vec::new(),
         };
-        Facts { server: String::new(), captured: String::new(), ddl: String::new(), tables: vec![table] }
+        Facts {
+            server: String::new(),
+            captured: String::new(),
+            ddl: String::new(),
+            tables: vec![table],
+            unseen: Vec::new(),
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Number of the format that this version writes, and the newest that it reads.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// A model of a database's data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,8 +80,83 @@ pub struct Column {
     /// A column whose value it is above, in the same row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<String>,
+    /// Fractions of the rows with no frequent value that stand before each frequent one, where others depend on these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<f64>,
+    /// A column of the same row that its values depend on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub follows: Option<Follows>,
     /// Its values.
     pub values: Values,
+}
+
+/// A column that another one depends on. Its own `correlation` then has no effect.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Follows {
+    /// Name of the column.
+    pub column: String,
+    /// How the other depends on it.
+    #[serde(flatten)]
+    pub how: How,
+}
+
+/// How a column's values depend on those of another one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum How {
+    /// Frequent values of both that come together.
+    Pairs {
+        /// Places of the other's and of its own value among the frequent ones, from 0 in the order of values; -1 for NULL;
+        /// and the share of all rows that have both.
+        pairs: Vec<(i32, i32, f64)>,
+    },
+    /// Both as if drawn from a normal distribution of two numbers.
+    Normal {
+        /// Its correlation.
+        correlation: f64,
+    },
+    /// Rows with the same value of one have few different values of the other.
+    Stretches {
+        /// The other's values are cut into so many stretches, which come in another order.
+        count: u16,
+        /// Ranks change places within such a share of all rows.
+        window: f64,
+        /// Share of the rows to which this applies.
+        share: f64,
+    },
+}
+
+impl How {
+    /// The same, seen from the other column.
+    pub(crate) fn turned(&self) -> Self {
+        match self {
+            Self::Pairs { pairs } => {
+                Self::Pairs { pairs: pairs.iter().map(|&(one, other, share)| (other, one, share)).collect() }
+            }
+            how => how.clone(),
+        }
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        match self {
+            Self::Pairs { pairs } => {
+                let all: f64 = pairs.iter().map(|(.., share)| share).sum();
+                let fits =
+                    pairs.iter().all(|(one, other, share)| *one >= -1 && *other >= -1 && *share >= 0.0);
+                (!fits || all > 1.001)
+                    .then_some("shares of pairs must be at least 0, and add up to at most 1")
+            }
+            Self::Normal { correlation } => {
+                (!(-1.0..=1.0).contains(correlation)).then_some("the correlation must be from -1 to 1")
+            }
+            Self::Stretches { count, window, share } => {
+                let fits = (1..=1_000).contains(count)
+                    && (0.0..=1.0).contains(window)
+                    && (0.0..=1.0).contains(share);
+                (!fits).then_some("count must be from 1 to 1000, window and share from 0 to 1")
+            }
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
@@ -253,6 +328,7 @@ impl Table {
                 return Err(wrong("nulls must be from 0 to 1"));
             }
             column.values.check().map_err(|problem| wrong(&problem))?;
+            self.check_follows(column).map_err(|problem| wrong(&problem))?;
             for other in column.not_below.iter().chain(&column.above) {
                 let is_number = |column: &&Column| matches!(column.values, Values::Statistics { .. });
                 let mut others = self.columns.iter().filter(is_number);
@@ -260,6 +336,39 @@ impl Table {
                 {
                     return Err(wrong(&format!("both it and {other} must be columns with statistics")));
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    /// The column that this one follows, with how.
+    pub(crate) fn followed<'a>(&'a self, column: &'a Column) -> Option<(&'a Column, &'a How)> {
+        let follows = column.follows.as_ref()?;
+        let other = self.columns.iter().find(|other| other.name == follows.column)?;
+        Some((other, &follows.how))
+    }
+
+    fn check_follows(&self, column: &Column) -> Result<(), String> {
+        let Some(Follows { column: name, how }) = &column.follows else { return Ok(()) };
+        let is_filled = |column: &Column| matches!(column.values, Values::Fill { .. });
+        let Some((other, _)) = self.followed(column) else {
+            return Err(format!("it follows {name}, which is no column of the table"));
+        };
+        if is_filled(column) || is_filled(other) {
+            return Err(format!("it follows {name}: neither of them may be left to fill"));
+        }
+        if let Some(problem) = how.problem() {
+            return Err(format!("it follows {name}: {problem}"));
+        }
+        let mut links = 0;
+        let mut last = column;
+        while let Some((other, _)) = self.followed(last) {
+            links += 1;
+            last = other;
+            if links > self.columns.len() {
+                return Err(format!("it follows {name}, which follows it: leave one of them out"));
             }
         }
         Ok(())

@@ -6,6 +6,7 @@
 //!
 //! Start reading at [`Model`]. This crate must not know a server: `catalog` reads the facts.
 
+mod depend;
 mod facts;
 mod fidelity;
 mod file;
@@ -15,8 +16,8 @@ mod numbers;
 mod plans;
 mod replace;
 
-pub use facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
+pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFacts};
 pub use fidelity::{Fidelity, Field, Sizes};
-pub use file::{Bytes, Column, Model, ModelError, Table, Values};
+pub use file::{Bytes, Column, Follows, How, Model, ModelError, Table, Values};
 pub use make::Privacy;
 pub use plans::{Plans, PlansCompared, QueryPlan};

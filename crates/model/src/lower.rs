@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use crate::depend::{common, untied};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, Model, Table, Values};
+use crate::file::{Column, How, Model, Table, Values};
 
 impl Model {
     /// The statistics that the model has, as `pg_stats` would.
@@ -15,12 +16,14 @@ impl Model {
             analyzed: table.analyzed.clone(),
             changed: table.changed,
             columns: table.columns.iter().map(Column::facts).collect(),
+            pairs: Vec::new(),
         };
         Facts {
             server: self.server.clone(),
             captured: self.captured.clone(),
             ddl: self.ddl.clone(),
             tables: self.tables.iter().map(table).collect(),
+            unseen: Vec::new(),
         }
     }
 }
@@ -77,7 +80,7 @@ impl Table {
     /// Specifications of its columns, as `schema.table.column=specification`; none for columns that the fill decides on.
     pub fn specs(&self) -> Vec<String> {
         let spec = |column: &Column| {
-            let spec = self.ordered(column).or_else(|| column.spec())?;
+            let spec = self.ordered(column).or_else(|| self.spec(column))?;
             let name = &column.name;
             let quoted = if name.contains(['"', '=']) || name.trim() != name {
                 format!("\"{}\"", name.replace('"', "\"\""))
@@ -102,23 +105,109 @@ impl Table {
                 ("lesser", self.columns.iter().find(names)?)
             }
         };
-        Some(format!("{side}({},{},{})", quoted(&other.name), other.spec()?, column.spec()?))
+        Some(format!("{side}({},{},{})", quoted(&other.name), self.spec(other)?, self.spec(column)?))
+    }
+
+    /// Its own specification; in an order that depends on others, if it follows one or one follows it.
+    fn spec(&self, column: &Column) -> Option<String> {
+        let is_followed = self
+            .columns
+            .iter()
+            .any(|other| other.follows.as_ref().is_some_and(|of| of.column == column.name));
+        if !is_followed && column.follows.is_none() {
+            return column.spec(None);
+        }
+        let mut chain = vec![(column, None)];
+        while let Some((other, how)) = self.followed(chain[chain.len() - 1].0) {
+            chain.last_mut()?.1 = Some(how);
+            chain.push((other, None));
+        }
+        let (first, _) = chain.pop()?;
+        let mut other = first;
+        let mut links = Vec::with_capacity(chain.len());
+        for (column, how) in chain.iter().rev() {
+            links.push(link(other, column, (*how)?));
+            other = column;
+        }
+        Some(format!(
+            "ranked({},{},{},links({}),{})",
+            quoted(&first.name),
+            untied(first, self.rows),
+            first.nulls,
+            links.join(","),
+            column.spec(Some(1.0))?
+        ))
     }
 }
 
+/// From one column's order to another one's.
+fn link(other: &Column, column: &Column, how: &How) -> String {
+    let name = quoted(&column.name);
+    let (nulls, own_nulls) = (other.nulls, column.nulls);
+    match how {
+        How::Pairs { pairs } => {
+            let count = (common(other).len(), common(column).len());
+            // A frequent value's stratum comes after the one of the values before it, NULL's is the last.
+            let stratum = |at: i32, count: usize| match usize::try_from(at) {
+                Ok(at) if at < count => Some(2 * at + 1),
+                Ok(_) => None,
+                Err(_) => Some(2 * count + 1),
+            };
+            let pairs = pairs.iter().filter_map(|(one, two, share)| {
+                Some(format!("{}:{}*{share}", stratum(*one, count.0)?, stratum(*two, count.1)?))
+            });
+            let pairs: Vec<String> = pairs.collect();
+            format!("cells({name},{},{},pairs({}))", line(other), line(column), pairs.join(","))
+        }
+        How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls})"),
+        How::Stretches { count, window, share } => {
+            format!("stretches({name},{count},{window},{share},{nulls},{own_nulls})")
+        }
+    }
+}
+
+/// The column's rows in the order of values, cut before and after each frequent value.
+fn line(column: &Column) -> String {
+    let shares = common(column);
+    let places: Vec<f64> = match &column.values {
+        Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
+            common.iter().map(|(place, _)| *place).collect()
+        }
+        _ => column.gaps.clone(),
+    };
+    let all: f64 = shares.iter().sum();
+    let has_others = match &column.values {
+        Values::Fill { .. } | Values::List { .. } => false,
+        Values::Statistics { bounds, .. } => bounds.len() > 1,
+        values => values.distinct().is_none_or(|distinct| distinct < 0.0 || distinct > shares.len() as f64),
+    };
+    let rest = if has_others { (1.0 - all).max(0.0) } else { 0.0 };
+    let total = (all + rest).max(f64::MIN_POSITIVE);
+    let (mut before, mut cut) = (0.0, 0.0);
+    let mut text = format!("line({}", column.nulls);
+    for (at, share) in shares.iter().enumerate() {
+        let begin = f64::max(cut, (before + rest * places.get(at).copied().unwrap_or(0.0)) / total);
+        before += share;
+        cut = if rest > 0.0 { begin + share / total } else { before / total }.min(1.0);
+        let _ = write!(text, ",{},{cut}", begin.min(1.0));
+    }
+    text + ")"
+}
+
 impl Column {
-    /// Its own specification, with its NULLs.
-    fn spec(&self) -> Option<String> {
-        let spec = self.values.spec()?;
+    /// Its own specification, with its NULLs, and perhaps another correlation than its own.
+    fn spec(&self, correlation: Option<f64>) -> Option<String> {
+        let spec = self.values.spec(correlation)?;
         Some(if self.nulls > 0.0 { format!("nulls({},{spec})", self.nulls) } else { spec })
     }
 }
 
 impl Values {
-    fn spec(&self) -> Option<String> {
+    pub(crate) fn spec(&self, ranked: Option<f64>) -> Option<String> {
         Some(match self {
             Self::Fill { .. } => return None,
             Self::Keys { distinct, correlation, common, bounds } => {
+                let correlation = ranked.unwrap_or(*correlation);
                 let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();
                 let bounds = if bounds.is_empty() {
                     String::new()
@@ -128,6 +217,7 @@ impl Values {
                 format!("keys({distinct},{correlation},common({}){bounds})", places(common))
             }
             Self::Statistics { distinct, correlation, common, bounds } => {
+                let correlation = ranked.unwrap_or(*correlation);
                 let common: Vec<String> =
                     common.iter().map(|(value, share)| format!("{}*{share}", quoted(value))).collect();
                 let bounds: Vec<String> = bounds.iter().map(|bound| quoted(bound)).collect();
@@ -138,6 +228,7 @@ impl Values {
                 )
             }
             Self::Letters { distinct, correlation, common, alphabet, lengths } => {
+                let correlation = ranked.unwrap_or(*correlation);
                 let lengths = lengths.iter().fold(String::new(), |mut text, length| {
                     let _ = write!(text, ",{length}");
                     text
@@ -148,6 +239,7 @@ impl Values {
                 )
             }
             Self::List { correlation, values, .. } => {
+                let correlation = ranked.unwrap_or(*correlation);
                 let count = values.len() as f64;
                 let shares = values.iter().enumerate();
                 let common: Vec<(f64, f64)> =
@@ -160,7 +252,8 @@ impl Values {
                 )
             }
             Self::Any { distinct, common } => {
-                format!("repeated({distinct},0,common({}),any)", places(common))
+                let correlation = ranked.unwrap_or(0.0);
+                format!("repeated({distinct},{correlation},common({}),any)", places(common))
             }
         })
     }
@@ -190,6 +283,8 @@ mod tests {
             width: None,
             not_below: None,
             above: None,
+            gaps: Vec::new(),
+            follows: None,
             values,
         };
         let list = vec![("it's, (a) star * 2".to_owned(), 0.7), ("z".to_owned(), 0.3)];

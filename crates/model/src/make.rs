@@ -1,10 +1,11 @@
 //! From facts to a model: everything about privacy is decided here.
 
 use fastrand::Rng;
-use rowgen::Kind;
+use rowgen::{Kind, Spec};
 
+use crate::depend::{self, Node};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
-use crate::file::{Column, FORMAT, Model, Table, Values};
+use crate::file::{Column, FORMAT, How, Model, Table, Values};
 use crate::numbers::{Number, move_bounds, replace_rare, step};
 use crate::replace::{self, alphabet_of};
 
@@ -53,6 +54,17 @@ impl Maker<'_> {
     fn table(&mut self) -> Table {
         let mut columns: Vec<Column> = self.table.columns.iter().map(|column| self.column(column)).collect();
         order(&mut columns, &self.table.columns);
+        if self.table.rows >= u64::from(self.privacy.k) {
+            let nodes: Vec<Node> = self
+                .table
+                .columns
+                .iter()
+                .zip(&columns)
+                .map(|(facts, column)| self.node(facts, column))
+                .collect();
+            depend::tie(&mut columns, &nodes, self.table, self.privacy.k);
+            place_frequent(&mut columns, &self.table.columns);
+        }
         let TableFacts { name, rows, bytes, analyzed, changed, .. } = self.table.clone();
         Table { name, rows, analyzed, changed, bytes, columns }
     }
@@ -76,6 +88,43 @@ impl Maker<'_> {
             return column(facts, 0.0, width, fill("all rows have NULL, or no statistics"));
         }
         column(facts, nulls, width, values)
+    }
+
+    /// The column's frequent values in the original, in the order of those in the model.
+    fn node(&self, facts: &ColumnFacts, column: &Column) -> Node {
+        // What is unique, and what is ordered by a CHECK, is not moved.
+        let is_tied =
+            facts.role == ColumnRole::Unique || column.above.is_some() || column.not_below.is_some();
+        let statistics = facts.statistics.clone().unwrap_or_default();
+        let texts = || statistics.common.iter().map(|(value, _)| value.clone());
+        let mut atoms: Vec<String> = match (&column.values, &facts.kind) {
+            (Values::Fill { .. }, _) => Vec::new(),
+            (Values::Statistics { .. }, Some(kind)) => {
+                let mut numbers: Vec<Number> = texts().filter_map(|text| Number::read(kind, &text)).collect();
+                numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
+                numbers.into_iter().map(|number| number.text).collect()
+            }
+            (Values::List { .. }, _) => {
+                let mut values: Vec<String> = texts().chain(statistics.bounds.iter().cloned()).collect();
+                values.sort_unstable();
+                values.dedup();
+                values
+            }
+            (Values::Keys { .. }, _) => {
+                let ColumnRole::Reference { table, column } = &facts.role else { return Node::none() };
+                let line = self.key_line(table, column);
+                keys_in_order(&of_values(&statistics), &line).into_iter().map(|key| key.0).collect()
+            }
+            (Values::Letters { .. }, Some(kind)) if is_text(kind) => {
+                texts_in_order(&statistics).into_iter().map(|text| text.0).collect()
+            }
+            _ => texts().collect(),
+        };
+        // Where the two do not fit together, nothing is said of single values.
+        if atoms.len() != depend::common(column).len() {
+            atoms.clear();
+        }
+        Node { atoms, is_ranked: !is_tied && !matches!(column.values, Values::Fill { .. }) }
     }
 
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
@@ -106,32 +155,37 @@ impl Maker<'_> {
 
     /// References: how many keys are used, which, and how often the most frequent ones.
     fn keys(&self, statistics: &Statistics, table: &str, column: &str) -> Values {
-        let referenced = self.facts.tables.iter().find(|other| other.name == *table);
-        let parents = referenced.map_or(0, |table| table.rows);
-        let keys = referenced
-            .and_then(|table| table.columns.iter().find(|other| other.name == *column)?.statistics.as_ref());
-        let line = keys.map(|keys| keys.bounds.iter().filter_map(|bound| bound.parse().ok()).collect());
-        let line: Vec<f64> = line.unwrap_or_default();
+        let parents = self.referenced(table).map_or(0, |table| table.rows);
+        let line = self.key_line(table, column);
         let rows = self.table.rows as f64;
         let used =
             if statistics.n_distinct < 0.0 { -statistics.n_distinct * rows } else { statistics.n_distinct };
         let fraction = if used > 0.0 { (used / parents.max(1) as f64).min(1.0) } else { 1.0 };
-        let place = |value: &str| match value.parse() {
-            Ok(number) if line.len() > 1 => place_on(number, &line),
-            _ => place(value, &statistics.bounds, &statistics.common),
-        };
-        let common = statistics.common.iter().map(|(value, share)| (round(place(value)), round(*share)));
+        let common = keys_in_order(statistics, &line);
         let bounds = if line.len() > 1 {
-            statistics.bounds.iter().map(|bound| round(place(bound))).collect()
+            statistics.bounds.iter().map(|bound| round(place_of_key(bound, statistics, &line))).collect()
         } else {
             Vec::new()
         };
         Values::Keys {
             distinct: -round(fraction).max(1e-6),
             correlation: correlation(statistics),
-            common: ascending(common.collect()),
+            common: common.into_iter().map(|(_, place, share)| (place, share)).collect(),
             bounds,
         }
+    }
+
+    fn referenced(&self, table: &str) -> Option<&TableFacts> {
+        self.facts.tables.iter().find(|other| other.name == *table)
+    }
+
+    /// Bounds of the keys that a foreign key refers to.
+    fn key_line(&self, table: &str, column: &str) -> Vec<f64> {
+        let keys = self
+            .referenced(table)
+            .and_then(|table| table.columns.iter().find(|other| other.name == *column)?.statistics.as_ref());
+        let line = keys.map(|keys| keys.bounds.iter().filter_map(|bound| bound.parse().ok()).collect());
+        line.unwrap_or_default()
     }
 
     fn text(&mut self, facts: &ColumnFacts, kind: &Kind, statistics: &Statistics) -> Values {
@@ -160,9 +214,7 @@ impl Maker<'_> {
         let common = if is_unique {
             Vec::new()
         } else {
-            let places =
-                common.iter().map(|(value, share)| (round(place(value, bounds, &[])), round(*share)));
-            ascending(places.collect())
+            texts_in_order(statistics).into_iter().map(|(_, place, share)| (place, share)).collect()
         };
         let distinct = if is_unique { -1.0 } else { statistics.n_distinct };
         let lengths: Vec<usize> = if bounds.len() > 1 {
@@ -237,7 +289,17 @@ fn json(kind: &Kind, statistics: &Statistics) -> Values {
 
 fn column(facts: &ColumnFacts, nulls: f64, width: Option<u32>, values: Values) -> Column {
     let (name, data_type) = (facts.name.clone(), facts.data_type.clone());
-    Column { name, data_type, nulls, width, not_below: None, above: None, values }
+    Column {
+        name,
+        data_type,
+        nulls,
+        width,
+        not_below: None,
+        above: None,
+        gaps: Vec::new(),
+        follows: None,
+        values,
+    }
 }
 
 fn fill(why: &str) -> Values {
@@ -315,10 +377,53 @@ fn place_on(number: f64, line: &[f64]) -> f64 {
     (after as f64 - 1.0 + within) / (line.len() - 1) as f64
 }
 
-fn ascending(mut places: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    places.sort_by(|one, other| one.0.total_cmp(&other.0));
-    places.retain(|(_, share)| *share > 0.0);
+fn place_of_key(value: &str, statistics: &Statistics, line: &[f64]) -> f64 {
+    match value.parse() {
+        Ok(number) if line.len() > 1 => place_on(number, line),
+        _ => place(value, &statistics.bounds, &statistics.common),
+    }
+}
+
+/// Frequent keys, each with its place among all keys and its share, in their order.
+fn keys_in_order(statistics: &Statistics, line: &[f64]) -> Vec<(String, f64, f64)> {
+    in_order(&statistics.common, |value| place_of_key(value, statistics, line))
+}
+
+/// Frequent texts, each with its place among all and its share, in their order.
+fn texts_in_order(statistics: &Statistics) -> Vec<(String, f64, f64)> {
+    in_order(&statistics.common, |value| place(value, &statistics.bounds, &[]))
+}
+
+fn in_order(common: &[(String, f64)], place: impl Fn(&str) -> f64) -> Vec<(String, f64, f64)> {
+    let at_place = |(value, share): &(String, f64)| (value.clone(), round(place(value)), round(*share));
+    let mut places: Vec<(String, f64, f64)> = common.iter().map(at_place).collect();
+    // Of the same place, by value: numbers by their length first.
+    places.sort_by(|one, other| {
+        one.1.total_cmp(&other.1).then_with(|| match (one.0.parse::<f64>(), other.0.parse::<f64>()) {
+            (Ok(one), Ok(other)) => one.total_cmp(&other),
+            _ => one.0.cmp(&other.0),
+        })
+    });
+    places.retain(|(.., share)| *share > 0.0);
     places
+}
+
+/// Says of columns whose frequent values come together with others where these stand among the other values.
+fn place_frequent(columns: &mut [Column], facts: &[ColumnFacts]) {
+    let is_by_pairs = |column: &Column| {
+        column.follows.as_ref().filter(|of| matches!(of.how, How::Pairs { .. })).map(|of| of.column.clone())
+    };
+    let leaders: Vec<String> = columns.iter().filter_map(is_by_pairs).collect();
+    for (column, facts) in columns.iter_mut().zip(facts) {
+        let is_concerned = is_by_pairs(column).is_some() || leaders.contains(&column.name);
+        let Some(kind) = facts.kind.as_ref().filter(|_| is_concerned) else { continue };
+        let spec = column.values.spec(None).and_then(|spec| spec.parse::<Spec>().ok());
+        if let Some(rowgen::Values::Statistics(statistics)) =
+            spec.and_then(|spec| spec.values(kind, None).ok())
+        {
+            column.gaps = statistics.gaps().into_iter().map(|gap| (gap * 1e9).round() / 1e9).collect();
+        }
+    }
 }
 
 /// Quantiles of these lengths, stretched so that values take `width` bytes on average.
@@ -362,9 +467,15 @@ mod tests {
             analyzed: None,
             changed: 0,
             columns: vec![column],
+            pairs: Vec::new(),
         };
-        let facts =
-            Facts { server: String::new(), captured: String::new(), ddl: String::new(), tables: vec![table] };
+        let facts = Facts {
+            server: String::new(),
+            captured: String::new(),
+            ddl: String::new(),
+            tables: vec![table],
+            unseen: Vec::new(),
+        };
         let keep = keep.iter().map(|name| (*name).to_owned()).collect();
         let model = Model::of(&facts, &Privacy { k: 20, keep, seed: 1 });
         let read = Model::read(&model.write()).unwrap();

@@ -146,6 +146,16 @@ impl Values {
                 values.check(kind)
             }
             Self::Statistics(statistics) => check.statistics(statistics),
+            Self::Ranked { ranking, values } => {
+                if let Some(problem) = ranking.problem() {
+                    check.that(false, problem)?;
+                }
+                check.that(
+                    values.has_ranks(),
+                    "its values must be statistics, repeated or keys, with or without nulls",
+                )?;
+                values.check(kind)
+            }
             Self::Ordered { others, values, .. } => {
                 check.that(
                     self.is_ordered(),
@@ -164,10 +174,24 @@ impl Values {
         }
     }
 
+    /// Whether the values can be those of ranks.
+    fn has_ranks(&self) -> bool {
+        match self {
+            Self::Nulls { values, .. } => values.has_ranks(),
+            Self::Statistics(_) | Self::Repeated { .. } => true,
+            Self::Reference(reference) => matches!(reference.pick, Pick::Spread { .. }),
+            _ => false,
+        }
+    }
+
     /// Whether both sides are numbers that can be compared.
     fn is_ordered(&self) -> bool {
         let is_counted = |values: &Self| match values {
             Self::Nulls { values, .. } => matches!(**values, Self::Statistics(_)),
+            Self::Ranked { values, .. } => match &**values {
+                Self::Nulls { values, .. } => matches!(**values, Self::Statistics(_)),
+                values => matches!(values, Self::Statistics(_)),
+            },
             values => matches!(values, Self::Statistics(_)),
         };
         matches!(self, Self::Ordered { others, values, .. } if is_counted(others) && is_counted(values))
@@ -195,6 +219,7 @@ impl Values {
             Self::Reference(_) => "reference",
             Self::Nulls { .. } => "nulls",
             Self::Repeated { .. } => "repeated",
+            Self::Ranked { .. } => "ranked",
             Self::Ordered { side: Side::Lesser, .. } => "lesser",
             Self::Ordered { side: Side::Greater, .. } => "greater",
             Self::Ordered { side: Side::Above, .. } => "above",

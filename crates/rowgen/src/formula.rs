@@ -174,10 +174,8 @@ impl Formula {
 
     /// Whether its text has only ASCII characters. All texts that are made are; given ones need not be.
     fn is_ascii(&self, table: &Table) -> bool {
-        let is_ascii = |position: usize| match &table.columns[position].values {
-            Values::Nulls { values, .. } => values.literals().all(str::is_ascii),
-            values => values.literals().all(str::is_ascii),
-        };
+        let is_ascii =
+            |position: usize| table.columns[position].values.without_nulls().literals().all(str::is_ascii);
         let constants = match self {
             Self::Constant(Scalar::Text(text)) => text.is_ascii(),
             Self::Null | Self::Column(_) | Self::Constant(_) => true,

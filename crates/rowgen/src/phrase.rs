@@ -53,6 +53,7 @@ pub(crate) fn phrase(values: &Values, kind: &Kind) -> String {
             format!("{}, up to {other}", phrase(values, kind))
         }
         Values::Ordered { other, values, .. } => format!("{}, from {other} on", phrase(values, kind)),
+        Values::Ranked { values, .. } => format!("{}, with other columns", phrase(values, kind)),
         Values::Letters(letters) => format!("{} in order", letters.alphabet.name()),
         Values::Nulls { fraction, values } => {
             format!("{}; NULL in {:.0} %", phrase(values, kind), fraction * 100.0)

@@ -49,6 +49,9 @@ fn sampled(values: Values, fraction: f64, range: Option<(i64, i64)>) -> Values {
             statistics.distinct = distinct(statistics.distinct, fraction);
             Values::Statistics(statistics)
         }
+        Values::Ranked { ranking, values } => {
+            Values::Ranked { ranking, values: Box::new(sampled(*values, fraction, range)) }
+        }
         Values::Nulls { fraction: nulls, values } => {
             Values::Nulls { fraction: nulls, values: Box::new(sampled(*values, fraction, range)) }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ranking::Ranking;
 use crate::spread::{Letters, Spread, Statistics};
 use crate::{Table, Topic};
 
@@ -99,6 +100,13 @@ pub enum Values {
         /// Which of them.
         side: Side,
         /// Its own values.
+        values: Box<Values>,
+    },
+    /// Values whose order follows from other columns of the row: they are those of the rank in place of the row number.
+    Ranked {
+        /// Ranks of the rows, those of NULLs last.
+        ranking: Ranking,
+        /// Statistics, repeated values or keys, which ascend with the rank (correlation 1), with or without NULLs.
         values: Box<Values>,
     },
     /// A key of a referenced row.
@@ -326,6 +334,7 @@ impl Values {
         match self {
             Self::Text(_) | Self::List(_) | Self::Cycle(_) => true,
             Self::Repeated { values, .. } => values.is_literal(),
+            Self::Ranked { values, .. } => values.without_nulls().is_literal(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
                 Keys::Listed(_) => true,
@@ -342,6 +351,7 @@ impl Values {
             Self::List(list) => Box::new(list.iter().map(|weighted| weighted.value.as_str())),
             Self::Cycle(values) => Box::new(values.iter().map(String::as_str)),
             Self::Repeated { values, .. } => values.literals(),
+            Self::Ranked { values, .. } => values.without_nulls().literals(),
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Listed(keys) => Box::new(keys.iter().filter_map(|key| key[*column].as_deref())),
                 Keys::Interval { .. } => Box::new(std::iter::empty()),
@@ -351,11 +361,22 @@ impl Values {
         }
     }
 
+    /// The values of the rows that are not NULL.
+    pub(crate) fn without_nulls(&self) -> &Self {
+        match self {
+            Self::Nulls { values, .. } => values,
+            Self::Ranked { values, .. } if matches!(**values, Self::Nulls { .. }) => values.without_nulls(),
+            values => values,
+        }
+    }
+
     /// Whether some rows may have NULL.
     pub fn may_be_null(&self) -> bool {
         match self {
             Self::Null | Self::Nulls { .. } => true,
-            Self::Repeated { values, .. } | Self::Ordered { values, .. } => values.may_be_null(),
+            Self::Repeated { values, .. } | Self::Ordered { values, .. } | Self::Ranked { values, .. } => {
+                values.may_be_null()
+            }
             Self::Reference(Reference { keys, column, .. }) => match &**keys {
                 Keys::Interval { .. } => false,
                 Keys::Listed(keys) => keys.iter().any(|key| key[*column].is_none()),

@@ -1,5 +1,7 @@
 //! Facts for a model: catalogs and statistics of all tables, read in one transaction that changes nothing.
 
+mod extended;
+
 use std::collections::BTreeMap;
 
 use futures_util::future::LocalBoxFuture;
@@ -49,16 +51,24 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<Facts, Catalo
     let sizes: BTreeMap<String, u64> =
         rows.iter().map(|row| (row.get("name"), unsigned(row, "rows"))).collect();
     let mut tables = Vec::with_capacity(rows.len());
+    let mut unseen = Vec::new();
     for row in &rows {
-        tables.push(table(client, row, &sizes).await?);
+        tables.push(table(client, row, &sizes, &mut unseen).await?);
     }
-    Ok(Facts { server: head.get("server"), captured: head.get("captured"), ddl: ddl.concat(), tables })
+    Ok(Facts {
+        server: head.get("server"),
+        captured: head.get("captured"),
+        ddl: ddl.concat(),
+        tables,
+        unseen,
+    })
 }
 
 async fn table(
     client: &Client,
     row: &Row,
     sizes: &BTreeMap<String, u64>,
+    unseen: &mut Vec<String>,
 ) -> Result<TableFacts, CatalogError> {
     let info = read::looked_at(client, row.get("sql_name")).await?;
     let oid: u32 = row.get("oid");
@@ -72,8 +82,11 @@ async fn table(
         role: role(&info, column, sizes),
         statistics: statistics.remove(&column.name),
     });
+    let name: String = row.get("name");
+    let (pairs, not_seen) = extended::read(client, oid, &name, unsigned(row, "rows")).await?;
+    unseen.extend(not_seen);
     Ok(TableFacts {
-        name: row.get("name"),
+        name,
         rows: unsigned(row, "rows"),
         bytes: Bytes {
             heap: unsigned(row, "heap"),
@@ -83,6 +96,7 @@ async fn table(
         analyzed: row.get("analyzed"),
         changed: unsigned(row, "changed"),
         columns: columns.collect(),
+        pairs,
     })
 }
 

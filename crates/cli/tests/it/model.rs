@@ -25,6 +25,9 @@ const SHOP: &str = "
     create table app.log_1 partition of app.log for values from ('2024-01-01') to ('2024-02-01');
     create table app.log_2 partition of app.log for values from ('2024-02-01') to ('2024-03-01');
     create table app.few(code text primary key, label text not null);
+    create table app.places(id int primary key, region text, town text, street int, zone int, size float8, rate numeric(8,2));
+    create statistics app.of_places (mcv) on region, town from app.places;
+    create statistics app.of_streets (dependencies) on street, zone from app.places;
 ";
 
 const ROWS: &str = "
@@ -46,6 +49,12 @@ const ROWS: &str = "
     insert into app.\"Odd names\"(\"a=b\", \"c\"\"d\") select i % 7, 'odd ' || i % 50 from generate_series(1, 5000) i;
     insert into app.log select date '2024-01-01' + (random() * 58)::int, 'entry ' || i % 100 from generate_series(1, 5000) i;
     insert into app.few select 'code' || i, 'label' || i from generate_series(1, 10) i;
+    insert into app.places
+    select i, case when town is null then null else 'Region-' || town % 4 end, 'Townname-' || town, street, street / 25,
+        size, round((100 + 40 * size + 10 * random())::numeric, 2)
+    from (select i, case when random() < 0.1 then null else floor(12 * random() ^ 2)::int end as town,
+              floor(500 * random())::int as street, random() + random() + random() as size
+          from generate_series(1, 20000) i) x;
 ";
 
 /// A server with the shop in the database `original`, and an empty database `copy`.
@@ -72,7 +81,8 @@ fn texts(server: &Server<'_>) -> Vec<String> {
     let query = "SELECT DISTINCT word FROM (
             SELECT email FROM app.customers UNION SELECT name FROM app.customers UNION SELECT city FROM app.customers
             UNION SELECT note FROM app.orders UNION SELECT what FROM app.log UNION SELECT meta->>'key' FROM app.customers
-            UNION SELECT \"c\"\"d\" FROM app.\"Odd names\" UNION SELECT label FROM app.few) AS x (word)
+            UNION SELECT \"c\"\"d\" FROM app.\"Odd names\" UNION SELECT label FROM app.few
+            UNION SELECT region FROM app.places UNION SELECT town FROM app.places) AS x (word)
         WHERE length(word) >= 6";
     server.rows(query).iter().map(|row| row.get(0)).collect()
 }
@@ -123,6 +133,18 @@ fn is_faithful(version: &str) {
     assert_eq!(copy.number("SELECT count(*) FROM app.orders WHERE shipped_at < placed_at"), 0);
     assert!(copy.number("SELECT count(*) FROM app.orders WHERE shipped_at IS NOT NULL") > 30_000);
 
+    // Dependence that extended statistics tell: each town in its region, each street in one zone.
+    let combinations = |server: &Server<'_>, columns: &str| {
+        server.number(&format!("SELECT count(*) FROM (SELECT DISTINCT {columns} FROM app.places) AS x"))
+    };
+    assert_eq!(combinations(&original, "region, town"), combinations(&copy, "region, town"));
+    let streets = combinations(&copy, "street, zone");
+    assert!((500..560).contains(&streets), "{streets} of 500; {} by chance", 500 * 20);
+    let most = "SELECT count(*) FROM app.places GROUP BY region, town ORDER BY 1 DESC LIMIT 1";
+    let (ours, theirs) = (original.number(most), copy.number(most));
+    assert!((ours - theirs).abs() <= 20, "{ours} {theirs}");
+    assert_eq!(copy.number("SELECT count(*) FROM app.places WHERE (region IS NULL) <> (town IS NULL)"), 0);
+
     // The schema is the same: a model of the copy has the same statements.
     let statements = |database: &str| {
         let path = rig.home.path().join("of.toml").display().to_string();
@@ -158,6 +180,10 @@ fn a_role_that_may_only_read_captures_and_text_stays_where_that_is_asked_for() {
     assert_eq!(ran.code, Some(0), "{ran:#?}");
     assert!(ran.stderr.contains("app.orders: no statistics. Run ANALYZE there"), "{ran:#?}");
     assert!(!ran.stderr.contains("app.customers: no statistics"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("extended statistics app.of_customers are shown to the table's owner"),
+        "{ran:#?}"
+    );
     let shown = rig.done(&format!("model show {model} --values")).stdout;
     assert!(shown.contains("app.customers.city: \"Bordeaux\", \"Heidelberg\""), "{shown}");
     assert!(!shown.contains("@mail.invalid"), "{shown}");
@@ -168,14 +194,14 @@ fn a_role_that_may_only_read_captures_and_text_stays_where_that_is_asked_for() {
 
     // At a tenth, of the tables that there are.
     let ran = rig.done(&format!("fill --model {model} --scale 0.1 --instance default -d copy -q"));
-    assert!(ran.stdout.contains("rows of 5 tables"), "{ran:#?}");
+    assert!(ran.stdout.contains("rows of 6 tables"), "{ran:#?}");
     assert_eq!(copy.number("SELECT count(*) FROM app.customers"), 2_000);
     let cities = copy.rows("SELECT DISTINCT city FROM app.customers WHERE city IS NOT NULL ORDER BY 1");
     let cities: Vec<String> = cities.iter().map(|row| row.get(0)).collect();
     assert_eq!(cities, ["Bordeaux", "Heidelberg", "Manchester", "New Orleans", "Salzburg"]);
 
     // The tables that are there can be filled, too.
-    copy.execute("TRUNCATE app.customers, app.orders, app.\"Odd names\", app.log, app.few");
+    copy.execute("TRUNCATE app.customers, app.orders, app.\"Odd names\", app.log, app.few, app.places");
     rig.done(&format!("fill 3MB --model {model} --all-tables --instance default -d copy -q"));
     assert!(copy.number("SELECT count(*) FROM app.customers") > 1_000);
 }
@@ -192,11 +218,15 @@ fn what_cannot_be_is_said() {
         fs::write(&path, text.replacen(from, to, 1)).unwrap();
         path.display().to_string()
     };
-    let newer = edited("format = 1", "format = 2");
+    let newer = edited("format = 2", "format = 3");
     let twice = edited("name = \"city\"", "name = \"country\"");
     let typo = edited("name = \"city\"", "nmae = \"city\"");
+    let alone = edited("column = \"region\"", "column = \"nothing_there\"");
     let gone = edited("name = \"city\"", "name = \"town\"");
     let copy = "--instance default -d copy";
+    let queries = rig.home.path().join("queries");
+    fs::create_dir(&queries).unwrap();
+    fs::write(queries.join("one.sql"), "SELECT 1").unwrap();
     for (arguments, said) in [
         (
             format!("model capture --instance default -d original -o {model}"),
@@ -216,6 +246,7 @@ fn what_cannot_be_is_said() {
         (format!("fill --model {newer} {copy}"), "use a newer pgrig"),
         (format!("fill --model {typo} {copy}"), "nmae"),
         (format!("fill --model {twice} {copy}"), "two columns have this name"),
+        (format!("fill --model {alone} {copy}"), "it follows nothing_there, which is no column of the table"),
         (format!("fill --model {gone} {copy}"), "the model has column town of app.customers"),
         (format!("fill --model {model} --table app.few {copy}"), "cannot be used with"),
         (
@@ -224,7 +255,7 @@ fn what_cannot_be_is_said() {
         ),
         (format!("fill --model {model} --all-tables {copy}"), "no table"),
         (
-            format!("model check {model} copy --queries /tmp --instance default"),
+            format!("model check {model} copy --queries {} --instance default", queries.display()),
             "a model can be neither analyzed nor queried",
         ),
         (

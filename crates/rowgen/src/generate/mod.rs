@@ -6,6 +6,7 @@ mod letters;
 mod level;
 mod order;
 mod payload;
+mod ranked;
 mod shuffle;
 mod spread;
 mod statistics;
@@ -19,6 +20,7 @@ pub(crate) use self::any::{ITEMS, JSON, JSONB, LONG, XML, range_of_fixed};
 use self::distribution::Sampler;
 use self::letters::Lettering;
 pub(crate) use self::letters::digits;
+use self::ranked::Ranked;
 use self::spread::{Spreading, count_of};
 use self::statistics::{Describing, Made};
 pub(crate) use self::topic::{Form, NUMBERS as TOPIC_NUMBERS};
@@ -58,6 +60,7 @@ enum Source {
     Made { key: Box<Generator>, first: u64, count: u64, pick: Picking },
     Nulls { nulls: Stream, below: u64, others: Box<Generator> },
     Repeated { spreading: Spreading, values: Box<Generator> },
+    Ranked { ranked: Ranked, not_null: u64, values: Box<Generator> },
     Statistics(Describing),
     Letters(Lettering),
     Ordered { own: Box<Generator>, other: Box<Generator>, side: Side, units: Units },
@@ -126,6 +129,16 @@ impl Generator {
                 let numbers = Table { rows: count, ..bare(table) };
                 Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
             }
+            Values::Ranked { ranking, values } => {
+                let ranked = Ranked::new(ranking, table.seed, &table.name, table.rows);
+                let (nulls, values) = match &**values {
+                    Values::Nulls { fraction, values } => (*fraction, values),
+                    _ => (0.0, values),
+                };
+                let not_null = ranked.not_null(nulls);
+                let ranks = Table { rows: not_null, ..bare(table) };
+                Source::Ranked { values: Box::new(Self::of(&ranks, column, values)), ranked, not_null }
+            }
             Values::Statistics(statistics) => {
                 Source::Statistics(Describing::new(statistics, stream, table.rows, units()))
             }
@@ -178,7 +191,8 @@ impl Generator {
             Source::Reference { keys, .. } => matches!(**keys, Keys::Listed(_)),
             Source::Nulls { others: values, .. }
             | Source::Made { key: values, .. }
-            | Source::Repeated { values, .. } => values.is_literal(),
+            | Source::Repeated { values, .. }
+            | Source::Ranked { values, .. } => values.is_literal(),
             _ => false,
         }
     }
@@ -196,6 +210,7 @@ impl Generator {
             },
             Source::Made { key, first, count, pick } => key.is_null(first + pick.number(row, *count)),
             Source::Repeated { spreading, values } => values.is_null(spreading.number(row)),
+            Source::Ranked { ranked, not_null, .. } => ranked.rank(row) >= *not_null,
             Source::Ordered { own, .. } => own.is_null(row),
             _ => false,
         }
@@ -250,6 +265,10 @@ impl Generator {
             },
             Source::Made { key, first, count, pick } => key.value(first + pick.number(row, *count), scratch),
             Source::Repeated { spreading, values } => values.value(spreading.number(row), scratch),
+            Source::Ranked { ranked, not_null, values } => match ranked.rank(row) {
+                rank if rank >= *not_null => Value::Null,
+                rank => values.value(rank, scratch),
+            },
             Source::Statistics(describing) => match describing.value(row) {
                 Made::Units(units) => Value::Units(units),
                 Made::Real(real) => Value::Real(real),

@@ -59,24 +59,11 @@ impl Describing {
         let count = count_of(statistics.distinct, rows);
         match &statistics.values {
             Described::Units(buckets) => {
-                let step = step(buckets);
                 let scale = Scale::Units(units);
-                let bounds = Bounds {
-                    number: Number::Units,
-                    width: |low: i64, high: i64| high.abs_diff(low) as f64,
-                    after: |value: i64| value.saturating_add(step),
-                    step: step as f64,
-                };
-                Self::of(statistics.correlation, stream, rows, count, buckets, scale, &bounds)
+                Self::of(statistics.correlation, stream, rows, count, buckets, scale, &whole(step(buckets)))
             }
             Described::Reals(buckets) => {
-                let bounds = Bounds {
-                    number: Number::Real,
-                    width: |low: f64, high: f64| high - low,
-                    after: |value: f64| value,
-                    step: 0.0,
-                };
-                Self::of(statistics.correlation, stream, rows, count, buckets, Scale::Reals, &bounds)
+                Self::of(statistics.correlation, stream, rows, count, buckets, Scale::Reals, &real())
             }
         }
     }
@@ -164,8 +151,51 @@ struct Bounds<T, W, A> {
     step: f64,
 }
 
+fn whole(step: i64) -> Bounds<i64, impl Fn(i64, i64) -> f64, impl Fn(i64) -> i64> {
+    Bounds {
+        number: Number::Units,
+        width: |low: i64, high: i64| high.abs_diff(low) as f64,
+        after: move |value: i64| value.saturating_add(step),
+        step: step as f64,
+    }
+}
+
+fn real() -> Bounds<f64, impl Fn(f64, f64) -> f64, impl Fn(f64) -> f64> {
+    Bounds {
+        number: Number::Real,
+        width: |low: f64, high: f64| high - low,
+        after: |value: f64| value,
+        step: 0.0,
+    }
+}
+
+impl Statistics {
+    /// For each frequent value the fraction of the rows with other values that stand before it.
+    pub fn gaps(&self) -> Vec<f64> {
+        fn of<T>(stretches: &[Stretch<T>]) -> Vec<f64> {
+            let rest: f64 = stretches.iter().filter(|stretch| !stretch.is_common).map(|one| one.share).sum();
+            let mut before = 0.0;
+            let mut gaps = Vec::new();
+            for stretch in stretches {
+                if stretch.is_common {
+                    gaps.push(before / rest.max(f64::MIN_POSITIVE));
+                } else {
+                    before += stretch.share;
+                }
+            }
+            gaps
+        }
+        match &self.values {
+            Described::Units(buckets) => of(&stretches(buckets, u64::MAX, &whole(step(buckets)))),
+            Described::Reals(buckets) => of(&stretches(buckets, u64::MAX, &real())),
+        }
+    }
+}
+
 /// Values between two, with their share of the rows.
 struct Stretch<T> {
+    /// Whether it is a frequent value.
+    is_common: bool,
     low: T,
     width: f64,
     share: f64,
@@ -182,7 +212,8 @@ fn stretches<T: Copy + PartialOrd>(
     let number = buckets.bounds.len().saturating_sub(1);
     let each = (1.0 - buckets.common_share()).max(0.0) / number.max(1) as f64;
     let others = count.saturating_sub(buckets.common.len() as u64) as f64;
-    let atom = |(low, share): (T, f64)| Stretch { low, width: 0.0, share, values: 1, step: 0.0 };
+    let atom =
+        |(low, share): (T, f64)| Stretch { is_common: true, low, width: 0.0, share, values: 1, step: 0.0 };
     let mut common = buckets.common.iter().copied().peekable();
     let (mut stretches, mut atoms) = (Vec::new(), Vec::new());
     for (at, pair) in buckets.bounds.windows(2).enumerate() {
@@ -210,7 +241,7 @@ fn stretches<T: Copy + PartialOrd>(
             let wanted = others * part / number.max(1) as f64;
             let is_narrow = (1.0..2.0).contains(&(wanted * bounds.step / width));
             let step = if is_narrow { bounds.step.min(1.0) } else { bounds.step };
-            stretches.push(Stretch { low, width, share: each * part, values: 1, step });
+            stretches.push(Stretch { is_common: false, low, width, share: each * part, values: 1, step });
         }
     }
     stretches.retain(|stretch| stretch.share > 0.0);

@@ -28,6 +28,7 @@
 //! | `letters(alphabet,length,…)` | ascending text; quantiles of its length; digits, hex, upper, lower, mixed or words | text |
 //! | `keys(distinct,correlation,common(place*share,…),histogram(place,…))` | keys that the foreign key refers to, some more often; distinct: so many, or below 0 a fraction of all keys | columns of foreign keys |
 //! | `greater(column,specification,specification)`, `above(…)`, `lesser(…)` | the second specification, but the greater (the lesser) one of its value and the one that the first specification gives the other column: for CHECK (a <= b), above for a < b | numbers, dates and times |
+//! | `ranked(column,correlation,nulls,links(link,…),specification)` | the specification's values in an order that depends on other columns: links lead from the first column to this one: `cells(column,line(nulls,cut,…),line(nulls,cut,…),pairs(stratum:stratum*share,…))`, `normal(column,correlation,nulls,nulls)`, `stretches(column,count,window,share,nulls,nulls)` | columns with statistics, repeated or keys |
 //! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!
 //! Values are written as in SQL, without quotes; in single quotes they may hold commas, parentheses,
@@ -36,6 +37,7 @@
 
 mod amount;
 mod name;
+mod ranked;
 mod statistics;
 mod suit;
 mod syntax;
@@ -45,7 +47,8 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use self::name::Name;
-use crate::{Kind, Reference, Side, Spread, Unsuited, Values, Weighted};
+use self::statistics::list;
+use crate::{Kind, Ranking, Reference, Side, Spread, Unsuited, Values, Weighted};
 
 /// A column and what shall stand in it: `name=specification`. A name that has `=` in it, or blanks at
 /// its ends, is put in double quotes.
@@ -69,6 +72,7 @@ enum Form {
     Statistics { distinct: f64, correlation: f64, common: Vec<Weighted>, bounds: Vec<String> },
     Repeated { spread: Spread, spec: Box<Spec> },
     Keys(Spread),
+    Ranked { ranking: Ranking, spec: Box<Spec> },
     Ordered { other: String, side: Side, others: Box<Spec>, spec: Box<Spec> },
 }
 
@@ -79,6 +83,8 @@ pub struct Keyed {
     pub nulls: Option<f64>,
     /// How often each key comes; the number of different ones is relative to the keys.
     pub spread: Spread,
+    /// Columns that the order of the keys follows, if any.
+    pub ranking: Option<Ranking>,
 }
 
 /// Greatest depth of `nulls`.
@@ -180,8 +186,15 @@ impl Spec {
                     Name::Above => Side::Above,
                     _ => Side::Greater,
                 },
-                others: Box::new(Self::read(arguments[1], MOST_LEVELS - 1)?),
-                spec: Box::new(Self::read(arguments[2], MOST_LEVELS - 1)?),
+                others: Box::new(Self::read(arguments[1], MOST_LEVELS - 2)?),
+                spec: Box::new(Self::read(arguments[2], MOST_LEVELS - 2)?),
+            },
+            Name::Ranked if depth == MOST_LEVELS => {
+                return Err(syntax("ranked(…) is nested too deeply: one is enough"));
+            }
+            Name::Ranked => Form::Ranked {
+                ranking: ranked::ranking(&arguments)?,
+                spec: Box::new(Self::read(arguments[4], depth + 1)?),
             },
             Name::Keys => Form::Keys(statistics::keys(&arguments)?),
             name => Form::Call { name, arguments: arguments.into_iter().map(syntax::unquoted).collect() },
@@ -208,7 +221,9 @@ impl Spec {
     pub fn reference(&self) -> Option<&str> {
         match &self.0 {
             Form::Call { name: Name::Reference, arguments } => Some(&arguments[0]),
-            Form::Nulls { spec, .. } | Form::Repeated { spec, .. } => spec.reference(),
+            Form::Nulls { spec, .. } | Form::Repeated { spec, .. } | Form::Ranked { spec, .. } => {
+                spec.reference()
+            }
             _ => None,
         }
     }
@@ -216,9 +231,12 @@ impl Spec {
     /// How often keys are referenced, if this is a `keys`.
     pub fn keyed(&self) -> Option<Keyed> {
         match &self.0 {
-            Form::Keys(spread) => Some(Keyed { nulls: None, spread: spread.clone() }),
+            Form::Keys(spread) => Some(Keyed { nulls: None, spread: spread.clone(), ranking: None }),
             Form::Nulls { fraction, spec } => {
                 spec.keyed().map(|keyed| Keyed { nulls: Some(*fraction), ..keyed })
+            }
+            Form::Ranked { ranking, spec } => {
+                spec.keyed().map(|keyed| Keyed { ranking: Some(ranking.clone()), ..keyed })
             }
             _ => None,
         }
@@ -246,6 +264,9 @@ impl Spec {
                 side: *side,
                 values: Box::new(spec.values(kind, reference)?),
             },
+            Form::Ranked { ranking, spec } => {
+                Values::Ranked { ranking: ranking.clone(), values: Box::new(spec.values(kind, reference)?) }
+            }
             Form::Keys(_) => {
                 let suited = "columns of a foreign key";
                 return Err(Unsuited::Kind { values: "keys", kind: kind.sql(), suited }.into());

@@ -29,6 +29,7 @@ pub(super) enum Name {
     Statistics,
     Repeated,
     Keys,
+    Ranked,
     Letters,
     Lesser,
     Greater,
@@ -50,7 +51,7 @@ const fn usage(name: Name, word: &'static str, counts: (usize, usize), arguments
 const ORDERED: &str = "(the other column,its specification,this column's own)";
 const ANY_NUMBER: usize = usize::MAX;
 
-const ALL: [Usage; 26] = [
+const ALL: [Usage; 27] = [
     usage(Name::Any, "any", (0, 0), "no arguments"),
     usage(Name::Unique, "unique", (0, 0), "no arguments"),
     usage(Name::Serial, "serial", (0, 2), "(start,step), or (start), or none"),
@@ -82,6 +83,12 @@ const ALL: [Usage; 26] = [
         "keys",
         (3, 4),
         "(distinct,correlation,common(place*share,…)), or histogram(place,…) as the last argument, too",
+    ),
+    usage(
+        Name::Ranked,
+        "ranked",
+        (5, 5),
+        "(column,correlation,nulls,links(link,…),specification); pgrig model writes it",
     ),
     usage(Name::Lesser, "lesser", (3, 3), ORDERED),
     usage(Name::Greater, "greater", (3, 3), ORDERED),

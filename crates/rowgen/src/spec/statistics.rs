@@ -40,7 +40,7 @@ fn counts(arguments: &[&str]) -> Result<(f64, f64), SpecError> {
 }
 
 /// The arguments of a part with this name.
-fn list<'a>(text: &'a str, name: &'static str) -> Result<Vec<&'a str>, SpecError> {
+pub(super) fn list<'a>(text: &'a str, name: &'static str) -> Result<Vec<&'a str>, SpecError> {
     let wrong = |reason: String| SpecError::Syntax { spec: text.to_owned(), reason };
     match syntax::call(text).map_err(|reason| wrong(reason.to_owned()))? {
         (found, arguments) if found.eq_ignore_ascii_case(name) => Ok(arguments),

@@ -80,6 +80,7 @@ pub(super) fn values(
         | Name::Statistics
         | Name::Repeated
         | Name::Keys
+        | Name::Ranked
         | Name::Lesser
         | Name::Greater
         | Name::Above => {

@@ -35,9 +35,10 @@ pub(super) fn payloads(kind: &Kind, values: &Values) -> (u32, u32) {
     }
     match values {
         Values::Null => (0, 0),
-        Values::Nulls { values, .. } | Values::Repeated { values, .. } | Values::Ordered { values, .. } => {
-            payloads(kind, values)
-        }
+        Values::Nulls { values, .. }
+        | Values::Repeated { values, .. }
+        | Values::Ranked { values, .. }
+        | Values::Ordered { values, .. } => payloads(kind, values),
         values if values.literals().next().is_some() => literals(kind, values),
         values => generated(kind, values),
     }

@@ -190,7 +190,9 @@ fn limit(column: &Column) -> u64 {
             Some(distinct) if turn.of > distinct => distinct.saturating_mul(turn.every),
             _ => u64::MAX,
         },
-        Values::Nulls { values, .. } => limit(&Column { values: (**values).clone(), ..column.clone() }),
+        Values::Nulls { values, .. } | Values::Ranked { values, .. } => {
+            limit(&Column { values: (**values).clone(), ..column.clone() })
+        }
         _ => u64::MAX,
     }
 }
@@ -207,10 +209,7 @@ fn supports(table: &Table, column: &Column, formula: Option<&Formula>) -> Result
         let suits = formula.suits(&column.kind, table);
         return suits.then_some(()).ok_or_else(|| Unstorable::Formula { column: column.name.clone() });
     }
-    let values = match &column.values {
-        Values::Nulls { values, .. } => values,
-        values => values,
-    };
+    let values = column.values.without_nulls();
     let name = || column.name.clone();
     match values {
         Values::Null => Ok(()),

@@ -52,7 +52,7 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         } else {
             write(file, &written, arguments.force)?;
         }
-        for warning in text::warnings(&model) {
+        for warning in facts.unseen.iter().cloned().chain(text::warnings(&model)) {
             printer.warn(warning);
         }
         let summary = text::captured(&model, file, written.len());

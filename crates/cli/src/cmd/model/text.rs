@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use measure::human::{bytes, count, grouped};
-use model::{Column, Fidelity, Field, Model, PlansCompared, Sizes, Table, Values};
+use model::{Column, Fidelity, Field, Follows, How, Model, PlansCompared, Sizes, Table, Values};
 
 use crate::app::table::{align_right, new_table};
 
@@ -122,12 +122,22 @@ fn grouped_real(number: f64) -> String {
 }
 
 fn phrase(column: &Column) -> String {
+    let follows = match &column.follows {
+        Some(Follows { column, how: How::Pairs { pairs } }) => {
+            format!("; {} pairs with {column}", pairs.len())
+        }
+        Some(Follows { column, how: How::Normal { correlation } }) => {
+            format!("; correlation {correlation:.2} with {column}")
+        }
+        Some(Follows { column, how: How::Stretches { .. } }) => format!("; follows {column}"),
+        None => String::new(),
+    };
     let order = match (&column.above, &column.not_below) {
         (Some(other), _) => format!("; above {other}"),
         (None, Some(other)) => format!("; not below {other}"),
         (None, None) => String::new(),
     };
-    values_phrase(&column.values) + &order
+    values_phrase(&column.values) + &follows + &order
 }
 
 fn values_phrase(values: &Values) -> String {

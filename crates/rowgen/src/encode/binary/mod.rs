@@ -17,10 +17,7 @@ pub(super) fn supports(column: &Column) -> bool {
         values if values.is_literal() => field::is_its_text(&column.kind),
         _ => field::has_form(&column.kind),
     };
-    match &column.values {
-        Values::Nulls { values, .. } => written(values),
-        values => written(values),
-    }
+    written(column.values.without_nulls())
 }
 
 /// Rows as they can be written fastest.

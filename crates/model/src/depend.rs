@@ -1,0 +1,225 @@
+//! Which columns of a table follow which others: the strongest dependences that make a tree.
+//!
+//! The tree's root is the row number, which columns follow by their correlation with the physical order. Of all trees it
+//! is the one with the most mutual information (Chow and Liu, "Approximating discrete probability distributions with
+//! dependence trees", 1968).
+
+use crate::facts::{Joint, Pair, TableFacts};
+use crate::file::{Column, Follows, How, Values};
+
+/// Columns that a column follows by way of others, at most.
+const MOST_LINKS: usize = 4;
+/// Pairs of values of a column that follows another one, at most.
+const MOST_PAIRS: usize = 120;
+/// Less information tells nothing from chance, nats.
+const LEAST: f64 = 0.002;
+/// Rows that ANALYZE samples at a statistics target of 100.
+const SAMPLED: f64 = 30_000.0;
+/// Stretches of a functional dependency.
+const STRETCHES: u16 = 32;
+
+/// A column as far as its dependence on others matters.
+pub(crate) struct Node {
+    /// Frequent values of the original, in the order of the column's own; NULL aside.
+    pub(crate) atoms: Vec<String>,
+    /// Whether it can follow another column, or another one it.
+    pub(crate) is_ranked: bool,
+}
+
+impl Node {
+    /// Of a column that depends on no other.
+    pub(crate) fn none() -> Self {
+        Self { atoms: Vec::new(), is_ranked: false }
+    }
+}
+
+/// A dependence between two columns, by their places.
+struct Edge {
+    one: usize,
+    other: usize,
+    information: f64,
+    how: How,
+}
+
+/// Lets columns follow others. `nodes` has a node for each column.
+pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k: u32) {
+    let rows = facts.rows as f64;
+    let edges: Vec<Edge> = facts
+        .pairs
+        .iter()
+        .filter_map(|pair| edge(pair, columns, nodes, rows, f64::from(k)))
+        .filter(|edge| edge.information > LEAST)
+        .collect();
+    let alone = |column: &Column| information(untied(column, facts.rows));
+    // The number of links from the row number to each column of the tree.
+    let mut depths: Vec<Option<usize>> = vec![None; columns.len()];
+    loop {
+        let ranked = (0..columns.len()).filter(|&at| depths[at].is_none() && nodes[at].is_ranked);
+        let by_row =
+            ranked.map(|at| (at, alone(&columns[at]))).max_by(|one, other| one.1.total_cmp(&other.1));
+        let Some((next, by_row)) = by_row else { return };
+        let ends = |edge: &Edge| [(edge.one, edge.other), (edge.other, edge.one)];
+        let joins = |(from, to): &(usize, usize)| {
+            depths[*from].is_some_and(|depth| depth < MOST_LINKS) && depths[*to].is_none()
+        };
+        let best = edges
+            .iter()
+            .filter_map(|edge| Some((edge, ends(edge).into_iter().find(joins)?)))
+            .max_by(|one, other| one.0.information.total_cmp(&other.0.information));
+        match best {
+            Some((edge, (from, to))) if edge.information > by_row => {
+                let how = if from == edge.one { edge.how.clone() } else { edge.how.turned() };
+                columns[to].follows = Some(Follows { column: columns[from].name.clone(), how });
+                depths[to] = depths[from].map(|depth| depth + 1);
+            }
+            _ => depths[next] = Some(0),
+        }
+    }
+}
+
+/// Of a normal distribution with this correlation, nats.
+fn information(correlation: f64) -> f64 {
+    let correlation = correlation.clamp(-0.999_9, 0.999_9);
+    -0.5 * (1.0 - correlation * correlation).ln()
+}
+
+/// The column's correlation with the physical order, but for what rows with equal values add.
+pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
+    let (correlation, shares): (f64, Vec<f64>) = match &column.values {
+        Values::Fill { .. } | Values::Any { .. } => return 0.0,
+        Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
+            (*correlation, common.iter().map(|(_, share)| *share).collect())
+        }
+        Values::Statistics { correlation, common, .. } | Values::List { correlation, values: common, .. } => {
+            (*correlation, common.iter().map(|(_, share)| *share).collect())
+        }
+    };
+    let all: f64 = shares.iter().sum();
+    let others = (different(column, rows) - shares.len() as f64).max(1.0);
+    let rest = (1.0 - all).max(0.0);
+    let ties = shares.iter().map(|share| share * share).sum::<f64>() + rest * rest / others;
+    if ties < 1.0 { ((correlation - ties) / (1.0 - ties)).clamp(-1.0, 1.0) } else { 0.0 }
+}
+
+/// The number of different values among so many rows.
+fn different(column: &Column, rows: u64) -> f64 {
+    let there = rows as f64 * (1.0 - column.nulls);
+    match column.values.distinct() {
+        None => there,
+        Some(distinct) if distinct < 0.0 => (-distinct * there).max(1.0),
+        Some(distinct) => distinct,
+    }
+}
+
+fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> Option<Edge> {
+    let place = |name: &str| columns.iter().position(|column| column.name == name);
+    let (one, other) = (place(&pair.columns.0)?, place(&pair.columns.1)?);
+    if one == other || !nodes[one].is_ranked || !nodes[other].is_ranked {
+        return None;
+    }
+    let (ours, theirs) = (&columns[one], &columns[other]);
+    let (information, how) = match &pair.joint {
+        Joint::Common(combinations) => {
+            let index = |at: usize, value: &Option<String>| match value {
+                None => Some(-1),
+                Some(value) => nodes[at]
+                    .atoms
+                    .iter()
+                    .position(|atom| atom == value)
+                    .and_then(|at| i32::try_from(at).ok()),
+            };
+            let mut pairs: Vec<(i32, i32, f64)> = combinations
+                .iter()
+                .filter(|(.., share)| share * rows >= k)
+                .filter_map(|(value, with, share)| {
+                    Some((index(one, value)?, index(other, with)?, round(*share)))
+                })
+                .collect();
+            pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
+            pairs.truncate(MOST_PAIRS);
+            let chance = pairs.len() as f64 / (2.0 * rows.min(SAMPLED));
+            (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
+        }
+        Joint::Rank(correlation) => {
+            // Of the normal distribution that has this rank correlation.
+            let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
+            let chance = 2.0 / rows.min(SAMPLED);
+            (information(normal) - chance, How::Normal { correlation: round(normal).clamp(-1.0, 1.0) })
+        }
+        Joint::Dependency(degree) => {
+            let group = (rows.min(SAMPLED) / different(ours, facts_rows(rows))).max(1.0);
+            let (shares, rest, others) = shares(theirs, facts_rows(rows));
+            let by_chance: f64 = shares.iter().map(|share| share.powf(group)).sum::<f64>()
+                + others * (rest / others.max(1.0)).powf(group);
+            let degree = ((degree - by_chance) / (1.0 - by_chance).max(1e-6)).clamp(0.0, 1.0);
+            let entropy: f64 = shares.iter().map(|share| -share * share.ln()).sum::<f64>()
+                + if rest > 0.0 { -rest * (rest / others.max(1.0)).ln() } else { 0.0 };
+            if degree < 0.1 {
+                return None;
+            }
+            (degree * entropy, How::Stretches { count: STRETCHES, window: 0.0, share: round(degree) })
+        }
+        Joint::Distinct(count) => {
+            let both = different(ours, facts_rows(rows)) * different(theirs, facts_rows(rows));
+            let by_chance = both * (1.0 - (-rows / both).exp());
+            let window = round((count / both).min(1.0));
+            (0.5 * (by_chance / count).ln(), How::Stretches { count: STRETCHES, window, share: 1.0 })
+        }
+    };
+    Some(Edge { one, other, information, how })
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
+fn facts_rows(rows: f64) -> u64 {
+    rows as u64
+}
+
+/// Shares of frequent values, what is left, and how many other values have it.
+fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
+    let shares: Vec<f64> = common(column).iter().copied().filter(|share| *share > 0.0).collect();
+    let rest = (1.0 - shares.iter().sum::<f64>()).max(0.0);
+    let others = different(column, rows) - shares.len() as f64;
+    if others < 1.0 { (shares, 0.0, 0.0) } else { (shares, rest, others) }
+}
+
+/// Shares of the frequent values, in their order, of the rows that are not NULL.
+pub(crate) fn common(column: &Column) -> Vec<f64> {
+    match &column.values {
+        Values::Fill { .. } => Vec::new(),
+        Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
+            common.iter().map(|(_, share)| *share).collect()
+        }
+        Values::Statistics { common, .. } | Values::List { values: common, .. } => {
+            common.iter().map(|(_, share)| *share).collect()
+        }
+    }
+}
+
+/// What the pairs tell at least, nats: all that are not listed count as one pair. None if they are not a part of all rows.
+fn of_pairs(pairs: &[(i32, i32, f64)], ours: &Column, theirs: &Column) -> Option<f64> {
+    let shares = |column: &Column| (common(column), column.nulls);
+    let (ours, theirs) = (shares(ours), shares(theirs));
+    let share = |(shares, nulls): &(Vec<f64>, f64), at: i32| match usize::try_from(at) {
+        Ok(at) => shares.get(at).map(|share| share * (1.0 - nulls)),
+        Err(_) => Some(*nulls),
+    };
+    let (mut information, mut listed, mut by_chance) = (0.0, 0.0, 0.0);
+    for (one, other, together) in pairs {
+        let apart = share(&ours, *one)? * share(&theirs, *other)?;
+        if apart > 0.0 && *together > 0.0 {
+            information += together * (together / apart).ln();
+            listed += together;
+            by_chance += apart;
+        }
+    }
+    let (left, left_by_chance): (f64, f64) = (1.0 - listed, 1.0 - by_chance);
+    if left > 1e-6 && left_by_chance > 1e-6 {
+        information += left * (left / left_by_chance).ln();
+    }
+    (listed <= 1.01).then_some(information)
+}
+
+/// Six digits are more than any sample tells.
+fn round(number: f64) -> f64 {
+    (number * 1e6).round() / 1e6
+}
