@@ -27,6 +27,8 @@ pub enum Need {
     Installation,
     /// node is installed.
     Node,
+    /// Go is installed.
+    Go,
     /// python3 is installed, with pytest.
     Pytest,
     /// PgBouncer is installed, and root may run it as another user.
@@ -49,6 +51,7 @@ impl Need {
             Self::Clients => ["psql", "pg_dump", "pg_restore", "pg_dumpall"].iter().all(installed),
             Self::Installation => !pgserver::Binaries::system().is_empty(),
             Self::Node => installed(&"node"),
+            Self::Go => does("go", &["version"]),
             Self::Pytest => does("python3", &["-m", "pytest", "--version"]),
             Self::PgBouncer => Self::Root.is_met() && installed(&"pgbouncer"),
         }
@@ -65,6 +68,7 @@ impl fmt::Display for Need {
             Self::Clients => "psql, pg_dump, pg_restore and pg_dumpall",
             Self::Installation => "an installed PostgreSQL server",
             Self::Node => "node",
+            Self::Go => "Go",
             Self::Pytest => "python3 with pytest",
             Self::PgBouncer => "pgbouncer, as root",
         })

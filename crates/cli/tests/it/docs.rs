@@ -1,4 +1,4 @@
-//! README and the book: links lead somewhere, options exist, references are clap's.
+//! README and the book: links lead somewhere, options exist, the options at the end of a guide are clap's.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,40 +7,22 @@ use std::path::{Path, PathBuf};
 
 use crate::support::Rig;
 
-/// Verbs with a page of reference.
-const REFERENCES: [&str; 31] = [
-    "fill",
-    "model",
-    "model capture",
-    "model show",
-    "model check",
-    "size",
-    "blockio",
-    "tps",
-    "micro",
-    "testdb",
-    "testdb new",
-    "testdb bench",
-    "testdb serve",
-    "testdb unlog",
-    "testdb list",
-    "testdb keep",
-    "testdb drop",
-    "compare",
-    "ab",
-    "server",
-    "server start",
-    "server status",
-    "server psql",
-    "server url",
-    "server restart",
-    "server stop",
-    "server logs",
-    "server destroy",
-    "server fetch",
-    "server prune",
-    "doctor",
+/// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
+const GUIDES: [(&str, &[&str]); 10] = [
+    ("fill", &["fill"]),
+    ("model", &["model"]),
+    ("size", &["size"]),
+    ("blockio", &["blockio"]),
+    ("tps", &["tps"]),
+    ("micro", &["micro"]),
+    ("testdb", &["testdb"]),
+    ("compare", &["ab", "compare"]),
+    ("server", &["server"]),
+    ("doctor", &["doctor"]),
 ];
+/// The line of a guide after which everything is generated.
+const GENERATED: &str =
+    "<!-- Generated from here on: DOCS=overwrite cargo test -p pgrig --test it docs::guides_end -->";
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
@@ -168,37 +150,54 @@ fn the_summary_lists_every_page() {
     assert!(readme.lines().count() <= 200, "README.md is longer than 200 lines");
 }
 
-/// With `DOCS=overwrite` the pages are written.
+/// With `DOCS=overwrite` the ends of the guides are written.
 #[test]
-fn references_are_what_help_prints() {
+fn guides_end_with_all_options_as_help_prints_them() {
     let rig = Rig::new();
-    let mut index = "# Options\n\nEach page is the output of `--help`.\n\n".to_owned();
-    for verb in REFERENCES {
-        let help = rig.done(&format!("{verb} --help")).stdout;
-        let page = format!("# pgrig {verb}\n\n```text\n{}\n```\n", help.trim_end());
-        let name = verb.replace(' ', "-");
-        writeln!(index, "- [pgrig {verb}]({name}.md)").unwrap();
-        is_written(&format!("{name}.md"), &page);
+    let mut described = BTreeSet::new();
+    for (guide, verbs) in GUIDES {
+        let path = root().join(format!("docs/src/verbs/{guide}.md"));
+        let page = fs::read_to_string(&path).unwrap();
+        let (written, _) = page.split_once(GENERATED).unwrap_or_else(|| panic!("{guide}.md: no {GENERATED}"));
+        let mut whole = format!("{written}{GENERATED}\n");
+        for verb in verbs {
+            described.insert((*verb).to_owned());
+            for command in with_commands(&rig, verb) {
+                let help = rig.done(&format!("{command} --help")).stdout;
+                write!(whole, "\n### pgrig {command}\n\n```text\n{}\n```\n", help.trim_end()).unwrap();
+            }
+        }
+        if std::env::var("DOCS").is_ok_and(|value| value == "overwrite") {
+            fs::write(&path, &whole).unwrap();
+        }
+        let page = fs::read_to_string(&path).unwrap();
+        assert_eq!(page, whole, "{}: run the test with DOCS=overwrite", path.display());
     }
-    is_written("index.md", &index);
+    let verbs: BTreeSet<String> = commands(&rig.done("--help").stdout).into_iter().collect();
+    assert_eq!(described, verbs, "each verb has a guide");
 }
 
-fn is_written(name: &str, page: &str) {
-    let path = root().join("docs/src/reference").join(name);
-    if std::env::var("DOCS").is_ok_and(|value| value == "overwrite") {
-        fs::write(&path, page).unwrap();
-    }
-    let written = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(written, page, "{}: run the test with DOCS=overwrite", path.display());
+/// A verb, and its commands.
+fn with_commands(rig: &Rig, verb: &str) -> Vec<String> {
+    let help = rig.done(&format!("{verb} --help")).stdout;
+    let below = commands(&help).into_iter().map(|command| format!("{verb} {command}"));
+    std::iter::once(verb.to_owned()).chain(below).collect()
+}
+
+/// The commands that a help text lists.
+fn commands(help: &str) -> Vec<String> {
+    let list = help.split("\nCommands:\n").nth(1).unwrap_or_default();
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 #[test]
 fn options_that_the_guides_name_exist() {
-    let references = root().join("docs/src/reference");
-    let help: String = fs::read_dir(references)
-        .unwrap()
-        .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
-        .collect();
+    let guides = GUIDES.map(|(guide, _)| root().join(format!("docs/src/verbs/{guide}.md")));
+    let generated =
+        |guide: &PathBuf| fs::read_to_string(guide).unwrap().split_once(GENERATED).unwrap().1.to_owned();
+    let help: String = guides.iter().map(generated).collect();
     // Of pgbench, pg_dump and other programs that the guides speak of.
     let others = [
         "--schema-only",
@@ -227,14 +226,14 @@ fn options_that_the_guides_name_exist() {
         "--cases",
     ];
     let mut unknown = BTreeSet::new();
-    let guides = [
+    let beside = [
         "README.md",
         "docs/src/start.md",
         "docs/src/faq.md",
         "docs/src/clouds.md",
         "docs/src/troubleshooting.md",
     ];
-    let mut pages: Vec<PathBuf> = guides.iter().map(|name| root().join(name)).collect();
+    let mut pages: Vec<PathBuf> = beside.iter().map(|name| root().join(name)).collect();
     for folder in ["verbs", "how-to"] {
         markdown(&root().join("docs/src").join(folder), &mut pages);
     }

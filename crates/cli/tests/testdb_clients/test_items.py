@@ -1,4 +1,4 @@
-"""Each test changes the data that all of them find."""
+"""Each test changes the data that all of them find. conftest.py is in docs/src/how-to/database-per-test.md."""
 
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -7,8 +7,8 @@ import pytest
 from conftest import call
 
 
-def sql(loan, statement):
-    psql = ["psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", loan["url"], "-c", statement]
+def sql(url, statement):
+    psql = ["psql", "-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", statement]
     return subprocess.run(psql, check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -19,18 +19,18 @@ def test_data_are_as_the_schema_says_whatever_others_do(database, number):
     assert sql(database, "SELECT id FROM item") == str(number)
 
 
-@pytest.mark.xfail(strict=True, reason="its database is kept, to be looked at")
+@pytest.mark.xfail(strict=True, reason="its database is kept")
 def test_a_failing_test_keeps_its_database(database):
     assert sql(database, "SELECT count(*) FROM item") == "3"
 
 
 def test_many_at_a_time():
     def one(number):
-        loan = call("GET", "/database")
-        sql(loan, f"DELETE FROM item; INSERT INTO item VALUES ({number}, 'mine')")
-        found = sql(loan, "SELECT id FROM item")
-        call("DELETE", f"/databases/{loan['name']}")
-        return loan["name"], found
+        lease = call("GET", "/database")
+        sql(lease["url"], f"DELETE FROM item; INSERT INTO item VALUES ({number}, 'mine')")
+        found = sql(lease["url"], "SELECT id FROM item")
+        call("DELETE", f"/databases/{lease['name']}")
+        return lease["name"], found
 
     with ThreadPoolExecutor(16) as pool:
         done = list(pool.map(one, range(48)))
