@@ -27,7 +27,7 @@ pub enum Error {
         problem: String,
     },
     /// A setting that pgrig itself must control.
-    #[error("pgrig chooses setting {name:?}; {remedy}")]
+    #[error("pgrig itself chooses setting {name}; {remedy}")]
     ReservedSetting {
         /// The name as given.
         name: String,

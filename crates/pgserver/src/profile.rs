@@ -107,8 +107,8 @@ fn memory() -> u64 {
 
 /// Settings that pgrig chooses, with the alternatives.
 const RESERVED: [(&str, &str); 10] = [
-    ("port", "pgrig chooses a free port if you ask for TCP"),
-    ("listen_addresses", "ask for TCP to listen on 127.0.0.1"),
+    ("port", "for TCP on a free port: pgrig server start --tcp"),
+    ("listen_addresses", "to listen on 127.0.0.1: pgrig server start --tcp"),
     ("unix_socket_directories", "`pgrig server url` shows where"),
     ("data_directory", "set PGRIG_HOME or use --instance"),
     ("config_file", "use --set for each setting"),

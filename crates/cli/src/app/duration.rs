@@ -16,8 +16,12 @@ impl FromStr for Length {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        if !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || c == '.') {
+        let is_zero = |text: &str| text.parse::<f64>().is_ok_and(|number| number == 0.0);
+        if !text.is_empty() && !is_zero(text) && text.chars().all(|c| c.is_ascii_digit() || c == '.') {
             return Err(format!("\"{text}\" has no unit: give one like {text}s, {text}min or {text}h"));
+        }
+        if is_zero(text) {
+            return Err(format!("\"{text}\" is zero: give a duration like 90s, 10min or 2h"));
         }
         let parsed = SpanParser::new().parse_unsigned_duration(text);
         let duration =

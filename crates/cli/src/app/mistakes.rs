@@ -41,7 +41,8 @@ pub(crate) fn remedied(arguments: &[OsString], error: Error) -> Error {
         arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
     let text = match error.kind() {
         ErrorKind::InvalidSubcommand => verb(&error),
-        ErrorKind::UnknownArgument => option_of_pgbench(&words, &error).or_else(|| unit(&words, &error)),
+        ErrorKind::UnknownArgument => argument(&words, &error),
+        ErrorKind::InvalidValue => help(&words, &error),
         ErrorKind::ValueValidation => number(&error),
         _ => None,
     };
@@ -56,17 +57,57 @@ fn verb(error: &Error) -> Option<String> {
     Some(format!("there is no command {word}: {instead}\n"))
 }
 
-/// An option of pgbench's that `tps` does not have.
-fn option_of_pgbench(words: &[String], error: &Error) -> Option<String> {
+/// An argument that the verb does not have.
+fn argument(words: &[String], error: &Error) -> Option<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else { return None };
+    let others = || match (argument.as_str(), words) {
+        ("-h", _) => Some("for help, give --help or -?; -h is the host of a server\n".to_owned()),
+        ("-v", _) => Some("for the version, give --version or -V\n".to_owned()),
+        (option, [server, psql, ..]) if server == "server" && psql == "psql" && option.starts_with('-') => {
+            Some(format!("write psql's options after --: pgrig server psql -- {option} …\n"))
+        }
+        (command, [testdb, bench, ..])
+            if testdb == "testdb" && bench == "bench" && !command.starts_with('-') =>
+        {
+            Some(format!("write the command to measure after --: pgrig testdb bench -- {command} …\n"))
+        }
+        (database, [verb, ..])
+            if ["doctor", "blockio"].contains(&verb.as_str()) && !database.starts_with('-') =>
+        {
+            Some(format!("unexpected argument {database}; to name a database, give -d {database}\n"))
+        }
+        _ => None,
+    };
+    option_of_pgbench(words, argument)
+        .or_else(|| unit(words, argument))
+        .or_else(|| negative(words, argument))
+        .or_else(others)
+}
+
+/// `-h` without a host, from someone who wants help.
+fn help(words: &[String], error: &Error) -> Option<String> {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return None };
+    let is_help = option.starts_with("--host") && words.last().is_some_and(|word| word == "-h");
+    is_help.then(|| "-h needs the host of a server; for help, give --help or -?\n".to_owned())
+}
+
+/// A number below zero, which looks like an option.
+fn negative(words: &[String], argument: &str) -> Option<String> {
+    let digits = argument.strip_prefix('-')?;
+    let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
+    let word = words.iter().find(|word| word.starts_with(argument)).filter(|_| is_number)?;
+    Some(format!("{word} is below zero\n"))
+}
+
+/// An option of pgbench's that `tps` does not have.
+fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     let verb = words.iter().find(|word| !word.starts_with('-'))?;
     let instead = crate::cmd::tps::args::instead_of(option).filter(|_| verb == "tps")?;
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 
 /// A unit apart from its number.
-fn unit(words: &[String], error: &Error) -> Option<String> {
-    let Some(ContextValue::String(unit)) = error.get(ContextKind::InvalidArg) else { return None };
+fn unit(words: &[String], unit: &str) -> Option<String> {
     let at = words.iter().position(|word| word == unit)?;
     let number = words.get(at.checked_sub(1)?)?;
     let is_unit = UNITS.contains(&unit.to_ascii_lowercase().as_str()) && number.parse::<f64>().is_ok();
@@ -76,6 +117,13 @@ fn unit(words: &[String], error: &Error) -> Option<String> {
 /// A number that Rust's own words describe badly.
 fn number(error: &Error) -> Option<String> {
     let text = error.to_string();
+    if let Some((before, range)) = text.split_once(" is not in ") {
+        let range = range.lines().next().unwrap_or_default();
+        let rest = &text[before.len() + " is not in ".len() + range.len()..];
+        let (low, high) = range.split_once("..=")?;
+        let before = before.trim_start_matches("error: ");
+        return Some(format!("{before} is out of range: give {low} to {high}{rest}"));
+    }
     let instead = [
         ("invalid digit found in string", "give a whole number"),
         ("cannot parse integer from empty string", "give a whole number"),

@@ -39,7 +39,7 @@ impl FromStr for Size {
         }
         let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(format!(
-                "\"{text}\": units are B, kB, MB, GB, TB (1000) and KiB, MiB, GiB, TiB (1024)"
+                "\"{text}\" is not a size: units are B, kB, MB, GB, TB (1000) and KiB, MiB, GiB, TiB (1024)"
             ));
         };
         let bytes = number * *factor as f64;

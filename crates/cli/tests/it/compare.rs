@@ -297,7 +297,7 @@ fn commands_that_cannot_be_judged_are_refused_before_anything_runs() {
         ("", ["pgrig tps -f 'x", "pgrig tps"], "a quote is not closed"),
         ("", ["pgrig tps --nonsense", "pgrig tps"], "unexpected argument '--nonsense'"),
         ("--rounds 5 --look 5", ["pgrig tps -S", "pgrig tps -S"], "--look 5 must be less than the 5 rounds"),
-        ("--rounds 0", ["pgrig tps -S", "pgrig tps -S"], "0 is not in 1..=1000"),
+        ("--rounds 0", ["pgrig tps -S", "pgrig tps -S"], "0 is out of range: give 1 to 1000"),
         ("--label a*", ["pgrig tps -S", "pgrig tps -S"], "give a name without *"),
     ] {
         let ran = run_ab(&rig, options, &commands);

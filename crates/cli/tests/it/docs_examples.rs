@@ -25,6 +25,17 @@ const SMALL: [(&str, &str, &str); 10] = [
 ];
 /// The server that examples name and nobody has.
 const ELSEWHERE: &str = "postgresql://me@db.example.com/mydb";
+/// A suite that uses the database which the example gives it.
+const SUITE: &str = r#"
+import os, subprocess, urllib.request
+
+def test_database():
+    service = os.environ.get("PGRIG_TESTDB_URL")
+    if service:
+        urllib.request.urlopen(service + "/database").read()
+    else:
+        subprocess.run(["psql", "-qc", "SELECT 1"], check=True)
+"#;
 /// Empties the database of the own server.
 const EMPTY: &str =
     "pgrig server psql -- -qc 'DROP SCHEMA IF EXISTS public CASCADE' -c 'CREATE SCHEMA public'";
@@ -32,7 +43,7 @@ const EMPTY: &str =
 /// Page by page, in two homes: a page's blocks follow on one another, as for its reader.
 #[test]
 fn examples_run() {
-    if !testkit::require(testkit::Need::Clients) {
+    if ![testkit::Need::Clients, testkit::Need::Pytest].into_iter().all(testkit::require) {
         return;
     }
     let pages = Mutex::new(guides());
@@ -68,22 +79,30 @@ fn run_pages(pages: &Mutex<Vec<PathBuf>>) -> usize {
     }
 }
 
-/// The directory of a reader, with files of the names that examples give, and databases `postgres`, `mydb` and
-/// `shop_test` as they are before the first example of a page.
+/// The directory of a reader, with files of the names that examples give, and databases `postgres`, `mydb`, `shop` (with
+/// rows) and `shop_test` as they are before the first example of a page.
 fn reader(rig: &Rig) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let shop = fs::read_to_string(crate::docs::root().join("bench/schema.sql")).unwrap();
     for name in ["shop.sql", "schema.sql", "app.sql"] {
         fs::write(directory.path().join(name), &shop).unwrap();
     }
-    fs::write(directory.path().join("suite.sh"), "psql -qc 'INSERT INTO products VALUES (1, 1, 1, 1)'\n")
+    let insert = "INSERT INTO products VALUES (1, 1, 1, 1)";
+    fs::write(directory.path().join("suite.sh"), format!("psql -qc '{insert}'\n")).unwrap();
+    fs::write(directory.path().join("test_suite.py"), SUITE).unwrap();
+    fs::create_dir(directory.path().join("queries")).unwrap();
+    fs::write(directory.path().join("queries/1.sql"), "SELECT count(*) FROM products WHERE id < 100")
         .unwrap();
     let script = format!(
         "pgrig server start -q --set shared_buffers=128MB --set max_wal_size=1GB; {EMPTY}; \
-         pgrig server psql -- -qc 'DROP DATABASE IF EXISTS mydb' -c 'DROP DATABASE IF EXISTS shop_test' \
-         -c 'CREATE DATABASE mydb'; \
+         pgrig server psql -- -qc 'DROP DATABASE IF EXISTS mydb' -c 'CREATE DATABASE mydb'; \
          pgrig server psql mydb -- -qf shop.sql -c 'CREATE TABLE audit_log (at timestamp)'; \
-         pgrig server psql -- -qc 'CREATE DATABASE shop_test TEMPLATE mydb'; \
+         for name in shop_test shop copy; do \
+           pgrig server psql -- -qc \"DROP DATABASE IF EXISTS $name\"; done; \
+         pgrig server psql -- -qc 'CREATE DATABASE shop_test TEMPLATE mydb' \
+         -c 'CREATE DATABASE shop TEMPLATE mydb' \
+         -c \"DO 'BEGIN CREATE ROLE me LOGIN; EXCEPTION WHEN duplicate_object THEN END'\"; \
+         pgrig fill -q --instance default -d shop --all-tables --rows 500; \
          pgrig server stop -q"
     );
     let result = shell(rig, directory.path(), &script);
@@ -97,7 +116,7 @@ fn commands(rig: &Rig, transcript: &str) -> String {
     let lines: Vec<String> =
         transcript.lines().filter_map(|line| line.strip_prefix("$ ")).map(small).collect();
     let mut script = lines.join("\n");
-    let is_reached = ["mydb", "shop_test", "psql "].iter().any(|word| script.contains(word));
+    let is_reached = ["mydb", "-d shop", "psql "].iter().any(|word| script.contains(word));
     if script.contains("pgrig tps") && !script.contains("pgrig fill") {
         script = format!("pgrig fill -q --scale 1\n{script}");
     }
@@ -196,6 +215,31 @@ fn split(line: &str) -> Vec<String> {
         commands.last_mut().unwrap().push(char);
     }
     commands.into_iter().map(|command| command.trim().to_owned()).collect()
+}
+
+/// An excerpt of another page stands there, and runs there.
+#[test]
+fn excerpts_stand_on_their_pages() {
+    let mut excerpts = 0;
+    for page in guides() {
+        let (_, blocks) = blocks(&fs::read_to_string(&page).unwrap());
+        for block in &blocks {
+            let Some(of) = block.reason.as_ref().and_then(|reason| reason.strip_prefix("an excerpt of "))
+            else {
+                continue;
+            };
+            let of = of.trim_end_matches("-->").trim();
+            let whole = fs::read_to_string(crate::docs::root().join(of)).unwrap();
+            let run = crate::docs::blocks(&whole).1;
+            let run: Vec<&str> =
+                run.iter().filter(|block| block.is_run()).flat_map(|block| block.text.lines()).collect();
+            for line in block.text.lines().filter(|line| *line != "…") {
+                assert!(run.contains(&line), "{}: {of} has no {line}", page.display());
+            }
+            excerpts += 1;
+        }
+    }
+    assert!(excerpts >= 5, "{excerpts} excerpts");
 }
 
 /// Commands that do not run, and those in sentences and tables, are read by pgrig at least: an unknown option or verb is

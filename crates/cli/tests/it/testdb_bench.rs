@@ -262,7 +262,7 @@ fn a_wrong_request_is_refused_before_anything_is_made() {
         ("--tps nowhere.sql", "nowhere.sql"),
         ("--tps tpcb-like -- true", "cannot be used with"),
         ("-c 2 -- true", "cannot be used with"),
-        ("--trials 0 -- true", "0 is not in 1..=10000"),
+        ("--trials 0 -- true", "0 is out of range: give 1 to 10000"),
     ] {
         let ran = rig.run(&format!("testdb bench {arguments}"));
         assert_says(&ran, 2, &[told]);

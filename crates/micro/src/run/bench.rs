@@ -345,6 +345,9 @@ fn told(error: &ServerError, source: Option<(&str, usize)>) -> String {
         let at = (position as usize).checked_sub(before + 1)?.min(text.chars().count());
         Some(caret(text, at))
     });
+    let error = error.to_string();
+    // A hint of the server's is a sentence of its own.
+    let error = if remedy.is_empty() { error.as_str() } else { error.trim_end_matches('.') };
     format!("{error}{remedy}{}", place.unwrap_or_default())
 }
 

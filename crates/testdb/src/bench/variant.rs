@@ -107,7 +107,7 @@ impl FromStr for Variant {
         for name in text.split('+') {
             let found = Means::ALL.into_iter().find(|means| means.name() == name.trim());
             let means = found.ok_or_else(|| {
-                format!("{name:?} is not unlogged, dangerous, template or tmpfs; join several with +")
+                format!("{name:?} is not a variant: give unlogged, dangerous, template or tmpfs, or several joined with +")
             })?;
             if variant.has(means) {
                 return Err(format!("{name} is given twice"));

@@ -146,7 +146,7 @@ fn list<T: PartialEq, E: fmt::Display>(
     let mut list = Vec::new();
     for text in values.split(',').map(str::trim) {
         if text.is_empty() {
-            return Err(format!("{name}={values}: a value is empty"));
+            return Err(format!("{name}={values}: a value is empty: write values with commas between them"));
         }
         let value = read(text).map_err(|error| format!("{name}={values}: {error}"))?;
         if list.contains(&value) {

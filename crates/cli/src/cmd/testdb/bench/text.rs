@@ -235,7 +235,16 @@ fn used(variant: Variant, arguments: &BenchArgs, chosen: &Chosen) -> String {
         (None, true) => From::Database(chosen.target.dbname()),
     };
     // Without a dump, for example, the rest is of no use.
-    format!("use {variant}: {}", commands(variant, from, &server, &release).join(" && "))
+    let commands = commands(variant, from, &server, &release).join(" && ");
+    format!("use {variant}: {}", in_build(commands, cfg!(feature = "serve")))
+}
+
+/// The commands, with the remedy if this build of pgrig does not have all of them.
+fn in_build(commands: String, can_serve: bool) -> String {
+    if can_serve || !commands.contains("pgrig testdb new") {
+        return commands;
+    }
+    commands + " (this pgrig has no testdb new: build it with the feature serve)"
 }
 
 /// Source of the databases.
@@ -373,6 +382,15 @@ mod tests {
              pgrig testdb unlog dump.sql -o unlogged.sql && eval $(pgrig testdb new --instance testdb-dangerous)"
         );
         assert_eq!(quoted("host=db dbname=it's"), r"'host=db dbname=it'\''s'");
+    }
+
+    #[test]
+    fn a_build_without_lending_names_the_feature_that_a_command_needs() {
+        let unlog = typed("unlogged", From::Script("a.sql"), "");
+        assert_eq!(in_build(unlog.clone(), false), unlog);
+        let new = typed("template", From::Script("a.sql"), "");
+        assert_eq!(in_build(new.clone(), true), new);
+        assert!(in_build(new, false).ends_with("build it with the feature serve)"));
     }
 
     /// As a shell splits it.
