@@ -64,7 +64,7 @@ fn run_pages(pages: &Mutex<Vec<PathBuf>>) -> usize {
         if examples.is_empty() {
             continue;
         }
-        let directory = reader(&rig);
+        let directory = reader(&rig, &text);
         for example in &examples {
             let script =
                 if example.is("console") { commands(&rig, &example.text) } else { example.text.clone() };
@@ -80,8 +80,8 @@ fn run_pages(pages: &Mutex<Vec<PathBuf>>) -> usize {
 }
 
 /// The directory of a reader, with files of the names that examples give, and databases `postgres`, `mydb`, `shop` (with
-/// rows) and `shop_test` as they are before the first example of a page.
-fn reader(rig: &Rig) -> tempfile::TempDir {
+/// rows, if the page captures it) and `shop_test` as they are before the first example of the page.
+fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let shop = fs::read_to_string(crate::docs::root().join("bench/schema.sql")).unwrap();
     for name in ["shop.sql", "schema.sql", "app.sql"] {
@@ -93,6 +93,11 @@ fn reader(rig: &Rig) -> tempfile::TempDir {
     fs::create_dir(directory.path().join("queries")).unwrap();
     fs::write(directory.path().join("queries/1.sql"), "SELECT count(*) FROM products WHERE id < 100")
         .unwrap();
+    let rows = if page.contains("-d shop -o") {
+        "pgrig fill -q --instance default -d shop --all-tables --rows 5000;"
+    } else {
+        ""
+    };
     let script = format!(
         "pgrig server start -q --set shared_buffers=128MB --set max_wal_size=1GB; {EMPTY}; \
          pgrig server psql -- -qc 'DROP DATABASE IF EXISTS mydb' -c 'CREATE DATABASE mydb'; \
@@ -102,7 +107,7 @@ fn reader(rig: &Rig) -> tempfile::TempDir {
          pgrig server psql -- -qc 'CREATE DATABASE shop_test TEMPLATE mydb' \
          -c 'CREATE DATABASE shop TEMPLATE mydb' \
          -c \"DO 'BEGIN CREATE ROLE me LOGIN; EXCEPTION WHEN duplicate_object THEN END'\"; \
-         pgrig fill -q --instance default -d shop --all-tables --rows 500; \
+         {rows}
          pgrig server stop -q"
     );
     let result = shell(rig, directory.path(), &script);
