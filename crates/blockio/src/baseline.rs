@@ -34,16 +34,12 @@ impl Compared {
 }
 
 impl Baseline {
-    /// Reads a run document, and refuses what does not compare with the request.
+    /// Refuses a run that does not compare with the request.
     ///
     /// # Errors
     /// [`BlockioError::Baseline`].
-    pub fn read(text: &str, request: &Request) -> Result<Self, BlockioError> {
+    pub fn new(run: Run, request: &Request) -> Result<Self, BlockioError> {
         let refuse = |why: String| Err(BlockioError::Baseline(why));
-        let run = match Run::read(text) {
-            Ok(run) => run,
-            Err(error) => return refuse(error.to_string()),
-        };
         if run.verb != "blockio" {
             return refuse(format!("it is a run of {}, not of blockio", run.verb));
         }

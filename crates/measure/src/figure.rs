@@ -4,7 +4,7 @@
 //! steadier but do not tell how much it differs from one run to the next. The value of a run is the median over its
 //! trials; `micro` has no trials but rounds, of which it is the trimmed mean.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::paired::trimmed_mean;
 use crate::run::{Observation, Run, Trial, Unit};
@@ -22,7 +22,7 @@ pub struct Figure {
 }
 
 /// Units of figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureUnit {
     /// Seconds.
@@ -113,7 +113,7 @@ impl Figure {
 /// The figures of a verb that are judged by default. A run with several configurations is judged by one figure in
 /// each.
 pub(crate) fn judged(verb: &str, figures: &[&Figure]) -> Vec<bool> {
-    let names = JUDGED.iter().find(|(judged, _)| *judged == verb).map_or(&[][..], |(_, names)| *names);
+    let names = names_judged(verb);
     let is_matrix = verb == TPS && figures.iter().filter(|figure| figure.name == TPS).nth(1).is_some();
     let is_judged = |figure: &&Figure| {
         let names = if is_matrix { &names[..1] } else { names };
@@ -122,18 +122,27 @@ pub(crate) fn judged(verb: &str, figures: &[&Figure]) -> Vec<bool> {
     figures.iter().map(is_judged).collect()
 }
 
+fn names_judged(verb: &str) -> &'static [&'static str] {
+    JUDGED.iter().find(|(judged, _)| *judged == verb).map_or(&[][..], |(_, names)| *names)
+}
+
 /// The figures of a run that are judged: those with one of the names, or the default ones if there is no name.
 pub fn judged_figures(run: &Run, names: &[String]) -> Vec<(Figure, f64)> {
-    let all = figures(run);
-    let by_default = judged(&run.verb, &all.iter().map(|(figure, _)| figure).collect::<Vec<_>>());
+    judged_among(&run.verb, figures(run), names)
+}
+
+/// The same of figures that a document of this verb holds. The default ones come in the order of their importance.
+pub fn judged_among(verb: &str, all: Vec<(Figure, f64)>, names: &[String]) -> Vec<(Figure, f64)> {
+    let by_default = judged(verb, &all.iter().map(|(figure, _)| figure).collect::<Vec<_>>());
     let is_asked = |(figure, _): &(Figure, f64), default| {
         if names.is_empty() { default } else { names.iter().any(|name| figure.is_named(name)) }
     };
-    all.into_iter()
-        .zip(by_default)
-        .filter(|(one, default)| is_asked(one, *default))
-        .map(|(one, _)| one)
-        .collect()
+    let asked = all.into_iter().zip(by_default).filter(|(one, default)| is_asked(one, *default));
+    let mut asked: Vec<(Figure, f64)> = asked.map(|(one, _)| one).collect();
+    if names.is_empty() {
+        asked.sort_by_key(|(figure, _)| names_judged(verb).iter().position(|name| *name == figure.name));
+    }
+    asked
 }
 
 /// All figures of a run with their values, in the order in which they were observed. Values are finite; those that are

@@ -1,5 +1,7 @@
 //! Numbers as people read them: three significant digits, decimal units.
 
+use crate::figure::FigureUnit;
+
 /// Bytes for people, in powers of 1000 with three significant digits: `1.07 GB`.
 pub fn bytes(number: u64) -> String {
     // 999.5 MB and more round to 1.00 GB.
@@ -44,6 +46,34 @@ pub fn count(number: f64) -> String {
         ..1e6 => format!("{} k", three_digits(number / 1e3)),
         ..1e9 => format!("{} M", three_digits(number / 1e6)),
         _ => format!("{} G", three_digits(number / 1e9)),
+    }
+}
+
+/// The value of a figure, in a unit that suits it.
+pub fn figure(unit: FigureUnit, value: f64) -> String {
+    match unit {
+        FigureUnit::Seconds => time(value),
+        FigureUnit::SecondsPerTransaction => format!("{} µs", digits(value * 1e6)),
+        FigureUnit::SecondsPerRow => format!("{} ns", digits(value * 1e9)),
+        FigureUnit::Bytes | FigureUnit::BytesPerTransaction | FigureUnit::BytesPerRow => {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
+            let whole = value.max(0.0).round() as u64;
+            bytes(whole)
+        }
+        FigureUnit::PerSecond => format!("{}/s", digits(value)),
+        FigureUnit::PerTransaction => format!("{value:.3}"),
+        FigureUnit::Times => format!("{value:.3} times"),
+    }
+}
+
+/// At least four digits, so that small changes show.
+fn digits(value: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1000")]
+    match value.abs() {
+        1000.0.. => grouped(value.round() as u64),
+        100.0.. => format!("{value:.1}"),
+        10.0.. => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
     }
 }
 

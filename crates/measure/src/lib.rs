@@ -29,7 +29,7 @@ mod threshold;
 mod verdict;
 
 pub use censored::{Censored, Quantile, Skipped};
-pub use figure::{Better, Figure, FigureUnit, figures, judged_figures};
+pub use figure::{Better, Figure, FigureUnit, figures, judged_among, judged_figures};
 pub use latencies::{Latencies, LatenciesError, Percentile, Percentiles};
 pub use median::{Interval, IntervalKind, Median};
 pub use rate::{RateChange, rate_changes, rate_sentences};

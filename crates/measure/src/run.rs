@@ -52,8 +52,12 @@ pub enum UnreadableRun {
     #[error("it is not a run document of pgrig: {0}")]
     Foreign(#[from] serde_json::Error),
     /// Another release wrote it.
-    #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}")]
+    #[error("its format is version {0}, this pgrig reads {FORMAT_VERSION}: use {newer} pgrig", newer = age(*.0))]
     Format(u64),
+}
+
+fn age(format: u64) -> &'static str {
+    if format > u64::from(FORMAT_VERSION) { "a newer" } else { "an older" }
 }
 
 impl Classified for UnreadableRun {
@@ -116,6 +120,18 @@ pub enum Status {
     Failed,
     /// The user interrupted it.
     Interrupted,
+}
+
+impl Status {
+    /// As in run documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unfinished => "unfinished",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 /// One repetition: raw observations in the order in which they were made.

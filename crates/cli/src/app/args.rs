@@ -7,8 +7,8 @@ use clap::builder::{RangedI64ValueParser, RangedU64ValueParser};
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pgserver::{Major, Profile};
 
-use crate::app::mistakes;
 use crate::app::version::VERSION;
+use crate::app::{mistakes, runs};
 
 pub(crate) use crate::cmd::ab::args::AbArgs;
 pub(crate) use crate::cmd::blockio::args::BlockioArgs;
@@ -17,6 +17,9 @@ pub(crate) use crate::cmd::doctor::args::DoctorArgs;
 pub(crate) use crate::cmd::fill::args::FillArgs;
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
 pub(crate) use crate::cmd::model::args::ModelArgs;
+pub(crate) use crate::cmd::runs::args::{
+    ExportArgs, ImportArgs, ListArgs, PruneArgs, RmArgs, RunsArgs, ShowArgs,
+};
 pub(crate) use crate::cmd::size::args::SizeArgs;
 pub(crate) use crate::cmd::testdb::args::{BenchArgs, Compress, TestdbAction, TestdbArgs, UnlogArgs};
 pub(crate) use crate::cmd::tps::args::TpsArgs;
@@ -107,6 +110,7 @@ pub(crate) enum Verb {
     Testdb(TestdbArgs),
     Compare(CompareArgs),
     Ab(AbArgs),
+    Runs(RunsArgs),
     Server(ServerArgs),
     Doctor(DoctorArgs),
 }
@@ -126,6 +130,7 @@ impl Verb {
             Self::Tps(tps) => tps.save.is_to_stdout(),
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
+            Self::Runs(runs) => runs.json_to_stdout(),
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
@@ -143,7 +148,12 @@ impl Verb {
             Self::Tps(tps) => Some(&tps.save),
             Self::Testdb(testdb) => testdb.save(),
             Self::Model(model) => model.save(),
-            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
+            Self::Ab(_)
+            | Self::Compare(_)
+            | Self::Runs(_)
+            | Self::Size(_)
+            | Self::Server(_)
+            | Self::Doctor(_) => None,
         }
     }
 
@@ -172,7 +182,12 @@ impl Verb {
             Self::Tps(tps) => Some(tps.server()),
             Self::Testdb(testdb) => testdb.server(),
             Self::Model(model) => model.server(),
-            Self::Ab(_) | Self::Compare(_) | Self::Size(_) | Self::Server(_) | Self::Doctor(_) => None,
+            Self::Ab(_)
+            | Self::Compare(_)
+            | Self::Runs(_)
+            | Self::Size(_)
+            | Self::Server(_)
+            | Self::Doctor(_) => None,
         }
     }
 }
@@ -202,6 +217,9 @@ const WILDCARDS: [char; 4] = ['*', '?', '[', ']'];
 pub(crate) fn label(text: &str) -> Result<String, String> {
     if text.trim().is_empty() || text.contains(char::is_control) || text.contains(WILDCARDS) {
         return Err("give a name without *, ?, [, ] or control characters".to_owned());
+    }
+    if runs::is_reserved(text) {
+        return Err("latest names the newest run: give another name".to_owned());
     }
     Ok(text.to_owned())
 }

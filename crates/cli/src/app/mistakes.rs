@@ -6,7 +6,7 @@ use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words that people give in place of a verb, and the command for what they mean.
-const INSTEAD: [(&[&str], &str); 12] = [
+const INSTEAD: [(&[&str], &str); 13] = [
     (
         &["init", "load", "generate", "populate", "seed", "data"],
         "pgrig fill SIZE makes test data; pgrig fill --scale N makes pgbench's tables",
@@ -18,7 +18,7 @@ const INSTEAD: [(&[&str], &str); 12] = [
     (&["io", "disk", "fio", "storage"], "pgrig blockio"),
     (
         &["list", "ls", "status", "ps"],
-        "pgrig server status lists the instances; pgrig testdb list lists the databases for tests",
+        "pgrig runs list lists the saved runs, pgrig server status the instances, pgrig testdb list the databases for tests",
     ),
     (
         &["start", "stop", "restart", "url", "logs", "psql", "fetch", "download", "install", "prune"],
@@ -27,6 +27,10 @@ const INSTEAD: [(&[&str], &str); 12] = [
     (&["check", "info", "env", "config", "setup"], "pgrig doctor shows what works here"),
     (&["diff", "cmp"], "pgrig compare BASELINE CANDIDATE"),
     (&["new", "serve", "unlog", "template"], "pgrig testdb new, serve or unlog"),
+    (
+        &["history", "results", "export", "import", "rm", "show"],
+        "pgrig runs list, show, rm, prune, export or import",
+    ),
     (&["matrix"], "pgrig tps --matrix durability"),
     (&["ladder"], "pgrig fill --ladder SIZE"),
     (&["uuid", "suite", "expr"], "pgrig micro 'EXPR' 'EXPR', or pgrig micro --suite uuid"),

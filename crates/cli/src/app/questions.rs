@@ -15,6 +15,7 @@ Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
 Which setting makes my tests faster?               pgrig testdb bench -- COMMAND
 How does each test get a fresh database?           pgrig testdb new --from schema.sql
 Did my change make it slower?                      pgrig compare before after
+What have I measured so far?                       pgrig runs list
 
 Try first:
   pgrig doctor        shows what works on this machine and with your server

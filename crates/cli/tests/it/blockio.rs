@@ -453,7 +453,7 @@ fn what_cannot_work_is_refused_before_a_server_is_started() {
         ("blockio 10MB --trials 0", "invalid value"),
         ("blockio 10MB --clients 0", "invalid value"),
         ("blockio 10MB --compat --clients 2", "use one client"),
-        ("blockio 10MB --baseline /nowhere.json", "cannot read --baseline"),
+        ("blockio 10MB --baseline /nowhere.json", "--baseline /nowhere.json: cannot read"),
         (&format!("blockio 10MB --baseline {}", no_run.display()), "not a run document"),
         ("blockio 10MB --memory much", "invalid value"),
     ] {

@@ -186,7 +186,7 @@ fn runs_are_found_by_label_and_what_differs_hinders() {
 
     fs::write(rig.home.path().join("runs/cut.json"), "{ \"format_version\": 1, ").unwrap();
     let ran = rig.done("compare before after-1");
-    assert!(ran.stderr.contains("cut.json is not a run document and is left out"), "{ran:#?}");
+    assert!(ran.stderr.contains("cut.json is left out: it is not a run document"), "{ran:#?}");
     fs::remove_file(rig.home.path().join("runs/cut.json")).unwrap();
 
     for (command, said) in [
@@ -356,7 +356,7 @@ fn what_is_no_run_is_refused() {
     fs::write(&file, "{}").unwrap();
     let file = file.display();
     for (arguments, said) in [
-        (format!("compare /nowhere.json {file}"), "no run /nowhere.json"),
+        (format!("compare /nowhere.json {file}"), "cannot read /nowhere.json"),
         (format!("compare {file} {file}"), "not a run document"),
         (format!("compare {file}"), "CANDIDATE"),
         (format!("compare {file} {file} --threshold 0%"), "above 0"),

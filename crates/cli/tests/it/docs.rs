@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-const GUIDES: [(&str, &[&str]); 10] = [
+const GUIDES: [(&str, &[&str]); 11] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
@@ -17,6 +17,7 @@ const GUIDES: [(&str, &[&str]); 10] = [
     ("micro", &["micro"]),
     ("testdb", &["testdb"]),
     ("compare", &["ab", "compare"]),
+    ("runs", &["runs"]),
     ("server", &["server"]),
     ("doctor", &["doctor"]),
 ];

@@ -14,13 +14,15 @@ fn commands() {
 /// No server is there.
 const NOWHERE: &str = "-h /nowhere-of-the-tests";
 /// Command lines that end without a server, for the options of the verb.
-const LINES: [(&str, &[&str]); 9] = [
+const LINES: [(&str, &[&str]); 11] = [
     ("fill", &["1GB --explain", "--explain"]),
     ("size", &["", "1GB"]),
     ("blockio", &[""]),
     ("micro", &["i"]),
     ("tps", &["", "--matrix clients=1"]),
     ("compare", &["/dev/null /dev/null"]),
+    ("runs list", &[""]),
+    ("runs prune", &["--dry-run"]),
     ("testdb bench", &["--tps select-only"]),
     // These two do not go together: what a value means is seen before.
     ("testdb new", &["--keep --for 1h"]),
@@ -80,7 +82,7 @@ fn extreme_values_are_refused_or_work() {
                     for line in lines {
                         let words =
                             |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-                        let is_remote = !matches!(verb, "size" | "compare");
+                        let is_remote = !matches!(verb, "size" | "compare" | "runs list" | "runs prune");
                         let base = [words(verb), words(if is_remote { NOWHERE } else { "" })].concat();
                         for option in &options {
                             let given = vec![format!("{option}={value}")];

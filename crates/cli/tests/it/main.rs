@@ -29,6 +29,7 @@ mod help;
 mod micro;
 mod model;
 mod pooler;
+mod runs;
 mod server;
 mod server_fetch;
 mod support;

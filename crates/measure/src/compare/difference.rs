@@ -79,7 +79,8 @@ pub(super) fn differences(baseline: &Run, candidate: &Run) -> Vec<Difference> {
     if [then, now] != [Status::Done; 2] {
         // Even if both are the same: something is missing from each.
         let what = "status".to_owned();
-        found.0.push(Difference { what, baseline: named(then), candidate: named(now), hinders: true });
+        let [baseline, candidate] = [then, now].map(|status| status.name().to_owned());
+        found.0.push(Difference { what, baseline, candidate, hinders: true });
     }
     found.environment(&baseline.environment, &candidate.environment);
     if baseline.verb == candidate.verb {
@@ -109,17 +110,6 @@ fn requests(baseline: &Run, candidate: &Run) -> [Value; 2] {
         }
         request
     })
-}
-
-/// As in run documents.
-fn named(status: Status) -> String {
-    let name = match status {
-        Status::Unfinished => "unfinished",
-        Status::Done => "done",
-        Status::Failed => "failed",
-        Status::Interrupted => "interrupted",
-    };
-    name.to_owned()
 }
 
 /// Settings that differ, by name; one that is at its built-in default is `default`.

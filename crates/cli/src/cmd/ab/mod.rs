@@ -25,8 +25,7 @@ use crate::app::args::AbArgs;
 use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
-use crate::app::runs::identify;
-use crate::app::saved;
+use crate::app::runs::{Labelled, Selection, identify};
 use crate::cmd::compare;
 
 /// For a command to restore settings and stop its server after it was interrupted.
@@ -53,8 +52,9 @@ pub(crate) struct Arm {
 pub(crate) fn run(arguments: &AbArgs, printer: &Printer) -> Result<(), Failure> {
     let (id, _) = identify("ab");
     let arms = arms(arguments, arguments.label.as_deref().unwrap_or(&id))?;
+    let selection = Selection::new(Labelled::All, printer)?;
     for arm in &arms {
-        if arguments.label.is_some() && saved::has_label(&arm.label, printer)? {
+        if arguments.label.is_some() && selection.has_label(&arm.label)? {
             return Err(Usage(format!(
                 "saved runs have the label {} already: give another --label",
                 arm.label

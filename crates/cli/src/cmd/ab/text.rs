@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use indicatif::HumanDuration;
 use measure::compare::{Comparison, Difference, Looks, Sides};
-use measure::{Figure, Run, judged_figures};
+use measure::{Figure, Run, human, judged_figures};
 
 use crate::app::args::{AbArgs, JudgeArgs};
+use crate::app::plain::plain;
 use crate::cmd::ab::Arm;
-use crate::cmd::compare::text::{conclusion, figure_value, figures, footer};
+use crate::cmd::compare::text::{conclusion, figures, footer};
 
 /// More differences are counted, not shown.
 const MOST_DIFFERENCES: usize = 12;
@@ -46,7 +47,7 @@ pub(crate) fn title(number: usize, rounds: usize, left: f64) -> String {
 /// The first judged figure of each arm.
 pub(crate) fn round(title: &str, runs: &[Run], arguments: &AbArgs) -> String {
     let first = |run: &Run| judged_figures(run, &arguments.judge.figures).into_iter().next();
-    let shown = |figure: &Figure, value: f64| figure_value(figure.unit, value);
+    let shown = |figure: &Figure, value: f64| human::figure(figure.unit, value);
     let name = first(&runs[0]).map_or_else(String::new, |(figure, _)| {
         let judged = judged_figures(&runs[0], &arguments.judge.figures);
         let is_alone = judged.iter().all(|(other, _)| other.config == figure.config);
@@ -106,10 +107,10 @@ fn differences(comparison: &Comparison) -> String {
 
 fn short(text: &str) -> String {
     if text.chars().count() <= MOST_CHARACTERS {
-        return text.replace('\n', " ");
+        return plain(text).into_owned();
     }
     let kept: String = text.chars().take(MOST_CHARACTERS - 1).collect();
-    format!("{}…", kept.replace('\n', " "))
+    format!("{}…", plain(&kept))
 }
 
 /// A look, or all rounds, that cannot reach a verdict.

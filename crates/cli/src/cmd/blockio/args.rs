@@ -1,7 +1,5 @@
 //! `pgrig blockio`'s arguments, and the request that they make.
 
-use std::path::PathBuf;
-
 use blockio::{Mode, Request};
 use clap::Args;
 
@@ -21,7 +19,7 @@ use crate::app::size::Size;
         pgrig blockio 50GB -d mydb              the server that psql -d mydb reaches\n  \
         pgrig blockio 1GB --compat              the published statements and figures\n  \
         pgrig blockio 1GB --json before.json\n  \
-        pgrig blockio 1GB --baseline before.json\n"
+        pgrig blockio 1GB --baseline latest:blockio\n"
 )]
 pub(crate) struct BlockioArgs {
     /// Size of the table; to read from storage, twice the server's memory
@@ -43,9 +41,9 @@ pub(crate) struct BlockioArgs {
     #[arg(long, help_heading = "Measurement")]
     pub(crate) compat: bool,
 
-    /// Saved run to show beside this one, with the change of each step
-    #[arg(long, value_name = "FILE", help_heading = "Measurement")]
-    pub(crate) baseline: Option<PathBuf>,
+    /// Saved run to show beside this one, with the change of each step: a file, latest:blockio, an id, or a label
+    #[arg(long, value_name = "RUN", help_heading = "Measurement")]
+    pub(crate) baseline: Option<String>,
 
     /// Memory of the server's machine, if pgrig cannot see it; it decides which reads count as cold
     #[arg(long, value_name = "SIZE", help_heading = "Measurement")]

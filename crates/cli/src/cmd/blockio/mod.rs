@@ -4,8 +4,6 @@ pub(crate) mod args;
 mod progress;
 mod text;
 
-use std::path::Path;
-
 use blockio::{self, Baseline, Plan, Request};
 use measure::Note;
 use pgserver::Home;
@@ -14,11 +12,11 @@ use tokio::runtime::Builder;
 
 use crate::app::args::BlockioArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
-use crate::app::failure::{Failure, Usage};
-use crate::app::input;
+use crate::app::failure::{Context, Failure};
 use crate::app::interrupt::interrupted;
 use crate::app::json;
 use crate::app::printer::{Place, Printer, first_paragraph};
+use crate::app::runs::{Labelled, Selection};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
 use crate::cmd::blockio::progress::BlockioProgress;
@@ -27,7 +25,7 @@ use crate::cmd::blockio::progress::BlockioProgress;
 pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Failure> {
     let request = arguments.request();
     request.check()?;
-    let baseline = arguments.baseline.as_deref().map(|file| baseline(file, &request)).transpose()?;
+    let baseline = arguments.baseline.as_deref().map(|word| baseline(word, &request, printer)).transpose()?;
     // One thread: an answer then reaches whoever times it without waking another one.
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |home, chosen| {
         measure(arguments, &request, baseline.as_ref(), home, chosen, printer).await
@@ -35,10 +33,10 @@ pub(crate) fn run(arguments: &BlockioArgs, printer: &Printer) -> Result<(), Fail
 }
 
 /// Read before anything is done, so that a wrong one costs nothing.
-fn baseline(file: &Path, request: &Request) -> Result<Baseline, Failure> {
-    let text = input::file(file)
-        .map_err(|error| Usage(format!("cannot read --baseline {}: {error}", file.display())))?;
-    Ok(Baseline::read(&text, request)?)
+fn baseline(word: &str, request: &Request, printer: &Printer) -> Result<Baseline, Failure> {
+    let found = Selection::new(Labelled::Complete, printer)?.document(word);
+    let run = found.with_context(|| format!("--baseline {word}"))?.run;
+    Ok(Baseline::new(run, request)?)
 }
 
 async fn measure(

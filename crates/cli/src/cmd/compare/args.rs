@@ -4,31 +4,33 @@ use clap::{Args, ValueEnum};
 use measure::Verdict;
 use measure::compare::Options;
 
+use crate::cmd::runs::args::RUN;
+
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///
-/// Each side needs several runs, since trials of one run share the state of the machine. A RUN is a file, the id of a
-/// saved run, or a label (--label of the measuring verbs) with * and ? as wildcards. pgrig judges these figures: tps and
+/// Each side needs several runs, since trials of one run share the state of the machine. pgrig judges these figures: tps and
 /// p95 of tps; seconds of fill; total, create, scan-first and cluster of blockio; ratios to the first candidate of
 /// micro; the total of testdb bench. It shows all others without a verdict.
 #[derive(Debug, Args)]
 #[command(
     override_usage = "pgrig compare [OPTIONS] BASELINE CANDIDATE\n       \
         pgrig compare [OPTIONS] --baseline <RUN>... --candidate <RUN>...",
-    after_help = "No server is needed. Runs are comparable if request, server version, settings, machine and transport \
+    after_help = format!("No server is needed. Runs are comparable if request, server version, settings, machine and transport \
         are the same; pgrig names each difference. If the machine becomes slower between two series of \
-        runs, that looks like a change: to avoid it, use pgrig ab, which runs both sides in turn.\n\n\
+        runs, that looks like a change: to avoid it, use pgrig ab, which runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
         pgrig tps -T 30 --label before          five times, before the change\n  \
         pgrig tps -T 30 --label after           five times\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare --baseline 'before*' --candidate 1.json --candidate 2.json\n"
+        pgrig compare latest:tps~1 latest:tps\n  \
+        pgrig compare --baseline 'before*' --candidate 1.json --candidate 2.json\n")
 )]
 pub(crate) struct CompareArgs {
-    /// Runs to compare with: a file, an id, or a label
+    /// Runs to compare with: a file, latest, an id, or a label
     #[arg(value_name = "BASELINE", required_unless_present = "baselines", conflicts_with = "baselines")]
     pub(crate) baseline: Option<String>,
 
-    /// Runs to judge: a file, an id, or a label
+    /// Runs to judge: a file, latest, an id, or a label
     #[arg(value_name = "CANDIDATE", required_unless_present = "candidates", conflicts_with = "candidates")]
     pub(crate) candidate: Option<String>,
 

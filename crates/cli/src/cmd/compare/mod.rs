@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 use crate::app::args::{CompareArgs, JudgeArgs};
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::json;
+use crate::app::plain::plain;
 use crate::app::printer::Printer;
-use crate::app::saved;
+use crate::app::runs::{Labelled, Selection};
 
 /// Compares, prints, and fails if that was asked for.
 pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Failure> {
@@ -26,7 +27,7 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
     refuse_nothing(&comparison, &arguments.judge)?;
     for difference in &comparison.differences {
         let text = if difference.hinders { "compared despite " } else { "" };
-        printer.say(format!("note: {text}{difference}"));
+        printer.say(format!("note: {text}{}", plain(&difference.to_string())));
     }
     if sides.is_apart() {
         printer.say(text::APART);
@@ -39,9 +40,11 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
 }
 
 fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
+    let selection = Selection::new(Labelled::Complete, printer)?;
     let side = |one: &Option<String>, several: &[String]| {
         let words: Vec<String> = one.iter().chain(several).cloned().collect();
-        saved::find(&words, printer)
+        let found = selection.documents(&words)?;
+        Ok::<Vec<Run>, Failure>(found.into_iter().map(|document| document.run).collect())
     };
     let baseline = side(&arguments.baseline, &arguments.baselines)?;
     let candidate = side(&arguments.candidate, &arguments.candidates)?;
@@ -53,7 +56,8 @@ fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
 }
 
 fn refusal(hindrances: &[&Difference]) -> String {
-    let listed: Vec<String> = hindrances.iter().map(|difference| format!("  {difference}")).collect();
+    let listed: Vec<String> =
+        hindrances.iter().map(|difference| format!("  {}", plain(&difference.to_string()))).collect();
     let listed = listed.join("\n");
     format!("these runs are not comparable:\n{listed}\ngive --anyway to compare them anyway")
 }

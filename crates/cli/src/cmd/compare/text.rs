@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 use measure::compare::{Compared, Comparison, Sides};
-use measure::human::{bytes, grouped, time};
-use measure::{Figure, FigureUnit, Run, Verdict};
+use measure::{Run, Verdict, human};
 
 use crate::app::args::JudgeArgs;
+use crate::app::plain::plain;
 use crate::cmd::fill::text::trimmed;
 
 /// Said if one side ran before the other.
@@ -32,7 +32,7 @@ pub(crate) fn figures(comparison: &Comparison) -> String {
     table.load_style(presets::NOTHING).set_header(header);
     for one in compared {
         table.add_row([
-            if has_configs { one.figure.full_name() } else { one.figure.name.clone() },
+            plain(&if has_configs { one.figure.full_name() } else { one.figure.name.clone() }).into_owned(),
             value(one, one.typical[0]),
             value(one, one.typical[1]),
             percent(one.ratio),
@@ -60,7 +60,7 @@ fn origin(runs: &[Run]) -> String {
     let times = if runs.len() == 1 { at(first) } else { format!("{} to {}", at(first), at(last)) };
     let runs = self::runs(runs.len());
     let label = first.label.as_ref().map_or_else(String::new, |label| format!(" \"{label}\""));
-    format!("{runs} of {}{label}, {release}, {times} UTC", first.verb)
+    plain(&format!("{runs} of {}{label}, {release}, {times} UTC", first.verb)).into_owned()
 }
 
 pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
@@ -84,7 +84,8 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
     let unmeasured = match comparison.unmeasured.as_slice() {
         [] => String::new(),
         figures => {
-            let names: Vec<String> = figures.iter().map(Figure::full_name).collect();
+            let names: Vec<String> =
+                figures.iter().map(|figure| plain(&figure.full_name()).into_owned()).collect();
             format!("; not measurable in some runs, and not judged: {}", names.join(", "))
         }
     };
@@ -127,7 +128,7 @@ fn runs(count: usize) -> String {
 fn short(one: &Compared, judged: &[(&Compared, Verdict)]) -> String {
     let is_alone = judged.iter().all(|(other, _)| other.figure.config == one.figure.config);
     let name = if is_alone { one.figure.name.clone() } else { one.figure.full_name() };
-    format!("{name} ({})", percent(one.ratio))
+    format!("{} ({})", plain(&name), percent(one.ratio))
 }
 
 /// One figure in a sentence.
@@ -135,7 +136,7 @@ pub(crate) fn in_words(one: &Compared, verdict: Verdict) -> String {
     let [baseline, candidate] = one.typical;
     format!(
         "{} {verdict}: {} instead of {} ({})",
-        one.figure.full_name(),
+        plain(&one.figure.full_name()),
         value(one, candidate),
         value(one, baseline),
         percent(one.ratio)
@@ -143,35 +144,7 @@ pub(crate) fn in_words(one: &Compared, verdict: Verdict) -> String {
 }
 
 fn value(one: &Compared, value: f64) -> String {
-    figure_value(one.figure.unit, value)
-}
-
-/// A value in its unit.
-pub(crate) fn figure_value(unit: FigureUnit, value: f64) -> String {
-    match unit {
-        FigureUnit::Seconds => time(value),
-        FigureUnit::SecondsPerTransaction => format!("{} µs", digits(value * 1e6)),
-        FigureUnit::SecondsPerRow => format!("{} ns", digits(value * 1e9)),
-        FigureUnit::Bytes | FigureUnit::BytesPerTransaction | FigureUnit::BytesPerRow => {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "observed bytes")]
-            let whole = value.max(0.0).round() as u64;
-            bytes(whole)
-        }
-        FigureUnit::PerSecond => format!("{}/s", digits(value)),
-        FigureUnit::PerTransaction => format!("{value:.3}"),
-        FigureUnit::Times => format!("{value:.3} times"),
-    }
-}
-
-/// At least four digits, so that small changes show.
-fn digits(value: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at least 1000")]
-    match value.abs() {
-        1000.0.. => grouped(value.round() as u64),
-        100.0.. => format!("{value:.1}"),
-        10.0.. => format!("{value:.2}"),
-        _ => format!("{value:.3}"),
-    }
+    human::figure(one.figure.unit, value)
 }
 
 /// Difference of a ratio from 1.

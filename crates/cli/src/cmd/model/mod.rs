@@ -5,18 +5,17 @@ mod check;
 mod text;
 
 use std::collections::hash_map::RandomState;
-use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
-use std::path::Path;
 
 use model::{Model, Privacy};
 use tokio::runtime::Builder;
 
 use self::args::{CaptureArgs, ModelAction, ModelArgs, ShowArgs};
 use crate::app::conduct::on_server;
-use crate::app::failure::{Broken, Failure, Usage};
+use crate::app::failure::{Context, Failure, Usage};
 use crate::app::input;
+use crate::app::output::{Existing, whole};
 use crate::app::printer::Printer;
 
 /// Captures or shows.
@@ -50,7 +49,9 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         if is_to_stdout {
             io::stdout().write_all(written.as_bytes())?;
         } else {
-            write(file, &written, arguments.force)?;
+            let existing = if arguments.force { Existing::Replaced } else { Existing::Kept };
+            whole(file, written.as_bytes(), existing)
+                .with_context(|| format!("cannot write {}", file.display()))?;
         }
         for warning in facts.unseen.iter().cloned().chain(text::warnings(&model)) {
             printer.warn(warning);
@@ -63,25 +64,6 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
         }
         Ok(())
     })
-}
-
-/// Writes beside the file and renames, so that no half of a model is left.
-fn write(file: &Path, text: &str, may_exist: bool) -> Result<(), Failure> {
-    let failed = |error: io::Error| Broken(format!("cannot write {}: {error}", file.display()));
-    let mut beside = file.as_os_str().to_owned();
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside = Path::new(&beside);
-    let mut options = OpenOptions::new();
-    let mut output = options.write(true).create_new(true).open(beside).map_err(failed)?;
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.sync_all());
-    drop(output);
-    let placed = written.and_then(|()| {
-        if may_exist { std::fs::rename(beside, file) } else { std::fs::hard_link(beside, file) }
-    });
-    if beside.exists() {
-        let _ = std::fs::remove_file(beside);
-    }
-    Ok(placed.map_err(failed)?)
 }
 
 /// Nobody shall undo what random numbers replaced, so that no seed can be given.

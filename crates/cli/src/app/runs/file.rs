@@ -1,4 +1,4 @@
-//! Run documents as files: `PGRIG_HOME/runs/<id>.json`, and wherever --json says.
+//! The document of a run that goes on: `PGRIG_HOME/runs/<id>.json`, and wherever --json says.
 
 use std::fs::{self, File};
 use std::io::{self, Write};

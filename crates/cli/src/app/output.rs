@@ -1,0 +1,42 @@
+//! Files that are written as a whole: nobody sees a part of one, and none is left behind.
+
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// What happens to a file that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Existing {
+    /// It is replaced.
+    Replaced,
+    /// It stays, and that is an error.
+    Kept,
+}
+
+/// Writes beside the file and renames. A device or a pipe is written to as it is.
+///
+/// # Errors
+/// If it cannot be written, or exists and is kept: [`io::ErrorKind::AlreadyExists`].
+pub(crate) fn whole(file: &Path, text: &[u8], existing: Existing) -> io::Result<()> {
+    let found = file.metadata();
+    if existing == Existing::Replaced && found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        return fs::write(file, text);
+    }
+    // A link stays one.
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut beside = tempfile::Builder::new()
+        .prefix(".pgrig-")
+        .suffix(".partial")
+        // The user's mask decides.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    beside.write_all(text)?;
+    beside.as_file().sync_all()?;
+    let placed = match existing {
+        Existing::Replaced => beside.persist(&file),
+        Existing::Kept => beside.persist_noclobber(&file),
+    };
+    placed.map(drop).map_err(|error| error.error)
+}

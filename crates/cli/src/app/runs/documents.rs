@@ -1,0 +1,70 @@
+//! The documents in a file: one run document, or several one after the other.
+
+use std::path::Path;
+
+use measure::Run;
+use serde::de::IgnoredAny;
+use serde_json::Deserializer;
+
+use crate::app::failure::{Failure, Usage};
+use crate::app::input;
+
+/// A run document, with its text as it is in the file.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// Without blanks around it, but for the end of its last line.
+    pub(crate) text: String,
+    pub(crate) run: Run,
+}
+
+/// The run documents in a file: at least one.
+///
+/// # Errors
+/// If there is none, or one cannot be read.
+pub(crate) fn in_file(file: &Path) -> Result<Vec<Document>, Failure> {
+    let name = file.display();
+    let text = input::file(file).map_err(|error| Usage(format!("cannot read {name}: {error}")))?;
+    Ok(all(&text).map_err(|error| Usage(format!("{name}: {error}")))?)
+}
+
+fn all(text: &str) -> Result<Vec<Document>, String> {
+    let texts = split(text);
+    let several = texts.len() > 1;
+    let read = |(number, text): (usize, &str)| {
+        let place = if several { format!("document {number}: ") } else { String::new() };
+        let run = Run::read(text).map_err(|error| format!("{place}{error}"))?;
+        Ok(Document { text: text.trim().to_owned() + "\n", run })
+    };
+    (1..).zip(texts).map(read).collect()
+}
+
+/// The texts of the JSON values that follow on one another. Where one cannot be read, it and all that follows are one.
+fn split(text: &str) -> Vec<&str> {
+    let mut values = Deserializer::from_str(text).into_iter::<IgnoredAny>();
+    let (mut texts, mut start) = (Vec::new(), 0);
+    while let Some(Ok(_)) = values.next() {
+        let end = values.byte_offset();
+        texts.push(&text[start..end]);
+        start = end;
+    }
+    if texts.is_empty() || !text[start..].trim().is_empty() {
+        texts.push(&text[start..]);
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_split_and_a_cut_one_is_not_lost() {
+        assert_eq!(split("{}\n{\"a\": [1]}{}"), ["{}", "\n{\"a\": [1]}", "{}"]);
+        assert_eq!(split("{} \n"), ["{}"]);
+        assert_eq!(split("{}\n{\"a\": [1"), ["{}", "\n{\"a\": [1"]);
+        assert_eq!(split("{} x {}"), ["{}", " x {}"]);
+        assert_eq!(split(""), [""]);
+        assert!(all("{}\n{}").unwrap_err().starts_with("document 1: it is not a run document"));
+        assert!(all("").unwrap_err().starts_with("it is not a run document"));
+    }
+}

@@ -1,0 +1,19 @@
+//! Run documents: how they are saved, where they are, and how a word on the command line names them.
+//!
+//! - `file`: the document of a run that goes on, saved as a whole each time.
+//! - `head`: the part of a document that lists and choices need, read without the rest.
+//! - `store`: all saved runs, newest first.
+//! - `select`: from the words of the command line to documents.
+//! - `documents`: the documents in a file.
+
+mod documents;
+mod file;
+mod head;
+mod select;
+mod store;
+
+pub(crate) use documents::{Document, in_file};
+pub(crate) use file::{RunFile, identify};
+pub(crate) use head::{figures, is_id};
+pub(crate) use select::{Labelled, Selection, is_reserved};
+pub(crate) use store::{Saved, Store};

@@ -1,0 +1,285 @@
+//! Words of the command line that name runs, as documented in `docs/src/verbs/runs.md`.
+//!
+//! In this order: a word with a slash is a file; `latest`, `latest~1`, `latest:tps~1` count saved runs from the newest; an
+//! existing file; the id of a saved run; the beginning of an id, or a label with wildcards.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use glob::Pattern;
+use measure::Status;
+
+use crate::app::failure::{Failure, Usage};
+use crate::app::plain::plain;
+use crate::app::printer::Printer;
+use crate::app::runs::documents::{Document, in_file};
+use crate::app::runs::head::is_id;
+use crate::app::runs::store::{Saved, Store};
+
+const LATEST: &str = "latest";
+/// More candidates of an ambiguous word are counted.
+const MOST_LISTED: usize = 10;
+
+/// The runs that a label stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Labelled {
+    /// Those that are complete: others do not compare.
+    Complete,
+    /// All.
+    All,
+}
+
+/// Finds runs by words; reads the saved runs at most once.
+pub(crate) struct Selection<'p> {
+    store: Store,
+    saved: OnceCell<Vec<Saved>>,
+    printer: &'p Printer,
+    labelled: Labelled,
+}
+
+impl<'p> Selection<'p> {
+    /// Of the home's saved runs.
+    ///
+    /// # Errors
+    /// If there is no home.
+    pub(crate) fn new(labelled: Labelled, printer: &'p Printer) -> Result<Self, Failure> {
+        Ok(Self { store: Store::locate()?, saved: OnceCell::new(), printer, labelled })
+    }
+
+    /// The documents that the words name, each once, in the order of the words; those of a label in the order of their
+    /// start.
+    ///
+    /// # Errors
+    /// If a word names no run or is ambiguous, or a document cannot be read.
+    pub(crate) fn documents(&self, words: &[String]) -> Result<Vec<Document>, Failure> {
+        let mut found: Vec<Document> = Vec::new();
+        for word in words {
+            for document in self.named(word)? {
+                match found.iter().find(|known| known.run.id == document.run.id) {
+                    Some(known) if known.text != document.text => {
+                        let id = &known.run.id;
+                        let text = format!("there are two different documents of run {}", plain(id));
+                        return Err(Usage(text).into());
+                    }
+                    // Two words may name the same run.
+                    Some(_) => {}
+                    None => found.push(document),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The one document that the word names.
+    ///
+    /// # Errors
+    /// The same, and if the word names several.
+    pub(crate) fn document(&self, word: &str) -> Result<Document, Failure> {
+        let mut found = self.documents(&[word.to_owned()])?;
+        if found.len() > 1 {
+            let ids: Vec<&str> = found.iter().map(|document| document.run.id.as_str()).collect();
+            let text =
+                format!("{} names {} runs, and one is needed:\n{}", plain(word), ids.len(), listed(&ids));
+            return Err(Usage(text).into());
+        }
+        found.pop().ok_or_else(|| Usage(format!("{} names no run", plain(word))).into())
+    }
+
+    /// The saved runs that the words name, each once. Words do not name files.
+    ///
+    /// # Errors
+    /// If a word names no run or is ambiguous, or the saved runs cannot be listed.
+    pub(crate) fn saved(&self, words: &[String]) -> Result<Vec<&Saved>, Failure> {
+        let mut found: Vec<&Saved> = Vec::new();
+        for word in words {
+            for saved in self.of_store(word)? {
+                if found.iter().all(|known| known.head.id != saved.head.id) {
+                    found.push(saved);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether a saved run has this label.
+    ///
+    /// # Errors
+    /// If the saved runs cannot be listed.
+    pub(crate) fn has_label(&self, label: &str) -> Result<bool, Failure> {
+        Ok(self.all()?.iter().any(|saved| saved.head.label.as_deref() == Some(label)))
+    }
+
+    fn named(&self, word: &str) -> Result<Vec<Document>, Failure> {
+        if is_file(word) {
+            return in_file(Path::new(word));
+        }
+        let path = self.store.path(word);
+        if is_id(word) && path.is_file() {
+            return in_file(&path);
+        }
+        let mut found = Vec::new();
+        for saved in self.of_store(word)? {
+            found.extend(in_file(&saved.path)?);
+        }
+        Ok(found)
+    }
+
+    fn all(&self) -> Result<&[Saved], Failure> {
+        if let Some(saved) = self.saved.get() {
+            return Ok(saved);
+        }
+        let saved = self.store.all(self.printer)?;
+        Ok(self.saved.get_or_init(|| saved))
+    }
+
+    fn of_store(&self, word: &str) -> Result<Vec<&Saved>, Failure> {
+        let all = self.all()?;
+        if word.is_empty() {
+            return Err(Usage("a run has an empty name: give a file, an id, or a label".to_owned()).into());
+        }
+        if let Some(latest) = Latest::parse(word).map_err(Usage)? {
+            let found = latest.of(all)?;
+            if found.is_in_the_future() {
+                let start = plain(&found.head.started_at).into_owned();
+                self.printer.warn(format!(
+                    "{word} starts in the future ({start}): the clock was set back since, so another run may be newer"
+                ));
+            }
+            return Ok(vec![found]);
+        }
+        if let Some(found) = all.iter().find(|saved| saved.head.id == word) {
+            return Ok(vec![found]);
+        }
+        let begun: Vec<&Saved> = all.iter().filter(|saved| saved.head.id.starts_with(word)).collect();
+        let mut labelled = labelled(word, all)?;
+        // In the order in which they began.
+        labelled.reverse();
+        let shown = plain(word);
+        match (begun.as_slice(), labelled.as_slice()) {
+            ([], []) => Err(Usage(format!(
+                "no run {shown}: it is not a file, and no saved run has this id or label (pgrig runs list shows \
+                 them; --label names runs)"
+            ))
+            .into()),
+            ([_], []) => Ok(begun),
+            (begun, []) => {
+                let ids: Vec<&str> = begun.iter().map(|saved| saved.head.id.as_str()).collect();
+                Err(Usage(format!("{} ids begin with {shown}: give more of one\n{}", ids.len(), listed(&ids))).into())
+            }
+            ([], _) => self.of_label(&shown, labelled),
+            (begun, labelled) => {
+                let ids: Vec<&str> =
+                    begun.iter().chain(labelled).map(|saved| saved.head.id.as_str()).collect();
+                Err(Usage(format!(
+                    "{shown} is a label, and ids begin with it: give a whole id\n{}",
+                    listed(&ids)
+                ))
+                .into())
+            }
+        }
+    }
+
+    /// The runs of a label that count.
+    fn of_label<'s>(&self, word: &str, labelled: Vec<&'s Saved>) -> Result<Vec<&'s Saved>, Failure> {
+        if self.labelled == Labelled::All {
+            return Ok(labelled);
+        }
+        let (complete, others): (Vec<_>, Vec<_>) =
+            labelled.into_iter().partition(|saved| saved.head.status == Status::Done);
+        let count = others.len();
+        if complete.is_empty() {
+            return Err(Usage(format!("none of the runs {word} is complete")).into());
+        }
+        if count > 0 {
+            self.printer.say(format!("note: {count} of the runs {word} are not complete and are left out"));
+        }
+        Ok(complete)
+    }
+}
+
+/// Whether a word is a file: it has a slash, or there is one. A directory is none, unless it has a slash.
+fn is_file(word: &str) -> bool {
+    word.contains('/') || !is_reserved(word) && Path::new(word).metadata().is_ok_and(|found| !found.is_dir())
+}
+
+/// Whether a word counts from the newest run, so that no label may be called so.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    word.strip_prefix(LATEST).is_some_and(|rest| rest.is_empty() || rest.starts_with(['~', ':']))
+}
+
+/// The saved runs whose label fits.
+fn labelled<'s>(word: &str, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Usage> {
+    let pattern =
+        Pattern::new(word).map_err(|error| Usage(format!("{} is not a pattern: {error}", plain(word))))?;
+    let fits = |saved: &&Saved| saved.head.label.as_deref().is_some_and(|label| pattern.matches(label));
+    Ok(all.iter().filter(fits).collect())
+}
+
+fn listed(ids: &[&str]) -> String {
+    let mut lines: Vec<String> = ids.iter().take(MOST_LISTED).map(|id| format!("  {}", plain(id))).collect();
+    if ids.len() > MOST_LISTED {
+        lines.push(format!("  and {} more", ids.len() - MOST_LISTED));
+    }
+    lines.join("\n")
+}
+
+/// `latest`, `latest~1`, `latest:tps`, `latest:tps~1`.
+#[derive(Debug, PartialEq, Eq)]
+struct Latest<'w> {
+    word: &'w str,
+    verb: Option<&'w str>,
+    before: usize,
+}
+
+impl<'w> Latest<'w> {
+    fn parse(word: &'w str) -> Result<Option<Self>, String> {
+        if !is_reserved(word) {
+            return Ok(None);
+        }
+        let (name, before) = match word.split_once('~') {
+            None => (word, 0),
+            Some((name, number)) => match number.parse() {
+                Ok(before) if number.bytes().all(|byte| byte.is_ascii_digit()) => (name, before),
+                _ => return Err(format!("{} is no run: give latest~N, N being a number", plain(word))),
+            },
+        };
+        let verb = name.strip_prefix(LATEST).and_then(|rest| rest.strip_prefix(':'));
+        Ok(Some(Self { word, verb, before }))
+    }
+
+    fn of<'s>(&self, all: &'s [Saved]) -> Result<&'s Saved, Usage> {
+        let is_asked = |saved: &&Saved| self.verb.is_none_or(|verb| saved.head.verb == verb);
+        all.iter().filter(is_asked).nth(self.before).ok_or_else(|| {
+            let count = all.iter().filter(is_asked).count();
+            let of_verb = self.verb.map_or_else(String::new, |verb| format!(" of {}", plain(verb)));
+            let runs = match count {
+                0 => format!("there is no saved run{of_verb}"),
+                1 => format!("there is 1 saved run{of_verb}"),
+                _ => format!("there are {count} saved runs{of_verb}"),
+            };
+            Usage(format!("no run {}: {runs}", plain(self.word)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latest_counts_and_may_name_a_verb() {
+        let parsed = |word| Latest::parse(word).map(|found| found.map(|one| (one.verb, one.before)));
+        assert_eq!(parsed("latest"), Ok(Some((None, 0))));
+        assert_eq!(parsed("latest~12"), Ok(Some((None, 12))));
+        assert_eq!(parsed("latest:tps"), Ok(Some((Some("tps"), 0))));
+        assert_eq!(parsed("latest:tps~1"), Ok(Some((Some("tps"), 1))));
+        for label in ["latest-a", "latestly", "the latest", "latest*"] {
+            assert_eq!(parsed(label), Ok(None), "{label}");
+        }
+        for word in
+            ["latest~", "latest~x", "latest~-1", "latest~+1", "latest~1~1", "latest~99999999999999999999"]
+        {
+            assert!(parsed(word).is_err(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `pgrig runs`' arguments.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use jiff::civil::Date;
+use jiff::fmt::friendly::SpanParser;
+use jiff::{SignedDuration, SpanRelativeTo, Timestamp, tz::TimeZone};
+
+/// Words that name runs, for the help of each verb that takes them.
+pub(crate) const RUN: &str = "RUN is, in this order: a file, if the word has a slash; latest, latest~1 (the run before) or \
+    latest:tps~1 (the same among runs of tps); a file; an id or its beginning; a label, with * and ? as wildcards. \
+    A file may contain several run documents, as pgrig runs export writes them.";
+
+/// List, show, remove, export and import saved runs
+///
+/// Each measuring verb saves its run document in the directory runs under PGRIG_HOME. `pgrig compare` reads the
+/// documents.
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN}\n\nExamples:\n  \
+    pgrig runs list --verb tps --since 7d\n  \
+    pgrig runs show latest\n  \
+    pgrig runs prune --keep 100 --older-than 90d --dry-run\n  \
+    pgrig runs export 'before*' -o before.runs.json\n  \
+    pgrig runs import before.runs.json"))]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) action: RunsAction,
+}
+
+impl RunsArgs {
+    /// Whether standard output is for JSON alone.
+    pub(crate) fn json_to_stdout(&self) -> bool {
+        match &self.action {
+            RunsAction::List(list) => list.json,
+            RunsAction::Show(show) => show.json,
+            RunsAction::Export(export) => export.output == Path::new("-"),
+            RunsAction::Rm(_) | RunsAction::Prune(_) | RunsAction::Import(_) => false,
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsAction {
+    /// List the saved runs, the newest first
+    ///
+    /// The first column is the beginning of the run's id, which is the time of its start in UTC. It names the run.
+    /// The status is done, failed, interrupted, running, or unfinished: pgrig was killed.
+    List(ListArgs),
+    /// Show one run: the request, the server, its figures and notes
+    Show(ShowArgs),
+    /// Remove runs
+    Rm(RmArgs),
+    /// Remove old runs
+    ///
+    /// With both --keep and --older-than, a run stays if either lets it stay. Running runs, and files that are not run
+    /// documents, stay.
+    Prune(PruneArgs),
+    /// Write runs into one file, to import or compare elsewhere
+    ///
+    /// The file has the documents one after the other, each as it is: jq reads it, and every RUN can be such a file.
+    Export(ExportArgs),
+    /// Save the runs in files that export, --json or report has written
+    ///
+    /// If one of the documents cannot be imported, none is. A run that is saved already, with the same document, is left
+    /// as it is; with another document it is an error.
+    Import(ImportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig runs list\n  \
+    pgrig runs list --label 'before*' --since 2026-11-01\n  \
+    pgrig runs list --verb tps --limit 5 --json")]
+pub(crate) struct ListArgs {
+    /// Only runs of this verb
+    #[arg(long, value_name = "VERB")]
+    pub(crate) verb: Option<String>,
+
+    /// Only runs with this label; * and ? are wildcards
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+
+    /// Only runs that began since then: 7d, 12h, or a date or time (UTC): 2026-11-01
+    #[arg(long, value_name = "TIME", value_parser = since)]
+    pub(crate) since: Option<Timestamp>,
+
+    /// Only the newest N of them
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN)]
+pub(crate) struct ShowArgs {
+    /// A file, latest, an id or its beginning, or a label
+    #[arg(value_name = "RUN", default_value = "latest")]
+    pub(crate) run: String,
+
+    /// Print the run document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig runs rm latest\n  \
+    pgrig runs rm 'try*'")]
+pub(crate) struct RmArgs {
+    /// latest, an id or its beginning, or a label: all runs with it
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig runs prune --keep 100 --older-than 90d --dry-run\n  \
+    pgrig runs prune --keep 100 --older-than 90d")]
+pub(crate) struct PruneArgs {
+    /// Keep the newest N runs
+    #[arg(long, value_name = "N", required_unless_present = "older_than")]
+    pub(crate) keep: Option<usize>,
+
+    /// Keep runs that began within this time: 90d, 12h
+    #[arg(long, value_name = "TIME", value_parser = length)]
+    pub(crate) older_than: Option<SignedDuration>,
+
+    /// List the runs, and remove none
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RUN}\n\nExamples:\n  \
+    pgrig runs export before -o before.runs.json\n  \
+    pgrig runs export latest~1 latest -o - | ssh other 'cat > two.runs.json'"))]
+pub(crate) struct ExportArgs {
+    /// A file, latest, an id or its beginning, or a label: all runs with it
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<String>,
+
+    /// File that the runs are written to; with -, standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Overwrite FILE if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files with run documents
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// A length of time: days have 24 hours.
+fn length(text: &str) -> Result<SignedDuration, String> {
+    let wrong = || format!("\"{text}\" is not a length of time: give one like 90d, 2w or 12h");
+    let span = SpanParser::new().parse_span(text.trim()).map_err(|_| wrong())?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| wrong())?;
+    if length.is_negative() || text.trim().starts_with('P') { Err(wrong()) } else { Ok(length) }
+}
+
+/// The time that is so long ago, or the beginning of a day, UTC.
+fn since(text: &str) -> Result<Timestamp, String> {
+    let wrong =
+        || format!("\"{text}\" is not a time: give one like 7d, 12h, 2026-11-01 or 2026-11-01T12:00:00Z");
+    if let Ok(length) = length(text) {
+        return Timestamp::now().checked_sub(length).map_err(|_| wrong());
+    }
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let day: Date = text.parse().map_err(|_| wrong())?;
+    Ok(day.to_zoned(TimeZone::UTC).map_err(|_| wrong())?.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_lengths_days_or_moments() {
+        assert_eq!(length("90d"), Ok(SignedDuration::from_hours(90 * 24)));
+        assert_eq!(length("2w"), Ok(SignedDuration::from_hours(14 * 24)));
+        assert_eq!(length("12h 30min"), Ok(SignedDuration::from_mins(750)));
+        assert_eq!(length("0d"), Ok(SignedDuration::ZERO));
+        for wrong in ["90", "-1d", "1mo", "1y", "", "soon", "P1D", "99999999999d"] {
+            assert!(length(wrong).is_err(), "{wrong}");
+        }
+        let second = |text: &str| since(text).map(Timestamp::as_second);
+        assert_eq!(second("2026-11-01"), Ok(1_793_491_200));
+        assert_eq!(second("2026-11-01T01:00:00+01:00"), Ok(1_793_491_200));
+        let ago = Timestamp::now().as_second() - second("7d").unwrap();
+        assert!((7 * 86_400..7 * 86_400 + 60).contains(&ago), "{ago}");
+        for wrong in ["", "2026-13-01", "yesterday", "2026-11-01T01:00", "99999999d"] {
+            assert!(since(wrong).is_err(), "{wrong}");
+        }
+    }
+}

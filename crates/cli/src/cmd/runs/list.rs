@@ -1,0 +1,157 @@
+//! `pgrig runs list`: one line for each run.
+
+use glob::Pattern;
+use jiff::Timestamp;
+use measure::{Better, Figure, FigureUnit, human, judged_among};
+use serde_json::{Value, json};
+
+use crate::app::args::ListArgs;
+use crate::app::failure::{Failure, Usage};
+use crate::app::json;
+use crate::app::plain::plain;
+use crate::app::printer::Printer;
+use crate::app::runs::{Saved, Store, figures};
+use crate::app::table::{align_right, new_table};
+use crate::cmd::fill::text::trimmed;
+use crate::cmd::runs::status;
+use crate::cmd::runs::subject::subject;
+
+/// The time in an id, which is enough to name most runs.
+const TIME: usize = "20261124T081827Z".len();
+/// Judged figures that are shown of a run with one configuration.
+const MOST_FIGURES: usize = 2;
+
+/// Prints the list.
+pub(crate) fn run(arguments: &ListArgs, printer: &Printer) -> Result<(), Failure> {
+    let all = Store::locate()?.all(printer)?;
+    let shown = chosen(arguments, &all)?;
+    if arguments.json {
+        let listed: Vec<Value> = shown.iter().map(|saved| document(saved)).collect();
+        return Ok(Printer::json(&json::pretty(listed)?)?);
+    }
+    if shown.is_empty() {
+        printer.say(if all.is_empty() {
+            "no saved run yet: each measuring verb saves its runs"
+        } else {
+            "no saved run matches"
+        });
+        return Ok(());
+    }
+    printer.result(text(&shown, &all))?;
+    let future = shown.iter().filter(|saved| saved.is_in_the_future()).count();
+    if future > 0 {
+        printer.say(format!("note: {future} of these start in the future: the clock was set back since"));
+    }
+    Ok(())
+}
+
+/// The runs that the arguments ask for.
+fn chosen<'s>(arguments: &ListArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Usage> {
+    let pattern = arguments.label.as_deref().map(Pattern::new).transpose();
+    let pattern = pattern.map_err(|error| Usage(format!("--label is not a pattern: {error}")))?;
+    let is_asked = |saved: &&Saved| {
+        let head = &saved.head;
+        let label = head.label.as_deref();
+        let start = || head.started_at.parse::<Timestamp>().ok();
+        arguments.verb.as_ref().is_none_or(|verb| head.verb == *verb)
+            && pattern.as_ref().is_none_or(|pattern| label.is_some_and(|label| pattern.matches(label)))
+            && arguments.since.is_none_or(|since| start().is_some_and(|start| start >= since))
+    };
+    Ok(all.iter().filter(is_asked).take(arguments.limit.unwrap_or(usize::MAX)).collect())
+}
+
+/// A line for each run. `all`: the runs that names must differ from.
+pub(super) fn text(shown: &[&Saved], all: &[Saved]) -> String {
+    let mut ids: Vec<&str> = all.iter().map(|saved| saved.head.id.as_str()).collect();
+    ids.sort_unstable();
+    let has_labels = shown.iter().any(|saved| saved.head.label.is_some());
+    let mut header = vec!["run", "verb", "label", "measured", "result", "status", "size"];
+    header.retain(|title| has_labels || *title != "label");
+    let mut table = new_table(&header);
+    for saved in shown {
+        let head = &saved.head;
+        let mut cells = vec![short(&head.id, &ids).to_owned(), plain(&head.verb).into_owned()];
+        if has_labels {
+            cells.push(head.label.as_deref().map_or_else(|| "-".into(), plain).into_owned());
+        }
+        cells.push(plain(&subject(&head.verb, &head.request)).into_owned());
+        cells.push(plain(&result(saved)).into_owned());
+        cells.push(status(saved).to_owned());
+        cells.push(human::bytes(saved.size));
+        table.add_row(cells);
+    }
+    align_right(&mut table, header.len() - 1..header.len());
+    trimmed(&table)
+}
+
+/// The shortest beginning of an id that names no other run, with the whole time. `ids` are sorted.
+fn short<'i>(id: &'i str, ids: &[&str]) -> &'i str {
+    let place = ids.partition_point(|other| *other < id);
+    let common = |other: &&str| id.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let before = place.checked_sub(1).and_then(|before| ids.get(before)).map_or(0, common);
+    let after = ids.get(place + 1).map_or(0, common);
+    let length = TIME.max(before.max(after) + 1);
+    id.get(..length).unwrap_or(id)
+}
+
+/// The result in a few words: the judged figures of the only configuration, or the first one of the best configuration.
+fn result(saved: &Saved) -> String {
+    let Ok(found) = figures(&saved.path) else { return "unreadable".to_owned() };
+    let judged = judged_among(&saved.head.verb, found, &[]);
+    let Some((first, _)) = judged.first() else { return "-".to_owned() };
+    let same: Vec<&(Figure, f64)> = judged.iter().filter(|(figure, _)| figure.name == first.name).collect();
+    let is_whole = [saved.head.verb.as_str(), "total"].contains(&first.config.as_str());
+    if is_whole && same.len() == 1 {
+        let shown: Vec<String> =
+            judged.iter().take(MOST_FIGURES).map(|(figure, number)| value(figure, *number)).collect();
+        return shown.join(", ");
+    }
+    let order = |one: &&&(Figure, f64), other: &&&(Figure, f64)| match first.better() {
+        Better::Less => one.1.total_cmp(&other.1),
+        Better::More => other.1.total_cmp(&one.1),
+    };
+    let Some((best, number)) = same.iter().min_by(order) else { return "-".to_owned() };
+    let of = if same.len() > 1 { format!(", best of {}", same.len()) } else { String::new() };
+    format!("{}: {}{of}", value(best, *number), best.config)
+}
+
+/// The figure's name and value; a multiple of another time says so itself.
+fn value(figure: &Figure, value: f64) -> String {
+    let value = human::figure(figure.unit, value);
+    if figure.unit == FigureUnit::Times { value } else { format!("{} {value}", figure.name) }
+}
+
+fn document(saved: &Saved) -> Value {
+    let head = &saved.head;
+    let figures = figures(&saved.path).map(|found| judged_among(&head.verb, found, &[])).unwrap_or_default();
+    let figures: Vec<Value> = figures
+        .iter()
+        .map(|(Figure { config, name, unit }, value)| {
+            json!({ "config": config, "name": name, "value": value, "unit": unit })
+        })
+        .collect();
+    json!({
+        "id": head.id,
+        "verb": head.verb,
+        "label": head.label,
+        "started_at": head.started_at,
+        "status": status(saved),
+        "measured": subject(&head.verb, &head.request),
+        "figures": figures,
+        "size": saved.size,
+        "file": saved.path,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_as_short_as_they_may_be() {
+        let ids = ["20261124T081827Z-tps-1a2b", "20261124T081827Z-tps-1a2c", "20261124T081828Z-fill-1a"];
+        assert_eq!(short(ids[0], &ids), ids[0]);
+        assert_eq!(short(ids[2], &ids), "20261124T081828Z");
+        assert_eq!(short(ids[0], &[ids[0], ids[2]]), "20261124T081827Z");
+    }
+}

@@ -1,0 +1,117 @@
+//! `pgrig runs rm` and `prune`.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use measure::human::bytes;
+
+use crate::app::args::{PruneArgs, RmArgs};
+use crate::app::failure::{Context, Failure, Usage};
+use crate::app::printer::Printer;
+use crate::app::runs::{Labelled, Saved, Selection, Store, figures, is_id};
+use crate::cmd::runs::list;
+
+/// To write a document takes seconds: what is older is left of a pgrig that was killed then.
+const HALF_WRITTEN: Duration = Duration::from_hours(24);
+/// Ends the name of a document that is being written.
+const PARTIAL: &str = ".partial";
+
+/// Removes the runs that the words name.
+pub(crate) fn run(arguments: &RmArgs, printer: &Printer) -> Result<(), Failure> {
+    let selection = Selection::new(Labelled::All, printer)?;
+    let found = selection.saved(&arguments.runs)?;
+    if let Some(running) = found.iter().find(|saved| saved.is_running()) {
+        let text =
+            format!("run {} is still running, and would be saved again: nothing is removed", running.head.id);
+        return Err(Usage(text).into());
+    }
+    for saved in found {
+        remove(saved)?;
+        printer.result(format!("removed {}", saved.head.id))?;
+    }
+    Ok(())
+}
+
+/// Removes old runs.
+pub(crate) fn prune(arguments: &PruneArgs, printer: &Printer) -> Result<(), Failure> {
+    let store = Store::locate()?;
+    let all = store.all(printer)?;
+    let old: Vec<&Saved> =
+        old(arguments, &all)?.into_iter().filter(|saved| is_whole(saved, printer)).collect();
+    let size: u64 = old.iter().map(|saved| saved.size).sum();
+    let runs = if old.len() == 1 { "1 run".to_owned() } else { format!("{} runs", old.len()) };
+    let kept = all.len() - old.len();
+    if arguments.dry_run {
+        if !old.is_empty() {
+            printer.result(list::text(&old, &all))?;
+        }
+        printer.say(format!("would remove {runs}, {}; {kept} stay", bytes(size)));
+        return Ok(());
+    }
+    for saved in &old {
+        remove(saved)?;
+    }
+    let partial = remove_half_written(store.directory())?;
+    printer.result(format!("removed {runs}, {}; {kept} stay", bytes(size)))?;
+    if partial > 0 {
+        printer.say(format!("removed {partial} half-written documents of pgrigs that were killed"));
+    }
+    Ok(())
+}
+
+/// Runs that neither the number nor the time lets stay.
+fn old<'s>(arguments: &PruneArgs, all: &'s [Saved]) -> Result<Vec<&'s Saved>, Usage> {
+    let since = arguments.older_than.map(|length| Timestamp::now().checked_sub(length)).transpose();
+    let since = since.map_err(|_| Usage("--older-than is longer than there is time".to_owned()))?;
+    let is_old = |saved: &&Saved| {
+        let start = saved.head.started_at.parse::<Timestamp>();
+        since.is_none_or(|since| start.is_ok_and(|start| start < since)) && !saved.is_running()
+    };
+    Ok(all.iter().skip(arguments.keep.unwrap_or(0)).filter(is_old).collect())
+}
+
+/// Whether it is a run document to its end: the head alone does not tell.
+fn is_whole(saved: &Saved, printer: &Printer) -> bool {
+    let found = figures(&saved.path);
+    if let Err(error) = &found {
+        printer.warn(format!("{} stays: {error}", saved.path.display()));
+    }
+    found.is_ok()
+}
+
+/// The document, and the log beside it. Another pgrig may have removed it.
+fn remove(saved: &Saved) -> Result<(), Failure> {
+    for path in [saved.path.with_extension("log"), saved.path.clone()] {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            removed => removed.with_context(|| format!("cannot remove {}", path.display()))?,
+        }
+    }
+    Ok(())
+}
+
+/// Removes documents whose pgrig was killed while it wrote them; how many.
+fn remove_half_written(directory: &Path) -> Result<usize, Failure> {
+    let listing = || format!("cannot list {}", directory.display());
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries.with_context(listing)?,
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry.with_context(listing)?;
+        let name = entry.file_name();
+        let Some(name) = name.to_str().and_then(|name| name.strip_suffix(PARTIAL)) else { continue };
+        let is_ours = name.starts_with(".pgrig-") || name.strip_suffix(".json").is_some_and(is_id);
+        let written =
+            entry.metadata().ok().filter(fs::Metadata::is_file).and_then(|found| found.modified().ok());
+        let age = written.and_then(|written| SystemTime::now().duration_since(written).ok());
+        if is_ours && age.is_some_and(|age| age > HALF_WRITTEN) && fs::remove_file(entry.path()).is_ok() {
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
