@@ -56,13 +56,11 @@ impl Head {
         let mut text = Vec::new();
         let mut file = File::open(path)?;
         file.by_ref().take(BEGINNING).read_to_end(&mut text)?;
-        let head = match beginning(&text) {
-            Some(head) => head,
-            None => {
-                file.read_to_end(&mut text)?;
-                let head: Self = serde_json::from_slice(&text).map_err(UnreadableRun::from)?;
-                head
-            }
+        let head = if let Some(head) = beginning(&text) {
+            head
+        } else {
+            file.read_to_end(&mut text)?;
+            serde_json::from_slice::<Self>(&text).map_err(UnreadableRun::from)?
         };
         if head.format_version != u64::from(FORMAT_VERSION) {
             return Err(UnreadableRun::Format(head.format_version).into());

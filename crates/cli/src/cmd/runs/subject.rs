@@ -12,7 +12,7 @@ pub(super) fn subject(verb: &str, request: &Value) -> String {
         "fill" => fill(request),
         "blockio" => blockio(request),
         "micro" => Some(names(&request["candidates"], "name")),
-        "tps" => tps(request),
+        "tps" => Some(tps(request)),
         "testdb" => testdb(request),
         "model" => model(request),
         _ => None,
@@ -21,7 +21,7 @@ pub(super) fn subject(verb: &str, request: &Value) -> String {
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.chars().count() {
         0 => "-".to_owned(),
-        ..=LONGEST => words,
+        1..=LONGEST => words,
         _ => words.chars().take(LONGEST - 1).collect::<String>() + "…",
     }
 }
@@ -62,17 +62,17 @@ fn blockio(request: &Value) -> Option<String> {
     Some(format!("{size}{mode}{}", clients(request)))
 }
 
-fn tps(request: &Value) -> Option<String> {
+fn tps(request: &Value) -> String {
     let scripts = names(&request["scripts"], "name");
     if request["matrix"].is_object() {
-        return Some(format!("{scripts} by {}", names(&request["matrix"]["axes"], "axis")));
+        return format!("{scripts} by {}", names(&request["matrix"]["axes"], "axis"));
     }
     let length = match (request["time"].as_f64(), request["transactions"].as_u64()) {
         (Some(seconds), _) => format!(", {seconds} s"),
         (None, Some(number)) => format!(", {} transactions", grouped(number)),
         (None, None) => String::new(),
     };
-    Some(format!("{scripts}{}{length}", clients(request)))
+    format!("{scripts}{}{length}", clients(request))
 }
 
 fn testdb(request: &Value) -> Option<String> {
