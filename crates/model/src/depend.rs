@@ -47,7 +47,7 @@ pub(crate) fn tie(columns: &mut [Column], nodes: &[Node], facts: &TableFacts, k:
     let edges: Vec<Edge> = facts
         .pairs
         .iter()
-        .filter_map(|pair| edge(pair, columns, nodes, rows, f64::from(k)))
+        .filter_map(|pair| edge(pair, &facts.pairs, columns, nodes, rows, f64::from(k)))
         .filter(|edge| edge.information > LEAST)
         .collect();
     let alone = |column: &Column| information(untied(column, facts.rows));
@@ -111,7 +111,7 @@ fn different(column: &Column, rows: u64) -> f64 {
     }
 }
 
-fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> Option<Edge> {
+fn edge(pair: &Pair, pairs: &[Pair], columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> Option<Edge> {
     let place = |name: &str| columns.iter().position(|column| column.name == name);
     let (one, other) = (place(&pair.columns.0)?, place(&pair.columns.1)?);
     if one == other || !nodes[one].is_ranked || !nodes[other].is_ranked {
@@ -130,13 +130,16 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> O
             };
             let mut pairs: Vec<(i32, i32, f64)> = combinations
                 .iter()
-                .filter(|(.., share)| share * rows >= k)
+                .filter(|(.., share)| *share == 0.0 || share * rows >= k)
                 .filter_map(|(value, with, share)| {
                     Some((index(one, value)?, index(other, with)?, round(*share)))
                 })
                 .collect();
             pairs.sort_by(|one, other| other.2.total_cmp(&one.2));
             pairs.truncate(MOST_PAIRS);
+            if pairs.is_empty() {
+                return None;
+            }
             let chance = pairs.len() as f64 / (2.0 * rows.min(SAMPLED));
             (of_pairs(&pairs, ours, theirs)? - 2.0 * chance, How::Pairs { pairs })
         }
@@ -144,7 +147,13 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> O
             // Of the normal distribution that has this rank correlation.
             let normal = 2.0 * (std::f64::consts::PI * correlation / 6.0).sin();
             let chance = 2.0 / rows.min(SAMPLED);
-            (information(normal) - chance, How::Normal { correlation: round(normal).clamp(-1.0, 1.0) })
+            let both_null =
+                both_null(pair, pairs).map(|both| round(snapped(both, ours.nulls, theirs.nulls, rows)));
+            let nulls = [(-1, -1, both_null.unwrap_or_default())];
+            let of_nulls = both_null.and_then(|_| of_pairs(&nulls, ours, theirs)).unwrap_or_default();
+            let correlation = round(normal).clamp(-1.0, 1.0);
+            let there = (1.0 - ours.nulls) * (1.0 - theirs.nulls);
+            (there * information(normal) + of_nulls - chance, How::Normal { correlation, both_null })
         }
         Joint::Dependency(degree) => {
             let group = (rows.min(SAMPLED) / different(ours, facts_rows(rows))).max(1.0);
@@ -167,6 +176,31 @@ fn edge(pair: &Pair, columns: &[Column], nodes: &[Node], rows: f64, k: f64) -> O
         }
     };
     Some(Edge { one, other, information, how })
+}
+
+/// Share of the rows where both columns of a pair are NULL, if it is told.
+fn both_null(pair: &Pair, pairs: &[Pair]) -> Option<f64> {
+    let told = pairs.iter().filter(|other| other.columns == pair.columns);
+    told.filter_map(|other| match &other.joint {
+        Joint::Common(all) => all.iter().find(|(one, other, _)| one.is_none() && other.is_none()),
+        _ => None,
+    })
+    .map(|(.., share)| *share)
+    .next()
+}
+
+/// The share of rows where both are NULL: as many as can be, or as few, if it differs from that by no more than a sample's
+/// shares differ.
+fn snapped(both: f64, ours: f64, theirs: f64, rows: f64) -> f64 {
+    let (least, most) = ((ours + theirs - 1.0).max(0.0), ours.min(theirs));
+    let noise = 4.0 * (most * (1.0 - most) / rows.min(SAMPLED)).sqrt();
+    if most - both < noise && both - least > most - both {
+        most
+    } else if both - least < noise {
+        least
+    } else {
+        both
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rows")]
@@ -206,8 +240,8 @@ fn of_pairs(pairs: &[(i32, i32, f64)], ours: &Column, theirs: &Column) -> Option
     let (mut information, mut listed, mut by_chance) = (0.0, 0.0, 0.0);
     for (one, other, together) in pairs {
         let apart = share(&ours, *one)? * share(&theirs, *other)?;
-        if apart > 0.0 && *together > 0.0 {
-            information += together * (together / apart).ln();
+        if apart > 0.0 {
+            information += if *together > 0.0 { together * (together / apart).ln() } else { 0.0 };
             listed += together;
             by_chance += apart;
         }

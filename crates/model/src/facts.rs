@@ -15,6 +15,8 @@ pub struct Facts {
     pub ddl: String,
     /// The tables, in the order of their names.
     pub tables: Vec<TableFacts>,
+    /// Whether tables were asked for aggregates.
+    pub aggregates: bool,
     /// What the role could not see, and why: a sentence each.
     pub unseen: Vec<String>,
 }
@@ -61,7 +63,7 @@ pub enum Joint {
 }
 
 /// A column.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ColumnFacts {
     /// Unquoted name.
     pub name: String,
@@ -73,12 +75,20 @@ pub struct ColumnFacts {
     pub role: ColumnRole,
     /// What `pg_stats` has of it, if anything.
     pub statistics: Option<Statistics>,
+    /// Quantiles of its texts' lengths in characters, at equal distances, if they were asked for.
+    pub lengths: Vec<usize>,
+    /// Characters of each class that its texts have, if they were asked for.
+    pub characters: Option<String>,
+    /// Of a foreign key: numbers of rows with the fraction of the keys to which so many refer. The keys that are its most
+    /// common values are left out.
+    pub rows_per_key: Vec<(f64, f64)>,
 }
 
 /// What decides a column's values besides its statistics.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum ColumnRole {
     /// Nothing.
+    #[default]
     Free,
     /// It alone is unique.
     Unique,

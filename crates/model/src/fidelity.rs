@@ -295,6 +295,7 @@ mod tests {
             kind: Some(Kind::Int4),
             role: ColumnRole::Free,
             statistics: Some(statistics),
+            ..ColumnFacts::default()
         };
         let table = TableFacts {
             name: "public.t".to_owned(),
@@ -311,6 +312,7 @@ mod tests {
             ddl: String::new(),
             tables: vec![table],
             unseen: Vec::new(),
+            aggregates: false,
         }
     }
 

@@ -19,6 +19,9 @@ pub struct Model {
     pub server: String,
     /// Values that fewer rows hold are replaced.
     pub k: u32,
+    /// Whether tables were asked for aggregates.
+    #[serde(default)]
+    pub aggregates: bool,
     /// Statements that make the schema.
     pub ddl: String,
     /// The tables.
@@ -114,6 +117,9 @@ pub enum How {
     Normal {
         /// Its correlation.
         correlation: f64,
+        /// Share of all rows where both are NULL, if it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        both_null: Option<f64>,
     },
     /// Rows with the same value of one have few different values of the other.
     Stretches {
@@ -146,8 +152,10 @@ impl How {
                 (!fits || all > 1.001)
                     .then_some("shares of pairs must be at least 0, and add up to at most 1")
             }
-            Self::Normal { correlation } => {
-                (!(-1.0..=1.0).contains(correlation)).then_some("the correlation must be from -1 to 1")
+            Self::Normal { correlation, both_null } => {
+                let fits = (-1.0..=1.0).contains(correlation)
+                    && (0.0..=1.0).contains(&both_null.unwrap_or_default());
+                (!fits).then_some("the correlation must be from -1 to 1, and both_null from 0 to 1")
             }
             Self::Stretches { count, window, share } => {
                 let fits = (1..=1_000).contains(count)
@@ -186,6 +194,9 @@ pub enum Values {
         /// Places of keys between which the other rows are equally frequent.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bounds: Vec<f64>,
+        /// Numbers of rows that refer to a key, each with the fraction of the other keys that have so many.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rows: Vec<(f64, f64)>,
     },
     /// Numbers, dates and times, booleans, labels of enums.
     Statistics {
@@ -342,6 +353,12 @@ impl Table {
     }
 }
 
+fn are_rows(rows: &[(f64, f64)]) -> bool {
+    let all: f64 = rows.iter().map(|(_, fraction)| fraction).sum();
+    let within = rows.iter().all(|(rows, fraction)| (0.0..=1e12).contains(rows) && *fraction >= 0.0);
+    within && (all - 1.0).abs() < 0.001 && rows.iter().any(|(rows, fraction)| *rows > 0.0 && *fraction > 0.0)
+}
+
 impl Table {
     /// The column that this one follows, with how.
     pub(crate) fn followed<'a>(&'a self, column: &'a Column) -> Option<(&'a Column, &'a How)> {
@@ -419,6 +436,15 @@ impl Values {
             }
             Self::List { values, .. } => values.iter().map(|(_, share)| share).sum(),
         };
+        if let Self::Keys { rows, .. } = self
+            && !rows.is_empty()
+            && !are_rows(rows)
+        {
+            return Err(
+                "rows must be numbers from 0 on with fractions that add up to 1, and one number above 0"
+                    .to_owned(),
+            );
+        }
         if (0.0..=1.001).contains(&shares) {
             Ok(())
         } else {

@@ -24,6 +24,7 @@ impl Model {
             ddl: self.ddl.clone(),
             tables: self.tables.iter().map(table).collect(),
             unseen: Vec::new(),
+            aggregates: self.aggregates,
         }
     }
 }
@@ -36,6 +37,7 @@ impl Column {
             kind: None,
             role: ColumnRole::Free,
             statistics: self.statistics(),
+            ..ColumnFacts::default()
         }
     }
 
@@ -159,7 +161,10 @@ fn link(other: &Column, column: &Column, how: &How) -> String {
             let pairs: Vec<String> = pairs.collect();
             format!("cells({name},{},{},pairs({}))", line(other), line(column), pairs.join(","))
         }
-        How::Normal { correlation } => format!("normal({name},{correlation},{nulls},{own_nulls})"),
+        How::Normal { correlation, both_null } => {
+            let both = both_null.map_or_else(String::new, |both| format!(",{both}"));
+            format!("normal({name},{correlation},{nulls},{own_nulls}{both})")
+        }
         How::Stretches { count, window, share } => {
             format!("stretches({name},{count},{window},{share},{nulls},{own_nulls})")
         }
@@ -206,7 +211,7 @@ impl Values {
     pub(crate) fn spec(&self, ranked: Option<f64>) -> Option<String> {
         Some(match self {
             Self::Fill { .. } => return None,
-            Self::Keys { distinct, correlation, common, bounds } => {
+            Self::Keys { distinct, correlation, common, bounds, rows } => {
                 let correlation = ranked.unwrap_or(*correlation);
                 let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();
                 let bounds = if bounds.is_empty() {
@@ -214,7 +219,8 @@ impl Values {
                 } else {
                     format!(",histogram({})", bounds.join(","))
                 };
-                format!("keys({distinct},{correlation},common({}){bounds})", places(common))
+                let rows = if rows.is_empty() { String::new() } else { format!(",rows({})", places(rows)) };
+                format!("keys({distinct},{correlation},common({}){bounds}{rows})", places(common))
             }
             Self::Statistics { distinct, correlation, common, bounds } => {
                 let correlation = ranked.unwrap_or(*correlation);

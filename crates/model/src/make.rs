@@ -37,6 +37,7 @@ impl Model {
             captured: facts.captured.clone(),
             server: facts.server.clone(),
             k: privacy.k,
+            aggregates: facts.aggregates,
             ddl: facts.ddl.clone(),
             tables: tables.collect(),
         }
@@ -92,9 +93,8 @@ impl Maker<'_> {
 
     /// The column's frequent values in the original, in the order of those in the model.
     fn node(&self, facts: &ColumnFacts, column: &Column) -> Node {
-        // What is unique, and what is ordered by a CHECK, is not moved.
-        let is_tied =
-            facts.role == ColumnRole::Unique || column.above.is_some() || column.not_below.is_some();
+        // A few ranks may come twice.
+        let is_tied = facts.role == ColumnRole::Unique;
         let statistics = facts.statistics.clone().unwrap_or_default();
         let texts = || statistics.common.iter().map(|(value, _)| value.clone());
         let mut atoms: Vec<String> = match (&column.values, &facts.kind) {
@@ -133,7 +133,7 @@ impl Maker<'_> {
             ColumnRole::Key => return fill("a key"),
             ColumnRole::Generated => return fill("generated"),
             ColumnRole::Constrained(why) => return fill(why),
-            ColumnRole::Reference { table, column } => return self.keys(statistics, table, column),
+            ColumnRole::Reference { table, column } => return self.keys(facts, statistics, table, column),
             ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => return fill("a key"),
             ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
@@ -154,7 +154,7 @@ impl Maker<'_> {
     }
 
     /// References: how many keys are used, which, and how often the most frequent ones.
-    fn keys(&self, statistics: &Statistics, table: &str, column: &str) -> Values {
+    fn keys(&self, facts: &ColumnFacts, statistics: &Statistics, table: &str, column: &str) -> Values {
         let parents = self.referenced(table).map_or(0, |table| table.rows);
         let line = self.key_line(table, column);
         let rows = self.table.rows as f64;
@@ -172,6 +172,7 @@ impl Maker<'_> {
             correlation: correlation(statistics),
             common: common.into_iter().map(|(_, place, share)| (place, share)).collect(),
             bounds,
+            rows: facts.rows_per_key.iter().map(|(rows, share)| (round(*rows), round(*share))).collect(),
         }
     }
 
@@ -217,7 +218,9 @@ impl Maker<'_> {
             texts_in_order(statistics).into_iter().map(|(_, place, share)| (place, share)).collect()
         };
         let distinct = if is_unique { -1.0 } else { statistics.n_distinct };
-        let lengths: Vec<usize> = if bounds.len() > 1 {
+        let lengths: Vec<usize> = if !facts.lengths.is_empty() {
+            facts.lengths.clone()
+        } else if bounds.len() > 1 {
             bounds.iter().map(length).collect()
         } else {
             originals().map(length).collect()
@@ -226,7 +229,13 @@ impl Maker<'_> {
             distinct: if distinct == 0.0 { -1.0 } else { distinct },
             correlation: correlation(statistics),
             common,
-            alphabet: alphabet_of(originals()).name().to_owned(),
+            alphabet: match &facts.characters {
+                // A blank at the end is none.
+                Some(characters) => alphabet_of(std::iter::once(format!("{characters}x").as_str())),
+                None => alphabet_of(originals()),
+            }
+            .name()
+            .to_owned(),
             lengths: quantiles(lengths, statistics.avg_width, kind.characters()),
         }
     }
@@ -459,6 +468,7 @@ mod tests {
             kind: Some(kind),
             role,
             statistics: Some(statistics),
+            ..ColumnFacts::default()
         };
         let table = TableFacts {
             name: "public.t".to_owned(),
@@ -475,6 +485,7 @@ mod tests {
             ddl: String::new(),
             tables: vec![table],
             unseen: Vec::new(),
+            aggregates: false,
         };
         let keep = keep.iter().map(|name| (*name).to_owned()).collect();
         let model = Model::of(&facts, &Privacy { k: 20, keep, seed: 1 });

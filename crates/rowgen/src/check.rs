@@ -295,6 +295,13 @@ impl Check<'_> {
         self.that(places, "the place of a common value must be from 0 to 1")?;
         let within = spread.bounds.iter().all(|bound| (0.0..=1.0).contains(bound));
         let bounds = within && spread.bounds.is_sorted() && spread.bounds.len() != 1;
+        let weights =
+            spread.weights.iter().all(|(weight, fraction)| (0.0..=1e12).contains(weight) && *fraction >= 0.0);
+        let some = spread.weights.iter().any(|(weight, fraction)| *weight > 0.0 && *fraction > 0.0);
+        self.that(
+            weights && (some || spread.weights.is_empty()),
+            "rows must be numbers from 0 on, and one above 0",
+        )?;
         self.that(bounds, "bounds must be places from 0 to 1 in ascending order, two and more")
     }
 

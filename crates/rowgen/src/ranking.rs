@@ -47,8 +47,13 @@ pub enum Joint {
     /// Shares of the rows that lie in a stratum of the other line and in one of this line. The other rows lie in other
     /// pairs of strata, as if the columns were independent.
     Cells(Vec<(u16, u16, f64)>),
-    /// A normal copula with this correlation, -1 to 1, between rows where neither is NULL.
-    Normal(f64),
+    /// A normal copula between rows where neither is NULL.
+    Normal {
+        /// Its correlation, -1 to 1.
+        correlation: f64,
+        /// Share of all rows where both are NULL, if that is known; else as if the NULLs were independent.
+        both_null: Option<f64>,
+    },
     /// Stretches of the other line lie on stretches of this one, in another order, so that groups of rows stay together.
     Stretches {
         /// How many.
@@ -100,8 +105,12 @@ impl Link {
                     "cells must be pairs of strata that exist, with shares that add up to at most 1",
                 )
             }
-            Joint::Normal(correlation) => (!(-1.0..=1.0).contains(correlation))
-                .then_some("the correlation of two columns must be from -1 to 1"),
+            Joint::Normal { correlation, both_null } => {
+                let fits = (-1.0..=1.0).contains(correlation)
+                    && (0.0..=1.0).contains(&both_null.unwrap_or_default());
+                (!fits)
+                    .then_some("the correlation of two columns must be from -1 to 1, and a share from 0 to 1")
+            }
             Joint::Stretches { count, window, share } => {
                 let fits = (1..=1_000).contains(count)
                     && (0.0..=1.0).contains(window)

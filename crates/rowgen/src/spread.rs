@@ -17,6 +17,10 @@ pub struct Spread {
     /// more. None means that all are equally frequent.
     #[serde(default)]
     pub bounds: Vec<f64>,
+    /// How often the other numbers come relative to each other, each with the fraction of these numbers, not in their
+    /// order: none means equally often.
+    #[serde(default)]
+    pub weights: Vec<(f64, f64)>,
 }
 
 /// A frequent number of a [`Spread`].

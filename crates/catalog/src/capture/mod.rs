@@ -1,9 +1,12 @@
 //! Facts for a model: catalogs and statistics of all tables, read in one transaction that changes nothing.
 
+mod aggregates;
 mod extended;
 
 use std::collections::BTreeMap;
 
+pub use self::aggregates::Aggregates;
+use self::aggregates::Question;
 use futures_util::future::LocalBoxFuture;
 use model::{Bytes, ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use rowgen::Kind;
@@ -19,26 +22,66 @@ use crate::slot::has_sequence;
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path = ''; \
                      SET LOCAL TimeZone = 'UTC'; SET LOCAL statement_timeout = '60s'; SET LOCAL lock_timeout = '5s'";
 
-/// Reads the facts of all tables of a schema, or of all schemas but the system's. Nothing is changed.
+/// Reads the facts of all tables of a schema, or of all schemas but the system's. Nothing is changed. Tables are read only
+/// for aggregates.
 ///
 /// # Errors
 /// If there is no table, or the server fails.
 pub fn capture<'a>(
     client: &'a Client,
     schema: Option<&'a str>,
+    aggregates: Option<Aggregates>,
 ) -> LocalBoxFuture<'a, Result<Facts, CatalogError>> {
-    Box::pin(async move {
-        client.batch_execute(BEGIN).await?;
-        client.batch_execute(include_str!("../sql/settings.sql")).await?;
-        let facts = read_all(client, schema).await;
-        let ended = client.batch_execute("ROLLBACK").await;
-        let facts = facts?;
-        ended?;
+    Box::pin(in_transaction(client, async move {
+        let (mut facts, infos) = read_all(client, schema).await?;
+        if let Some(asked) = aggregates {
+            facts.aggregates = true;
+            let questions = questions(&facts, &infos, asked);
+            for (table, questions) in facts.tables.iter_mut().zip(&questions) {
+                aggregates::ask(client, questions, asked, table, &mut facts.unseen).await?;
+            }
+        }
         Ok(facts)
-    })
+    }))
 }
 
-async fn read_all(client: &Client, schema: Option<&str>) -> Result<Facts, CatalogError> {
+/// The statements that read tables for aggregates. Only catalogs and statistics are read.
+///
+/// # Errors
+/// As [`capture`].
+pub fn statements<'a>(
+    client: &'a Client,
+    schema: Option<&'a str>,
+    aggregates: Aggregates,
+) -> LocalBoxFuture<'a, Result<Vec<String>, CatalogError>> {
+    Box::pin(in_transaction(client, async move {
+        let (facts, infos) = read_all(client, schema).await?;
+        let questions = questions(&facts, &infos, aggregates);
+        Ok(questions.into_iter().flatten().map(|question| question.sql).collect())
+    }))
+}
+
+/// The queries of each table.
+fn questions(facts: &Facts, infos: &[TableInfo], asked: Aggregates) -> Vec<Vec<Question>> {
+    let is_modelled = |name: &str| facts.tables.iter().any(|table| table.name == name);
+    let tables = facts.tables.iter().zip(infos);
+    tables.map(|(table, info)| aggregates::of_table(info, table, asked, is_modelled)).collect()
+}
+
+async fn in_transaction<T>(
+    client: &Client,
+    work: impl Future<Output = Result<T, CatalogError>>,
+) -> Result<T, CatalogError> {
+    client.batch_execute(BEGIN).await?;
+    client.batch_execute(include_str!("../sql/settings.sql")).await?;
+    let result = work.await;
+    let ended = client.batch_execute("ROLLBACK").await;
+    let result = result?;
+    ended?;
+    Ok(result)
+}
+
+async fn read_all(client: &Client, schema: Option<&str>) -> Result<(Facts, Vec<TableInfo>), CatalogError> {
     let rows = client.query(include_str!("tables.sql"), &[&schema]).await?;
     if rows.is_empty() {
         return Err(CatalogError::NothingToModel { schema: schema.map(str::to_owned) });
@@ -51,26 +94,30 @@ async fn read_all(client: &Client, schema: Option<&str>) -> Result<Facts, Catalo
     let sizes: BTreeMap<String, u64> =
         rows.iter().map(|row| (row.get("name"), unsigned(row, "rows"))).collect();
     let mut tables = Vec::with_capacity(rows.len());
-    let mut unseen = Vec::new();
+    let (mut infos, mut unseen) = (Vec::with_capacity(rows.len()), Vec::new());
     for row in &rows {
-        tables.push(table(client, row, &sizes, &mut unseen).await?);
+        let info = read::looked_at(client, row.get("sql_name")).await?;
+        tables.push(table(client, row, &info, &sizes, &mut unseen).await?);
+        infos.push(info);
     }
-    Ok(Facts {
+    let facts = Facts {
         server: head.get("server"),
         captured: head.get("captured"),
         ddl: ddl.concat(),
         tables,
         unseen,
-    })
+        aggregates: false,
+    };
+    Ok((facts, infos))
 }
 
 async fn table(
     client: &Client,
     row: &Row,
+    info: &TableInfo,
     sizes: &BTreeMap<String, u64>,
     unseen: &mut Vec<String>,
 ) -> Result<TableFacts, CatalogError> {
-    let info = read::looked_at(client, row.get("sql_name")).await?;
     let oid: u32 = row.get("oid");
     let statistics = client.query(include_str!("statistics.sql"), &[&oid]).await?;
     let mut statistics: BTreeMap<String, Statistics> =
@@ -79,8 +126,9 @@ async fn table(
         name: column.name.clone(),
         data_type: column.data_type.sql.clone(),
         kind: column.data_type.kind(),
-        role: role(&info, column, sizes),
+        role: role(info, column, sizes),
         statistics: statistics.remove(&column.name),
+        ..ColumnFacts::default()
     });
     let name: String = row.get("name");
     let (pairs, not_seen) = extended::read(client, oid, &name, unsigned(row, "rows")).await?;

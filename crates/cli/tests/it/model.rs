@@ -87,6 +87,106 @@ fn texts(server: &Server<'_>) -> Vec<String> {
     server.rows(query).iter().map(|row| row.get(0)).collect()
 }
 
+/// Tables whose dependence no statistics object tells, and rows that follow Zipf's law.
+const MARKET: &str = "
+    create schema m;
+    create table m.shops(id int primary key, name text);
+    create table m.sales(id bigint primary key, shop_id int references m.shops, state text not null, kind text not null,
+        sent timestamptz, back timestamptz, price numeric(10,2), weight float8, phone text);
+    insert into m.shops select i, 'shop number ' || i from generate_series(1, 5000) i;
+    select setseed(0.25);
+    insert into m.sales
+    select i, 1 + floor(5000 * random() ^ 4)::int, state,
+        case when random() < 0.9 then 'Kind-of-' || state else 'another one' end,
+        case when state <> 'opened' then timestamptz '2024-01-01' + x * interval '100 days' end,
+        case when state = 'returned' then timestamptz '2024-02-01' + x * interval '100 days' end,
+        round((exp(5 * size) + random())::numeric, 2), 10 * size + random(), '+49 151 ' || floor(random() * 1e7)
+    from (select i, (array['opened', 'sent out', 'returned'])[1 + floor(3 * random() ^ 1.5)::int] as state, random() as x,
+              (random() + random()) / 2 as size
+          from generate_series(1, 40000) i) y;
+";
+
+fn follows_aggregates(version: &str) {
+    let rig = Rig::new();
+    let server = rig.server(version);
+    server.execute("CREATE DATABASE original");
+    server.execute("CREATE DATABASE copy");
+    let (original, copy) = (server.database("original"), server.database("copy"));
+    original.execute(MARKET);
+    original.execute("ANALYZE");
+    let explained = rig.done("model capture --instance default -d original --aggregates --explain").stdout;
+    for part in
+        ["GROUP BY \"shop_id\"", "GROUPING SETS", "HAVING count(*) >= 20", "corr(r1, r2)", "percentile_disc"]
+    {
+        assert!(explained.contains(part), "{part}: {explained}");
+    }
+    // What is shown is what reads tables, and it runs as it stands.
+    for statement in explained.split(";\n\n") {
+        original.execute(statement.trim_end().trim_end_matches(';'));
+    }
+    let model = captured(&rig, "--aggregates");
+    let written = fs::read_to_string(&model).unwrap();
+    let columns = written.matches("[[tables.columns]]").count();
+    assert!(written.len() < columns * 3_000, "{} bytes, {columns} columns", written.len());
+    rig.done(&format!("fill --model {model} --instance default -d copy -q"));
+
+    let both = |query: &str| (original.number(query), copy.number(query));
+    let are_close = |query: &str, most: i64| {
+        let (ours, theirs) = both(query);
+        assert!((ours - theirs).abs() <= most, "{query}: {ours} {theirs}");
+    };
+    let sales = "SELECT count(*) FROM m.sales WHERE";
+    are_close(&format!("{sales} sent IS NULL AND back IS NULL"), 40);
+    are_close(&format!("{sales} sent IS NULL AND back IS NOT NULL"), 40);
+    let of_state = "SELECT max(n) FROM (SELECT count(*) AS n FROM m.sales GROUP BY state, kind) AS x";
+    are_close(of_state, 100);
+    are_close(
+        "SELECT max(n) FROM (SELECT count(*) AS n FROM m.sales WHERE sent IS NULL GROUP BY state) AS x",
+        100,
+    );
+    let correlation = "SELECT (1000 * corr(p, w))::bigint FROM (SELECT rank() OVER (ORDER BY price) AS p, \
+                       rank() OVER (ORDER BY weight) AS w FROM m.sales) AS x";
+    are_close(correlation, 40);
+    // Rows for each shop: how many have none, the rows of the median, and the size of a join of the table with itself.
+    let without =
+        "SELECT count(*) FROM m.shops s WHERE NOT EXISTS (SELECT FROM m.sales WHERE shop_id = s.id)";
+    let (ours, theirs) = both(without);
+    assert!((ours - theirs).abs() < 150, "{ours} {theirs}");
+    for (query, most) in [
+        ("SELECT sum(n * n)::bigint FROM (SELECT count(*) AS n FROM m.sales GROUP BY shop_id) AS x", 1.1),
+        ("SELECT count(*) FROM (SELECT FROM m.sales GROUP BY shop_id HAVING count(*) > 20) AS x", 1.2),
+        ("SELECT max(n) FROM (SELECT count(*) AS n FROM m.sales GROUP BY shop_id) AS x", 1.1),
+    ] {
+        let (ours, theirs) = both(query);
+        let factor = ours as f64 / theirs as f64;
+        assert!((1.0 / most..most).contains(&factor), "{query}: {ours} {theirs}");
+    }
+
+    let words = "SELECT state FROM m.sales UNION SELECT kind FROM m.sales UNION SELECT phone FROM m.sales \
+                 UNION SELECT name FROM m.shops";
+    let words =
+        |server: &Server<'_>| -> Vec<String> { server.rows(words).iter().map(|row| row.get(0)).collect() };
+    let (before, after) = (words(&original), words(&copy));
+    let after: std::collections::BTreeSet<String> = after.into_iter().collect();
+    assert!(before.len() > 35_000);
+    let leaked: Vec<&String> = before
+        .iter()
+        .filter(|word| after.contains(word.as_str()) || written.contains(word.as_str()))
+        .take(5)
+        .collect();
+    assert!(leaked.is_empty(), "{leaked:?}");
+}
+
+#[test]
+fn aggregates_tell_what_statistics_do_not_13() {
+    follows_aggregates("--pg-version 13");
+}
+
+#[test]
+fn aggregates_tell_what_statistics_do_not_18() {
+    follows_aggregates("--pg-version 18");
+}
+
 fn is_faithful(version: &str) {
     let rig = Rig::new();
     let (original, copy) = shop(&rig, version);

@@ -105,16 +105,16 @@ impl Mapping {
         let (other, own, shares, window) = match &link.joint {
             Joint::Cells(cells) => {
                 let (other, own) = (firsts(&link.other, count), firsts(&link.own, count));
-                let mut shares = vec![vec![0.0; own.len() - 1]; other.len() - 1];
+                let mut shares = vec![vec![None; own.len() - 1]; other.len() - 1];
                 for &(one, two, share) in cells {
-                    shares[usize::from(one)][usize::from(two)] += share;
+                    *shares[usize::from(one)][usize::from(two)].get_or_insert(0.0) += share;
                 }
-                let shares = fitted(shares, &widths(&other), &widths(&own));
+                let shares = fitted(&shares, &widths(&other), &widths(&own));
                 (other, own, shares, None)
             }
-            Joint::Normal(correlation) => {
+            Joint::Normal { correlation, both_null } => {
                 let (other, own) = (even(&link.other, STRATA, count), even(&link.own, STRATA, count));
-                let shares = beside_nulls(&normal(*correlation), &widths(&own));
+                let shares = beside_nulls(&normal(*correlation), &widths(&other), &widths(&own), *both_null);
                 (other, own, shares, None)
             }
             Joint::Stretches { count: stretches, window, share } => {
@@ -129,7 +129,7 @@ impl Mapping {
                     };
                     row[usize::try_from(to).unwrap_or(0)] += share;
                 }
-                let shares = beside_nulls(&shares, &widths(&own));
+                let shares = beside_nulls(&shares, &widths(&other), &widths(&own), None);
                 (other, own, shares, Some(part(count, *window)))
             }
         };
@@ -199,20 +199,22 @@ fn widths(firsts: &[u64]) -> Vec<u64> {
 }
 
 /// Shares of pairs of strata, such that strata have their widths: pairs without a share get the rest.
-fn fitted(mut shares: Vec<Vec<f64>>, other: &[u64], own: &[u64]) -> Vec<Vec<f64>> {
+fn fitted(known: &[Vec<Option<f64>>], other: &[u64], own: &[u64]) -> Vec<Vec<f64>> {
+    let mut shares: Vec<Vec<f64>> =
+        known.iter().map(|row| row.iter().map(|share| share.unwrap_or(0.0)).collect()).collect();
     let all = (other.iter().sum::<u64>()).max(1) as f64;
     let wanted = |widths: &[u64]| -> Vec<f64> { widths.iter().map(|width| *width as f64 / all).collect() };
     let (others, owns) = (wanted(other), wanted(own));
     let column = |shares: &[Vec<f64>], at: usize| shares.iter().map(|row| row[at]).sum::<f64>();
     // What sampling and rounding leave over counts for nothing.
-    let left = |wanted: f64, there: f64| if wanted - there > 1e-3 * wanted { wanted - there } else { 0.0 };
+    let left = |wanted: f64, there: f64| if wanted - there > 0.02 * wanted { wanted - there } else { 0.0 };
     let of_row: Vec<f64> =
         shares.iter().zip(&others).map(|(row, wanted)| left(*wanted, row.iter().sum())).collect();
     let of_column: Vec<f64> = (0..owns.len()).map(|at| left(owns[at], column(&shares, at))).collect();
     let rest: f64 = of_column.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    for (row, of_row) in shares.iter_mut().zip(&of_row) {
-        for (share, of_column) in row.iter_mut().zip(&of_column).filter(|(share, _)| **share == 0.0) {
-            *share = of_row * of_column / rest;
+    for ((row, known), of_row) in shares.iter_mut().zip(known).zip(&of_row) {
+        for ((share, known), of_column) in row.iter_mut().zip(known).zip(&of_column) {
+            *share += if known.is_none() { of_row * of_column / rest } else { 0.0 };
         }
     }
     for _ in 0..ROUNDS {
@@ -243,20 +245,25 @@ fn fitted(mut shares: Vec<Vec<f64>>, other: &[u64], own: &[u64]) -> Vec<Vec<f64>
     shares
 }
 
-/// Shares of pairs of strata, and those of NULLs, which are independent.
-fn beside_nulls(shares: &[Vec<f64>], own: &[u64]) -> Vec<Vec<f64>> {
+/// Shares of pairs of strata, and those of NULLs, which are independent unless it is known how often both are NULL.
+fn beside_nulls(shares: &[Vec<f64>], other: &[u64], own: &[u64], both_null: Option<f64>) -> Vec<Vec<f64>> {
     let fraction =
         |widths: &[u64]| *widths.last().unwrap_or(&0) as f64 / (widths.iter().sum::<u64>()).max(1) as f64;
-    let own_nulls = fraction(own);
+    let (other_nulls, own_nulls) = (fraction(other), fraction(own));
+    let least = (other_nulls + own_nulls - 1.0).max(0.0);
+    let both = both_null.unwrap_or(other_nulls * own_nulls).clamp(least, other_nulls.min(own_nulls));
+    // Of the rows where the other one is not NULL, and of those where it is.
+    let nulls = (own_nulls - both) / (1.0 - other_nulls).max(f64::MIN_POSITIVE);
+    let nulls_beside = both / other_nulls.max(f64::MIN_POSITIVE);
     let mut all: Vec<Vec<f64>> = shares
         .iter()
         .map(|row| {
             let sum: f64 = row.iter().sum();
-            row.iter().map(|share| share / sum * (1.0 - own_nulls)).chain([own_nulls]).collect()
+            row.iter().map(|share| share / sum * (1.0 - nulls)).chain([nulls]).collect()
         })
         .collect();
-    // Where the other is NULL, this one is as everywhere.
-    all.push(own.iter().map(|width| *width as f64).collect());
+    let strata = shares.len() as f64;
+    all.push((0..shares.len()).map(|_| (1.0 - nulls_beside) / strata).chain([nulls_beside]).collect());
     all
 }
 
@@ -348,7 +355,7 @@ mod tests {
     fn each_rank_comes_once_with_nulls_last() {
         let plain = || line(0.0, &[]);
         for joint in [
-            Joint::Normal(0.7),
+            Joint::Normal { correlation: 0.7, both_null: None },
             Joint::Stretches { count: 16, window: 0.001, share: 1.0 },
             Joint::Cells(vec![(0, 0, 0.9)]),
         ] {
@@ -389,7 +396,15 @@ mod tests {
     #[test]
     fn a_normal_copula_has_its_rank_correlation() {
         for wanted in [-0.9_f64, 0.3, 0.8] {
-            let made = ranks(vec![link("b", Joint::Normal(wanted), line(0.0, &[]), line(0.0, &[]))], 0.0);
+            let made = ranks(
+                vec![link(
+                    "b",
+                    Joint::Normal { correlation: wanted, both_null: None },
+                    line(0.0, &[]),
+                    line(0.0, &[]),
+                )],
+                0.0,
+            );
             let (n, mean) = (ROWS as f64, (ROWS - 1) as f64 / 2.0);
             let together: f64 =
                 made.iter().map(|(one, other)| (*one as f64 - mean) * (*other as f64 - mean)).sum();

@@ -1,7 +1,10 @@
 //! Rows to numbers that come again as often as a [`Spread`] says.
 
+use std::sync::Arc;
+
 use super::level::{Place, level};
 use super::order::Order;
+use super::shuffle;
 use crate::Spread;
 use crate::random::Stream;
 
@@ -10,6 +13,8 @@ use crate::random::Stream;
 pub(super) struct Spreading {
     order: Order,
     pieces: Vec<Piece>,
+    /// Of each bucket; none if all numbers but the frequent ones are equally frequent.
+    weights: Vec<Weights>,
 }
 
 /// Ranks that share some of a stretch of numbers evenly.
@@ -24,6 +29,7 @@ struct Piece {
     length: u64,
     /// How many of its numbers are used.
     numbers: u64,
+    bucket: usize,
 }
 
 /// Different values among so many rows; `distinct` as in [`Spread`].
@@ -51,10 +57,11 @@ impl Spreading {
         let order = Order::new(stream, rows, spread.correlation, ties);
         let total = (all + rest).max(f64::MIN_POSITIVE);
         let mut pieces = Pieces { ranks: order.count(), total, share: 0.0, all: Vec::new() };
-        for stretch in stretches(&common, &buckets(spread, count), others as f64, rest) {
+        let buckets = buckets(spread, count);
+        for stretch in stretches(&common, &buckets, others as f64, rest) {
             pieces.push(&stretch);
         }
-        Self { order, pieces: pieces.all }
+        Self { order, pieces: pieces.all, weights: weights(spread, &buckets, count, stream.further()) }
     }
 
     /// The number of a row.
@@ -62,11 +69,114 @@ impl Spreading {
     pub(super) fn number(&self, row: u64) -> u64 {
         let rank = self.order.rank(row);
         let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
-        let Piece { until, ranks, first, length, numbers } = self.pieces[at];
+        let Piece { until, ranks, first, length, numbers, bucket } = self.pieces[at];
         let within = rank - (until - ranks).min(rank);
+        if let Some(weights) = self.weights.get(bucket).filter(|_| length > 1) {
+            return weights.number(first, length, (within as f64 + 0.5) / ranks.max(1) as f64);
+        }
         let number = (u128::from(within) * u128::from(numbers) / u128::from(ranks.max(1)))
             .min(u128::from(numbers - 1));
         first + u64::try_from(number * u128::from(length) / u128::from(numbers)).unwrap_or(0)
+    }
+}
+
+/// The weights of each bucket's numbers. Buckets have equal shares of the rows: if that tells most of how much numbers
+/// differ in their weights, the densest buckets have the greatest weights; else all have the same ones.
+fn weights(spread: &Spread, buckets: &[(u64, u64)], count: u64, stream: Stream) -> Vec<Weights> {
+    if spread.weights.is_empty() {
+        return Vec::new();
+    }
+    let all: f64 = spread.weights.iter().map(|(_, fraction)| fraction).sum();
+    let mean = spread.weights.iter().map(|(weight, fraction)| weight * fraction / all).sum::<f64>();
+    let differ =
+        spread.weights.iter().map(|(weight, fraction)| (weight - mean).powi(2) * fraction / all).sum::<f64>();
+    let keys: u64 = buckets.iter().map(|(low, high)| high - low).sum();
+    let share = |&(low, high): &(u64, u64)| (high - low) as f64 / keys as f64;
+    let density = |bucket: &(u64, u64)| mean / buckets.len() as f64 / share(bucket);
+    let told: f64 = buckets.iter().map(|bucket| (density(bucket) - mean).powi(2) * share(bucket)).sum();
+    if told < differ / 2.0 {
+        let weights = Weights::new(&spread.weights, (0.0, 1.0), count, stream);
+        return vec![weights; buckets.len()];
+    }
+    let mut ascending: Vec<usize> = (0..buckets.len()).collect();
+    ascending.sort_by(|&one, &other| density(&buckets[one]).total_cmp(&density(&buckets[other])));
+    let mut weights = vec![None; buckets.len()];
+    let mut low = 0.0;
+    for at in ascending {
+        let high = low + share(&buckets[at]);
+        let (first, after) = buckets[at];
+        weights[at] = Some(Weights::new(&spread.weights, (low, high), after - first, stream));
+        low = high;
+    }
+    weights.into_iter().flatten().collect()
+}
+
+/// Most numbers after which weights come again.
+const CYCLE: u64 = 8_192;
+
+/// Weights of numbers: the same ones come again after a number of them, so that no table of all is needed.
+#[derive(Clone, Debug)]
+struct Weights {
+    /// Sums of the weights before each number, and of all.
+    before: Arc<[f64]>,
+}
+
+impl Weights {
+    /// For so many numbers; `weights` has each weight with the fraction of the numbers that have it. Of these, the weights
+    /// between two fractions.
+    fn new(weights: &[(f64, f64)], (low, high): (f64, f64), count: u64, stream: Stream) -> Self {
+        let cycle = count.clamp(1, CYCLE);
+        let all: f64 = weights.iter().map(|(_, fraction)| fraction).sum();
+        let mut ends = weights.iter().scan(0.0, |sum, (weight, fraction)| {
+            *sum += fraction / all;
+            Some((*weight, *sum))
+        });
+        let mut now = ends.next().unwrap_or((1.0, 1.0));
+        let quantile = |at: u64| {
+            while low + (high - low) * (at as f64 + 0.5) / cycle as f64 > now.1 {
+                match ends.next() {
+                    Some(next) => now = next,
+                    None => break,
+                }
+            }
+            now.0
+        };
+        let quantiles: Vec<f64> = (0..cycle).map(quantile).collect();
+        let place = |at| if cycle > 1 { shuffle::place(at, cycle, stream) } else { 0 };
+        let shuffled = (0..cycle).map(|at| quantiles[usize::try_from(place(at)).expect("below the cycle")]);
+        let mut before = vec![0.0];
+        before.extend(shuffled.scan(0.0, |sum, weight| {
+            *sum += weight;
+            Some(*sum)
+        }));
+        // Where a few numbers are drawn, all may have got weight 0.
+        if before.last() == Some(&0.0) {
+            before = (0..=cycle).map(|at| at as f64).collect();
+        }
+        Self { before: before.into() }
+    }
+
+    /// The sum of the weights of all numbers below this one.
+    fn below(&self, number: u64) -> f64 {
+        let cycle = self.before.len() as u64 - 1;
+        let rest = usize::try_from(number % cycle).expect("below the cycle");
+        (number / cycle) as f64 * self.before[self.before.len() - 1] + self.before[rest]
+    }
+
+    /// The number, of so many from `first` on, below which lies that share of their weights.
+    fn number(&self, first: u64, length: u64, share: f64) -> u64 {
+        let (low, high) = (self.below(first), self.below(first + length));
+        if high <= low {
+            return first;
+        }
+        let at = low + (high - low) * share;
+        let whole = self.before[self.before.len() - 1];
+        let rounds = (at / whole).floor();
+        let rest = at - rounds * whole;
+        let place = self.before.partition_point(|before| *before <= rest).clamp(1, self.before.len() - 1) - 1;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of rounds")]
+        let number = rounds as u64 * (self.before.len() as u64 - 1) + place as u64;
+        number.clamp(first, first + length - 1)
     }
 }
 
@@ -76,6 +186,7 @@ struct Stretch {
     length: u64,
     numbers: u64,
     share: f64,
+    bucket: usize,
 }
 
 /// The buckets of all numbers, as stretches of them, in ascending order.
@@ -95,11 +206,13 @@ fn buckets(spread: &Spread, count: u64) -> Vec<(u64, u64)> {
 
 /// Frequent numbers, and the other ones between them, in ascending order.
 fn stretches(common: &[(u64, f64)], buckets: &[(u64, u64)], others: f64, rest: f64) -> Vec<Stretch> {
-    let mut stretches: Vec<Stretch> =
-        common.iter().map(|&(first, share)| Stretch { first, length: 1, numbers: 1, share }).collect();
+    let mut stretches: Vec<Stretch> = common
+        .iter()
+        .map(|&(first, share)| Stretch { first, length: 1, numbers: 1, share, bucket: 0 })
+        .collect();
     let of_bucket = rest / buckets.len() as f64;
     let begun = stretches.len();
-    for &(low, high) in buckets {
+    for (bucket, &(low, high)) in buckets.iter().enumerate() {
         let inside = &common[common.partition_point(|(number, _)| *number < low)..];
         let inside = &inside[..inside.partition_point(|(number, _)| *number < high)];
         let free = high - low - inside.len() as u64;
@@ -108,7 +221,7 @@ fn stretches(common: &[(u64, f64)], buckets: &[(u64, u64)], others: f64, rest: f
             let length = end - first;
             if length > 0 && rest > 0.0 {
                 let share = of_bucket * length as f64 / free as f64;
-                stretches.push(Stretch { first, length, numbers: 1, share });
+                stretches.push(Stretch { first, length, numbers: 1, share, bucket });
             }
             first = end + 1;
         }
@@ -137,8 +250,8 @@ impl Pieces {
         let begin = self.all.last().map_or(0, |piece| piece.until);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the ranks")]
         let until = ((self.share / self.total * self.ranks as f64).round() as u64).clamp(begin, self.ranks);
-        let &Stretch { first, length, numbers, .. } = stretch;
-        self.all.push(Piece { until, ranks: until - begin, first, length, numbers });
+        let &Stretch { first, length, numbers, bucket, .. } = stretch;
+        self.all.push(Piece { until, ranks: until - begin, first, length, numbers, bucket });
     }
 }
 
@@ -177,7 +290,10 @@ mod tests {
     #[test]
     fn common_numbers_have_their_shares_and_others_come_evenly() {
         let common = vec![Common { place: 0.5, share: 0.3 }, Common { place: 0.5, share: 0.1 }];
-        let made = numbers(&Spread { distinct: 100.0, correlation: 0.0, common, bounds: Vec::new() }, 10_000);
+        let made = numbers(
+            &Spread { distinct: 100.0, correlation: 0.0, common, bounds: Vec::new(), weights: Vec::new() },
+            10_000,
+        );
         let mut counts = [0_u32; 100];
         for &number in &made {
             counts[usize::try_from(number).unwrap()] += 1;
@@ -190,7 +306,13 @@ mod tests {
     #[test]
     fn as_many_numbers_as_rows_come_once_each() {
         for correlation in [0.0, 0.6, 1.0] {
-            let spread = Spread { distinct: -1.0, correlation, common: Vec::new(), bounds: Vec::new() };
+            let spread = Spread {
+                distinct: -1.0,
+                correlation,
+                common: Vec::new(),
+                bounds: Vec::new(),
+                weights: Vec::new(),
+            };
             let mut made = numbers(&spread, 5_000);
             assert_eq!(made.is_sorted(), correlation > 0.99);
             made.sort_unstable();
@@ -201,14 +323,41 @@ mod tests {
     #[test]
     fn few_numbers_have_room_for_what_is_common() {
         let common = vec![Common { place: 1.0, share: 0.5 }, Common { place: 1.0, share: 0.5 }];
-        let made = numbers(&Spread { distinct: 2.0, correlation: 0.0, common, bounds: Vec::new() }, 10);
+        let made = numbers(
+            &Spread { distinct: 2.0, correlation: 0.0, common, bounds: Vec::new(), weights: Vec::new() },
+            10,
+        );
         assert_eq!(made.iter().filter(|&&number| number == 0).count(), 5);
+    }
+
+    #[test]
+    fn weights_say_how_often_numbers_come() {
+        let weights = vec![(0.0, 0.5), (1.0, 0.25), (10.0, 0.25)];
+        let common = vec![Common { place: 0.5, share: 0.1 }];
+        let spread = Spread { distinct: -1.0, correlation: 1.0, common, bounds: Vec::new(), weights };
+        // Of 20,000 numbers half come never, a quarter once and a quarter ten times, besides one that has a tenth of all.
+        let rows = 61_111;
+        let spreading = Spreading::new(&spread, Stream::new(7, &["t", "c"]), rows, 20_000, 20_000);
+        let mut counts = vec![0_u32; 20_000];
+        let made: Vec<u64> = (0..rows).map(|row| spreading.number(row)).collect();
+        assert!(made.is_sorted());
+        for number in made {
+            counts[usize::try_from(number).unwrap()] += 1;
+        }
+        let of = |range: std::ops::RangeInclusive<u32>| {
+            counts.iter().filter(|count| range.contains(count)).count()
+        };
+        assert!((9_900..10_100).contains(&of(0..=0)), "{}", of(0..=0));
+        assert!((4_900..5_100).contains(&of(1..=2)), "{}", of(1..=2));
+        assert!((4_900..5_100).contains(&of(9..=11)), "{}", of(9..=11));
+        assert!((6_090..6_130).contains(&counts[10_000]), "{}", counts[10_000]);
     }
 
     #[test]
     fn bounds_say_where_numbers_are_dense() {
         let bounds = vec![0.0, 0.1, 0.2, 1.0];
-        let spread = Spread { distinct: 30.0, correlation: 0.0, common: Vec::new(), bounds };
+        let spread =
+            Spread { distinct: 30.0, correlation: 0.0, common: Vec::new(), bounds, weights: Vec::new() };
         let spreading = Spreading::new(&spread, Stream::new(7, &["t", "c"]), 3_000, 1_000, 30);
         let made: Vec<u64> = (0..3_000).map(|row| spreading.number(row)).collect();
         let below = |most: u64| made.iter().filter(|&&number| number < most).count();

@@ -81,8 +81,8 @@ const ALL: [Usage; 27] = [
     usage(
         Name::Keys,
         "keys",
-        (3, 4),
-        "(distinct,correlation,common(place*share,…)), or histogram(place,…) as the last argument, too",
+        (3, 5),
+        "(distinct,correlation,common(place*share,…)), then histogram(place,…) and rows(number*fraction,…) if need be",
     ),
     usage(
         Name::Ranked,

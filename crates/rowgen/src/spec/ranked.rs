@@ -24,9 +24,15 @@ fn link(text: &str) -> Result<Link, SpecError> {
             let cells = list(arguments[3], "pairs")?.into_iter().map(cell).collect::<Result<_, _>>()?;
             (Joint::Cells(cells), arguments[0], line(arguments[1])?, line(arguments[2])?)
         }
-        ("normal", arguments) if arguments.len() == 4 => {
-            let joint = Joint::Normal(real(arguments[1], "a correlation from -1 to 1")?);
-            (joint, arguments[0], plain(arguments[2])?, plain(arguments[3])?)
+        ("normal", arguments) if (4..=5).contains(&arguments.len()) => {
+            let correlation = real(arguments[1], "a correlation from -1 to 1")?;
+            let both_null = arguments.get(4).map(|share| fraction(share)).transpose()?;
+            (
+                Joint::Normal { correlation, both_null },
+                arguments[0],
+                plain(arguments[2])?,
+                plain(arguments[3])?,
+            )
         }
         ("stretches", arguments) if arguments.len() == 6 => {
             let count = arguments[1].parse().map_err(|_| wrong("the number of stretches is 1 to 1000"))?;
@@ -35,7 +41,7 @@ fn link(text: &str) -> Result<Link, SpecError> {
             (joint, arguments[0], plain(arguments[4])?, plain(arguments[5])?)
         }
         _ => {
-            let forms = "write cells(column,line(…),line(…),pairs(…)), normal(column,correlation,nulls,nulls) or \
+            let forms = "write cells(column,line(…),line(…),pairs(…)), normal(column,correlation,nulls,nulls,both null) or \
                          stretches(column,count,window,share,nulls,nulls)";
             return Err(wrong(forms));
         }

@@ -21,17 +21,24 @@ pub(super) fn spread(arguments: &[&str]) -> Result<Spread, SpecError> {
         Ok(Common { place: real(&value, "a place from 0 to 1")?, share })
     };
     let common = list(arguments[2], "common")?.into_iter().map(place).collect::<Result<_, SpecError>>()?;
-    Ok(Spread { distinct, correlation, common, bounds: Vec::new() })
+    Ok(Spread { distinct, correlation, common, bounds: Vec::new(), weights: Vec::new() })
 }
 
-/// The same, and after it perhaps `histogram(place,…)`.
+/// The same, and after it perhaps `histogram(place,…)` and `rows(number*fraction,…)`.
 pub(super) fn keys(arguments: &[&str]) -> Result<Spread, SpecError> {
     let place = |text: &&str| real(text, "a place from 0 to 1");
-    let bounds = match arguments.get(3) {
-        Some(bounds) => list(bounds, "histogram")?.iter().map(place).collect::<Result<_, _>>()?,
-        None => Vec::new(),
+    let rows = |argument: &str| {
+        let Weighted { value, weight: fraction } = weighted(argument)?;
+        Ok((real(&value, "a number of rows")?, fraction))
     };
-    Ok(Spread { bounds, ..spread(arguments)? })
+    let (mut bounds, mut weights) = (Vec::new(), Vec::new());
+    for argument in arguments.iter().skip(3) {
+        match list(argument, "rows") {
+            Ok(list) => weights = list.into_iter().map(rows).collect::<Result<_, SpecError>>()?,
+            Err(_) => bounds = list(argument, "histogram")?.iter().map(place).collect::<Result<_, _>>()?,
+        }
+    }
+    Ok(Spread { bounds, weights, ..spread(arguments)? })
 }
 
 fn counts(arguments: &[&str]) -> Result<(f64, f64), SpecError> {

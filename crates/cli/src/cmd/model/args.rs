@@ -25,8 +25,8 @@ pub(crate) struct ModelArgs {
 pub(crate) enum ModelAction {
     /// Read a database's catalogs and statistics into a model
     ///
-    /// One read-only transaction reads catalogs, sizes and pg_stats; no table is read. Any role can do that; it sees the
-    /// statistics of columns that it may select from. Run ANALYZE first if the statistics are old.
+    /// One read-only transaction reads catalogs, sizes and pg_stats; no table is read unless --aggregates is given. Any role
+    /// can do that; it sees the statistics of columns that it may select from. Run ANALYZE first if the statistics are old.
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),
@@ -40,11 +40,12 @@ pub(crate) enum ModelAction {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig model capture -d mydb -o shop.model.toml\n  \
-    pgrig model capture -d mydb --schema app -o app.model.toml --k 100")]
+    pgrig model capture -d mydb --schema app -o app.model.toml --k 100\n  \
+    pgrig model capture -d mydb --aggregates --explain")]
 pub(crate) struct CaptureArgs {
     /// File that the model is written to; with -, standard output
-    #[arg(short, long, value_name = "FILE", help_heading = "Model")]
-    pub(crate) output: PathBuf,
+    #[arg(short, long, value_name = "FILE", required_unless_present = "explain", help_heading = "Model")]
+    pub(crate) output: Option<PathBuf>,
 
     /// Only the tables of this schema [default: all schemas]
     #[arg(long, value_name = "NAME", help_heading = "Model")]
@@ -61,6 +62,15 @@ pub(crate) struct CaptureArgs {
     /// Overwrite FILE if it exists
     #[arg(long, help_heading = "Model")]
     pub(crate) force: bool,
+
+    /// Also read tables, by queries that return aggregates only: rows for each row of a referenced table, pairs of values,
+    /// correlations, lengths of texts; in the same transaction, 60 s a statement at most
+    #[arg(long, help_heading = "Model")]
+    pub(crate) aggregates: bool,
+
+    /// Print the statements that read tables, and run none of them
+    #[arg(long, help_heading = "Model")]
+    pub(crate) explain: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use catalog::Aggregates;
 use connect::{ConnectOptions, Connection, Target, resolve};
 use measure::{Note, Trial, Unit};
 use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan};
@@ -160,7 +161,7 @@ async fn check(
     let fidelity = Fidelity::of(&before.facts, &after.facts);
     let plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
     recording.run.trials.push(trial(&fidelity, plans.as_ref()));
-    recording.run.notes.extend(notes(arguments, &fidelity, plans.as_ref(), queries));
+    recording.run.notes.extend(notes(arguments, original, &fidelity, plans.as_ref(), queries));
     let results = vec![text::fidelity(&fidelity, plans.as_ref())];
     recording.finish(Ok(())).show(Shown { results, hints: Vec::new() }, chosen, printer)
 }
@@ -185,13 +186,13 @@ async fn look(
             printer.say(format!("ANALYZE {} of {times} of the {name}", time + 1));
             let facts = match seen.facts.last() {
                 Some(facts) => facts.clone(),
-                None => capture(connection, schema).await?,
+                None => capture(connection, schema, None).await?,
             };
             for table in &facts.tables {
                 run_sql(connection, &format!("ANALYZE {}", quoted(&table.name))).await?;
             }
         }
-        seen.facts.push(capture(connection, schema).await?);
+        seen.facts.push(capture(connection, schema, None).await?);
         let mut plans = Vec::with_capacity(queries.len());
         for query in queries {
             plans.push(plan(connection, query, name).await?);
@@ -208,8 +209,12 @@ fn quoted(table: &str) -> String {
     }
 }
 
-pub(super) async fn capture(connection: &Connection, schema: Option<&str>) -> Result<Facts, Failure> {
-    match catalog::capture(&connection.client, schema).await {
+pub(super) async fn capture(
+    connection: &Connection,
+    schema: Option<&str>,
+    aggregates: Option<Aggregates>,
+) -> Result<Facts, Failure> {
+    match catalog::capture(&connection.client, schema, aggregates).await {
         Ok(facts) => Ok(facts),
         Err(catalog::CatalogError::Server(error)) => Err(connection.explain(error).await.into()),
         Err(error) => Err(error.into()),
@@ -260,16 +265,29 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
     trial
 }
 
+/// What a copy need not have.
+fn not_promised(original: &Original) -> String {
+    let asked = match original {
+        Original::Model(model) => model.aggregates,
+        Original::Database(_) => false,
+    };
+    if asked {
+        return "not promised: dependence of three columns that no two of them show, and of columns of different tables"
+            .to_owned();
+    }
+    "not promised from a model without --aggregates: sizes of joins, rows for each row of a referenced table, \
+     and dependence between columns without extended statistics"
+        .to_owned()
+}
+
 fn notes(
     arguments: &CheckArgs,
+    original: &Original,
     fidelity: &Fidelity,
     plans: Option<&PlansCompared>,
     queries: &[Query],
 ) -> Vec<Note> {
-    let mut notes = vec![
-        "not promised from statistics: sizes of joins, and rows for each row of a referenced table"
-            .to_owned(),
-    ];
+    let mut notes = vec![not_promised(original)];
     if !arguments.analyze_original {
         notes.push(
             "tolerances are from the copy's ANALYZEs; --analyze-original measures those of the original"

@@ -8,6 +8,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 
+use catalog::Aggregates;
 use model::{Model, Privacy};
 use tokio::runtime::Builder;
 
@@ -28,7 +29,9 @@ pub(crate) fn run(arguments: &ModelArgs, printer: &Printer) -> Result<(), Failur
 }
 
 fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
-    let file = &arguments.output;
+    let Some(file) = arguments.output.as_ref().filter(|_| !arguments.explain) else {
+        return explain(arguments, printer);
+    };
     let is_to_stdout = file.as_os_str() == "-";
     if !is_to_stdout && !arguments.force && file.exists() {
         let text = format!("{} exists: give another FILE, or --force to overwrite it", file.display());
@@ -36,7 +39,8 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
     }
     on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
         let connection = chosen.connect(printer).await?;
-        let facts = check::capture(&connection, arguments.schema.as_deref()).await?;
+        let asked = arguments.aggregates.then_some(Aggregates { k: arguments.k });
+        let facts = check::capture(&connection, arguments.schema.as_deref(), asked).await?;
         let keep = arguments.keep_values.clone();
         let model = Model::of(&facts, &Privacy { k: arguments.k, keep, seed: random() });
         if let Some(unknown) = text::not_kept(&model, &arguments.keep_values) {
@@ -63,6 +67,26 @@ fn capture(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
             printer.result(summary)?;
         }
         Ok(())
+    })
+}
+
+/// The statements that capture would read tables with.
+fn explain(arguments: &CaptureArgs, printer: &Printer) -> Result<(), Failure> {
+    if !arguments.aggregates {
+        let text = "capture reads catalogs, sizes, pg_stats and pg_stats_ext; no statement reads a table without --aggregates";
+        return Ok(printer.result(text.to_owned())?);
+    }
+    on_server(&arguments.server, &mut Builder::new_current_thread(), printer, async |_, chosen| {
+        let connection = chosen.connect(printer).await?;
+        let asked = Aggregates { k: arguments.k };
+        let found = catalog::statements(&connection.client, arguments.schema.as_deref(), asked).await;
+        let statements = match found {
+            Ok(statements) => statements,
+            Err(catalog::CatalogError::Server(error)) => return Err(connection.explain(error).await.into()),
+            Err(error) => return Err(error.into()),
+        };
+        let text: Vec<String> = statements.into_iter().map(|statement| statement + ";").collect();
+        Ok(printer.result(text.join("\n\n"))?)
     })
 }
 

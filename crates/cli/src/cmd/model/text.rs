@@ -126,7 +126,7 @@ fn phrase(column: &Column) -> String {
         Some(Follows { column, how: How::Pairs { pairs } }) => {
             format!("; {} pairs with {column}", pairs.len())
         }
-        Some(Follows { column, how: How::Normal { correlation } }) => {
+        Some(Follows { column, how: How::Normal { correlation, .. } }) => {
             format!("; correlation {correlation:.2} with {column}")
         }
         Some(Follows { column, how: How::Stretches { .. } }) => format!("; follows {column}"),

@@ -1,0 +1,171 @@
+//! What the queries' results say of a table.
+
+use model::{Joint, Pair, TableFacts};
+use tokio_postgres::Row;
+
+use super::Aggregates;
+use super::questions::{Asks, Part, Question};
+
+/// Classes of keys that have about as many rows, besides those that differ by [`APART`].
+const CLASSES: u64 = 24;
+/// Numbers of rows in one class differ by this factor at most, as far as the class has enough keys.
+const APART: f64 = 1.25;
+
+/// A combination of values, none for NULL, with its share.
+type Combination = (Option<String>, Option<String>, f64);
+
+/// Adds the answer to the table's facts.
+pub(super) fn add(question: &Question, rows: &[Row], asked: Aggregates, facts: &mut TableFacts) {
+    match &question.asks {
+        Asks::RowsPerKey { column, every } => {
+            let count = |row: &Row, name: &str| u64::try_from(row.get::<_, i64>(name)).unwrap_or_default();
+            let keys: Vec<(u64, u64)> =
+                rows.iter().map(|row| (count(row, "n"), count(row, "keys"))).collect();
+            let all = rows.first().map_or(0, |row| count(row, "all_keys"));
+            if let Some(facts) = facts.columns.iter_mut().find(|facts| facts.name == *column) {
+                let common = facts.statistics.as_ref().map_or(0, |statistics| statistics.common.len());
+                let frequent = common as u64 / every;
+                facts.rows_per_key = classes(&keys, all, frequent, u64::from(asked.k));
+            }
+        }
+        Asks::Pairs { parts } => facts.pairs.extend(pairs(parts, rows)),
+        Asks::Ranks { columns } => {
+            let correlations: Vec<Option<f64>> = rows.first().map(|row| row.get(0)).unwrap_or_default();
+            let mut correlations = correlations.into_iter();
+            for (at, one) in columns.iter().enumerate() {
+                for other in &columns[at + 1..] {
+                    if let Some(correlation) = correlations.next().flatten() {
+                        let columns = (one.clone(), other.clone());
+                        facts.pairs.push(Pair { columns, joint: Joint::Rank(correlation.clamp(-1.0, 1.0)) });
+                    }
+                }
+            }
+        }
+        Asks::Lengths { columns } => {
+            let Some(row) = rows.first() else { return };
+            for (at, column) in columns.iter().enumerate() {
+                let lengths: Vec<i32> = row.get::<_, Option<_>>(2 * at).unwrap_or_default();
+                if let Some(facts) = facts.columns.iter_mut().find(|facts| facts.name == *column) {
+                    facts.lengths =
+                        lengths.into_iter().filter_map(|length| usize::try_from(length).ok()).collect();
+                    facts.characters = row.get(2 * at + 1);
+                }
+            }
+        }
+    }
+}
+
+fn sum(keys: &[(u64, u64)]) -> u64 {
+    keys.iter().map(|(_, keys)| keys).sum()
+}
+
+/// Numbers of rows with the fraction of the keys that have about so many, each of at least k keys; the most frequent keys
+/// are left out. `keys` has numbers of rows with numbers of keys, in ascending order.
+fn classes(keys: &[(u64, u64)], all: u64, frequent: u64, k: u64) -> Vec<(f64, f64)> {
+    let mut rest: Vec<(u64, u64)> = keys.to_vec();
+    let mut left = frequent;
+    while let Some(last) = rest.last_mut() {
+        let taken = left.min(last.1);
+        last.1 -= taken;
+        left -= taken;
+        if last.1 > 0 {
+            break;
+        }
+        rest.pop();
+    }
+    let used = sum(keys);
+    rest.insert(0, (0, all.saturating_sub(used)));
+    let total = sum(&rest);
+    if total < k.max(1) {
+        return Vec::new();
+    }
+    let mut classes: Vec<(f64, u64)> = Vec::new();
+    let mut open: Vec<(u64, u64)> = Vec::new();
+    let closed = |open: &[(u64, u64)]| {
+        let keys = sum(open).max(1);
+        let rows: u64 = open.iter().map(|(rows, keys)| rows * keys).sum();
+        (rows as f64 / keys as f64, keys)
+    };
+    for (rows, keys) in rest.into_iter().filter(|(_, keys)| *keys > 0) {
+        let begins = open.first().is_some_and(|(first, _)| {
+            let is_apart = rows as f64 > *first as f64 * APART || sum(&open) >= total / CLASSES;
+            is_apart && sum(&open) >= k
+        });
+        if begins {
+            classes.push(closed(&open));
+            open.clear();
+        }
+        open.push((rows, keys));
+    }
+    // The last class may have too few keys: it joins the one before.
+    match classes.last_mut() {
+        Some((mean, keys)) if sum(&open) < k => {
+            let (other, more) = closed(&open);
+            *mean = (*mean * *keys as f64 + other * more as f64) / (*keys + more) as f64;
+            *keys += more;
+        }
+        _ => classes.push(closed(&open)),
+    }
+    classes.into_iter().map(|(rows, keys)| (rows, keys as f64 / total as f64)).collect()
+}
+
+fn pairs(parts: &[Part], rows: &[Row]) -> Vec<Pair> {
+    let last = parts.len() - 1;
+    // The first of grouping()'s arguments is its highest bit; a bit is set where the column is left out.
+    let is_in = |left_out: i32, at: usize| left_out >> (last - at) & 1 == 0;
+    let count = |row: &Row| row.get::<_, i64>("rows") as f64;
+    let left_out = |row: &Row| row.get::<_, i32>("left_out");
+    let all = rows.iter().find(|row| (0..parts.len()).all(|at| !is_in(left_out(row), at))).map(count);
+    let Some(all) = all else { return Vec::new() };
+    let mut pairs = Vec::new();
+    for at in 0..parts.len() {
+        for with in at + 1..parts.len() {
+            let of_both = rows.iter().filter(|row| is_in(left_out(row), at) && is_in(left_out(row), with));
+            let mut combinations: Vec<Combination> = of_both
+                .filter_map(|row| {
+                    let values: Vec<Option<String>> = row.get("pair");
+                    let value = |part: &Part, value: &Option<String>| match value.as_deref() {
+                        Some("f") if part.only_nulls => None,
+                        Some("t") if part.only_nulls => Some(None),
+                        value => Some(value.map(str::to_owned)),
+                    };
+                    Some((
+                        value(&parts[at], &values[at])?,
+                        value(&parts[with], &values[with])?,
+                        count(row) / all,
+                    ))
+                })
+                .collect();
+            // Where no row has NULL in both, that is told: else it would count as unknown.
+            if parts[at].only_nulls && parts[with].only_nulls && combinations.is_empty() {
+                combinations.push((None, None, 0.0));
+            }
+            if !combinations.is_empty() {
+                let columns = (parts[at].column.clone(), parts[with].column.clone());
+                pairs.push(Pair { columns, joint: Joint::Common(combinations) });
+            }
+        }
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_have_enough_keys_and_the_mean_of_all() {
+        // 100 keys without rows, 500 with one, 200 with two, and a tail of single keys.
+        let mut keys = vec![(1, 500), (2, 200)];
+        keys.extend((3..103).map(|rows| (rows * 10, 1)));
+        let classes = classes(&keys, 900, 5, 20);
+        assert_eq!(classes[0], (0.0, 100.0 / 895.0));
+        assert_eq!(classes[1], (1.0, 500.0 / 895.0));
+        assert!(classes.iter().all(|(_, share)| share * 895.0 > 19.9), "{classes:?}");
+        let mean: f64 = classes.iter().map(|(rows, share)| rows * share).sum();
+        let rows: u64 = keys.iter().take(97).map(|(rows, keys)| rows * keys).sum();
+        assert!((mean - rows as f64 / 895.0).abs() < 1e-9);
+        assert!(classes.len() < 12, "{classes:?}");
+        assert!(super::classes(&[(1, 5)], 10, 0, 20).is_empty());
+    }
+}

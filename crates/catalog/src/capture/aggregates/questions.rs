@@ -1,0 +1,255 @@
+//! The queries of a table.
+
+use model::{ColumnFacts, ColumnRole, TableFacts};
+use rowgen::Kind;
+use server::quote::{identifier, qualified};
+
+use super::Aggregates;
+use crate::info::{ForeignKeyInfo, TableInfo};
+
+/// Rows of foreign keys that are grouped at most; of more, those of a sample of keys.
+const KEYED: u64 = 2_000_000;
+/// Rows whose pairs of values are counted, and those that are ranked, measured.
+const COUNTED: u64 = 300_000;
+const RANKED: u64 = 50_000;
+/// Different values that a column with few values has at most.
+const FEW: f64 = 50.0;
+/// Columns of a table that are paired.
+const MOST_COLUMNS: usize = 12;
+
+/// A query with what it asks for.
+#[derive(Debug)]
+pub(in super::super) struct Question {
+    pub(in super::super) sql: String,
+    pub(super) asks: Asks,
+}
+
+#[derive(Debug)]
+pub(super) enum Asks {
+    /// How many rows refer to a key: number of rows, keys with so many, all keys.
+    RowsPerKey {
+        column: String,
+        /// A sample has one key of so many.
+        every: u64,
+    },
+    /// Rows for each pair of values.
+    Pairs { parts: Vec<Part> },
+    /// Rank correlations of all pairs of these columns, in their order.
+    Ranks { columns: Vec<String> },
+    /// Quantiles of a text's length, and characters of each class that it has.
+    Lengths { columns: Vec<String> },
+}
+
+/// A column of pairs.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) column: String,
+    /// Whether only NULLs are told from other values.
+    pub(super) only_nulls: bool,
+}
+
+impl Question {
+    pub(super) fn subject(&self) -> String {
+        match &self.asks {
+            Asks::RowsPerKey { column, .. } => format!("rows for each key of {column}"),
+            Asks::Pairs { .. } => "pairs of values".to_owned(),
+            Asks::Ranks { .. } => "correlations".to_owned(),
+            Asks::Lengths { .. } => "lengths of texts".to_owned(),
+        }
+    }
+}
+
+/// All queries of a table: none if it has fewer than k rows.
+pub(in super::super) fn of_table(
+    info: &TableInfo,
+    facts: &TableFacts,
+    asked: Aggregates,
+    is_modelled: impl Fn(&str) -> bool,
+) -> Vec<Question> {
+    if facts.rows < u64::from(asked.k) {
+        return Vec::new();
+    }
+    let name = qualified(&info.schema, &info.name);
+    let mut questions = Vec::new();
+    for column in &facts.columns {
+        if !matches!(column.role, ColumnRole::Reference { .. }) {
+            continue;
+        }
+        let keys = info.foreign_keys.iter().filter(|key| key.columns.first() == Some(&column.name));
+        for key in keys.filter(|key| !key.to_itself && is_modelled(&key.referenced.display_name())) {
+            questions.push(rows_per_key(&name, facts, key));
+        }
+    }
+    questions.extend(pairs(&name, facts, asked));
+    questions.extend(ranks(&name, facts));
+    questions.extend(lengths(&name, facts));
+    questions
+}
+
+fn rows_per_key(name: &str, facts: &TableFacts, key: &ForeignKeyInfo) -> Question {
+    let columns = |names: &[String]| names.iter().map(|name| identifier(name)).collect::<Vec<_>>();
+    let (own, theirs) = (columns(&key.columns), columns(&key.referenced.columns));
+    let there: Vec<String> = own.iter().map(|column| format!("{column} IS NOT NULL")).collect();
+    // By a hash of the key, so that all rows of a key are in the sample, or none.
+    let every = facts.rows.div_ceil(KEYED);
+    let drawn = |columns: &[String]| {
+        format!("mod(hashtextextended(ROW({})::text, 0), {every}) = 0", columns.join(", "))
+    };
+    let (of_rows, of_keys) = if every > 1 {
+        (format!(" AND {}", drawn(&own)), format!(" WHERE {}", drawn(&theirs)))
+    } else {
+        Default::default()
+    };
+    let referenced = qualified(&key.referenced.schema, &key.referenced.table);
+    let sql = format!(
+        "SELECT n, count(*) AS keys, (SELECT count(*) FROM {referenced}{of_keys}) AS all_keys\n  \
+           FROM (SELECT count(*) AS n FROM {name}\n         WHERE {}{of_rows}\n         GROUP BY {}) AS child\n \
+          GROUP BY n ORDER BY n",
+        there.join(" AND "),
+        own.join(", ")
+    );
+    Question { sql, asks: Asks::RowsPerKey { column: key.columns[0].clone(), every } }
+}
+
+/// Columns that differ from row to row, and have statistics; neither keys nor what the server makes.
+fn free(facts: &TableFacts) -> impl Iterator<Item = (&ColumnFacts, &model::Statistics)> {
+    let columns = facts.columns.iter().filter(|column| {
+        matches!(column.role, ColumnRole::Free | ColumnRole::Reference { .. } | ColumnRole::Above { .. })
+    });
+    columns.filter_map(|column| Some((column, column.statistics.as_ref()?)))
+}
+
+fn has_few(statistics: &model::Statistics) -> bool {
+    let common: f64 = statistics.common.iter().map(|(_, share)| share).sum();
+    (1.0..=FEW).contains(&statistics.n_distinct) && common + statistics.null_frac > 0.5
+}
+
+/// A sample of about so many rows.
+fn sample(name: &str, facts: &TableFacts, rows: u64) -> String {
+    if facts.rows <= rows {
+        return name.to_owned();
+    }
+    format!("{name} TABLESAMPLE BERNOULLI ({:.4}) REPEATABLE (0)", rows as f64 / facts.rows as f64 * 100.0)
+}
+
+fn pairs(name: &str, facts: &TableFacts, asked: Aggregates) -> Option<Question> {
+    let mut parts: Vec<Part> = free(facts)
+        .filter_map(|(column, statistics)| {
+            let has_nulls = (0.001..=0.999).contains(&statistics.null_frac);
+            let is_varied = statistics.n_distinct.abs() > 0.0 && (statistics.n_distinct - 1.0).abs() > 0.0;
+            let part = |only_nulls| Part { column: column.name.clone(), only_nulls };
+            // A single value beside NULL tells no more than NULL itself.
+            if has_few(statistics) && is_varied { Some(part(false)) } else { has_nulls.then(|| part(true)) }
+        })
+        .collect();
+    parts.truncate(MOST_COLUMNS);
+    if parts.len() < 2 {
+        return None;
+    }
+    let letters: Vec<String> = (1..=parts.len()).map(|at| format!("c{at}")).collect();
+    let named: Vec<String> = parts
+        .iter()
+        .zip(&letters)
+        .map(|(part, letter)| {
+            let nulls = if part.only_nulls { " IS NULL" } else { "" };
+            format!("{}{nulls} AS {letter}", identifier(&part.column))
+        })
+        .collect();
+    let mut sets = vec!["()".to_owned()];
+    for (at, one) in letters.iter().enumerate() {
+        sets.extend(letters[at + 1..].iter().map(|other| format!("({one}, {other})")));
+    }
+    // As in pg_stats, by the type's output function.
+    let values: Vec<String> = letters
+        .iter()
+        .map(|letter| format!("CASE WHEN {letter} IS NOT NULL THEN format('%s', {letter}) END"))
+        .collect();
+    let sql = format!(
+        "SELECT grouping({}) AS left_out, ARRAY[{}] AS pair, count(*) AS rows\n  FROM (SELECT {}\n          FROM {}) AS t\n \
+         GROUP BY GROUPING SETS ({})\nHAVING count(*) >= {}",
+        letters.join(", "),
+        values.join(", "),
+        named.join(", "),
+        sample(name, facts, COUNTED),
+        sets.join(", "),
+        asked.k
+    );
+    Some(Question { sql, asks: Asks::Pairs { parts } })
+}
+
+fn is_measured(kind: &Kind) -> bool {
+    let is_counted = kind.units().is_some() && !matches!(kind, Kind::Bool | Kind::Enum { .. } | Kind::Name);
+    let is_text = matches!(kind, Kind::Text | Kind::Varchar(_) | Kind::Char(_));
+    (is_counted || matches!(kind, Kind::Float4 | Kind::Float8)) && !is_text
+}
+
+fn ranks(name: &str, facts: &TableFacts) -> Option<Question> {
+    let columns: Vec<String> = free(facts)
+        .filter(|(column, statistics)| {
+            column.kind.as_ref().is_some_and(is_measured)
+                && !matches!(column.role, ColumnRole::Reference { .. })
+                && !has_few(statistics)
+        })
+        .map(|(column, _)| column.name.clone())
+        .take(MOST_COLUMNS)
+        .collect();
+    if columns.len() < 2 {
+        return None;
+    }
+    let each = |text: &dyn Fn(usize, &str) -> String| -> String {
+        columns
+            .iter()
+            .enumerate()
+            .map(|(at, name)| text(at + 1, &identifier(name)))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut correlations = Vec::new();
+    for one in 1..=columns.len() {
+        for other in one + 1..=columns.len() {
+            correlations.push(format!("corr(r{one}, r{other}) FILTER (WHERE n{one} AND n{other})"));
+        }
+    }
+    let sql = format!(
+        "SELECT ARRAY[{}] AS correlations\n  FROM (SELECT {}, {}\n          FROM (SELECT {}\n                  FROM {}) AS s) AS r",
+        correlations.join(", "),
+        each(&|at, _| format!("rank() OVER (ORDER BY c{at}) AS r{at}")),
+        each(&|at, _| format!("c{at} IS NOT NULL AS n{at}")),
+        each(&|at, name| format!("{name} AS c{at}")),
+        sample(name, facts, RANKED)
+    );
+    Some(Question { sql, asks: Asks::Ranks { columns } })
+}
+
+fn lengths(name: &str, facts: &TableFacts) -> Option<Question> {
+    const CLASSES: [(&str, &str); 6] =
+        [("[0-9]", "0"), ("[a-f]", "a"), ("[g-z]", "g"), ("[A-Z]", "A"), (" ", " "), ("[^0-9a-zA-Z ]", "-")];
+    let columns: Vec<String> = facts
+        .columns
+        .iter()
+        .filter(|column| {
+            matches!(column.role, ColumnRole::Free | ColumnRole::Unique)
+                && matches!(column.kind, Some(Kind::Text | Kind::Varchar(_)))
+                && column.statistics.as_ref().is_some_and(|statistics| !has_few(statistics))
+        })
+        .map(|column| column.name.clone())
+        .collect();
+    if columns.is_empty() {
+        return None;
+    }
+    let of_column = |name: &String| {
+        let name = identifier(name);
+        let classes = CLASSES.map(|(class, letter)| {
+            format!("CASE WHEN bool_or({name}::text COLLATE \"C\" ~ '{class}') THEN '{letter}' END")
+        });
+        // The least and the greatest length are of single rows.
+        format!(
+            "percentile_disc(ARRAY[0.005, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.995])\n       \
+             WITHIN GROUP (ORDER BY length({name})),\n       concat({})",
+            classes.join(", ")
+        )
+    };
+    let selected: Vec<String> = columns.iter().map(of_column).collect();
+    let sql = format!("SELECT {}\n  FROM {}", selected.join(",\n       "), sample(name, facts, RANKED));
+    Some(Question { sql, asks: Asks::Lengths { columns } })
+}
