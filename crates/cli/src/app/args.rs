@@ -12,7 +12,7 @@ use crate::app::{mistakes, runs};
 
 pub(crate) use crate::cmd::ab::args::AbArgs;
 pub(crate) use crate::cmd::blockio::args::BlockioArgs;
-pub(crate) use crate::cmd::compare::args::{CompareArgs, JudgeArgs};
+pub(crate) use crate::cmd::compare::args::{CompareArgs, Format, JudgeArgs};
 pub(crate) use crate::cmd::doctor::args::DoctorArgs;
 pub(crate) use crate::cmd::fill::args::FillArgs;
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};

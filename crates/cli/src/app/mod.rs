@@ -10,6 +10,7 @@ pub(crate) mod fault;
 pub(crate) mod input;
 pub(crate) mod interrupt;
 pub(crate) mod json;
+pub(crate) mod markdown;
 pub(crate) mod mistakes;
 pub(crate) mod output;
 pub(crate) mod plain;

@@ -366,3 +366,76 @@ fn what_is_no_run_is_refused() {
         assert!(ran.stderr.contains(said), "pgrig {arguments}: {ran:#?}");
     }
 }
+
+/// A JSON string of a document that names of configurations and labels get.
+const HOSTILE: &str =
+    r#""::error::x ##[add-path]/tmp | @team `<script>` \\| \u001b[31m\n::set-env name=A::b\u202e""#;
+
+#[test]
+fn verdicts_go_to_pull_requests_and_annotations() {
+    let rig = Rig::new();
+    let server = rig.server("");
+    let document = rig.document("blockio 10MB --trials 1");
+    drop(server);
+    rig.done("server stop");
+    let same = repeated(&rig, &document, 5, 0, ("cluster", 1.0)).join(" ");
+    let slower = repeated(&rig, &document, 5, 1, ("cluster", 100.0)).join(" ");
+    let sides = format!("--baseline {same} --candidate {slower}");
+
+    let markdown = rig.done(&format!("compare --format md {sides}")).stdout;
+    let row = markdown.lines().find(|line| line.starts_with("| cluster |")).unwrap();
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    assert_eq!((cells.len(), cells[6]), (8, "regressed"), "{markdown}");
+    assert!(markdown.starts_with("**verdict: regressed: `total` ("), "{markdown}");
+    assert!(markdown.contains("<details><summary>") && markdown.contains("\n| vacuum |"), "{markdown}");
+
+    // Without a summary of a job, the Markdown follows the annotations.
+    let summary = rig.home.path().join("summary.md");
+    fs::write(&summary, "before\n").unwrap();
+    let github = |options: &str, summary: Option<&Path>| {
+        let mut command = rig.command(&format!("compare --format github {options} {sides}"));
+        command.env_remove("GITHUB_STEP_SUMMARY");
+        command.envs(summary.map(|file| ("GITHUB_STEP_SUMMARY", file)));
+        Running::start(command).end()
+    };
+    let ran = github("", None);
+    assert_eq!(ran.code, Some(0), "{ran:#?}");
+    let regressed = |level: &str| format!("::{level} title=pgrig compare::total: cluster regressed: ");
+    assert!(ran.stdout.contains(&regressed("warning")) && ran.stdout.contains("| cluster |"), "{ran:#?}");
+    let ran = github("--fail-on regressed", Some(&summary));
+    assert_eq!(ran.code, Some(3), "{ran:#?}");
+    assert!(ran.stdout.lines().all(|line| line.starts_with("::")), "{ran:#?}");
+    assert!(ran.stdout.contains(&regressed("error")) && ran.stdout.contains("00.0 %25)"), "{ran:#?}");
+    assert_eq!(fs::read_to_string(&summary).unwrap(), format!("before\n{markdown}\n"));
+    // The verdict counts, whatever becomes of the summary.
+    let ran = github("--fail-on regressed", Some(Path::new("/nowhere/summary")));
+    assert!(ran.code == Some(3) && ran.stderr.contains("cannot append to GITHUB_STEP_SUMMARY"), "{ran:#?}");
+
+    // Names are text: of no command, no markup, no other row.
+    for file in same.split(' ').chain(slower.split(' ')) {
+        let text = fs::read_to_string(file).unwrap().replace("\"total\"", HOSTILE);
+        fs::write(file, text.replacen('{', &format!("{{ \"label\": {HOSTILE},"), 1)).unwrap();
+    }
+    let judged = "--figures cluster --fail-on regressed";
+    for format in ["text", "md", "github"] {
+        let mut command = rig.command(&format!("compare --format {format} {judged} {sides}"));
+        command.env_remove("GITHUB_STEP_SUMMARY");
+        let ran = Running::start(command).end();
+        assert_eq!(ran.code, Some(3), "{ran:#?}");
+        for line in ran.stdout.lines().chain(ran.stderr.lines()) {
+            assert!(!line.contains(['\u{1b}', '\u{202e}']), "{line}");
+            let is_ours = ["::error title=pgrig", "::warning title=pgrig", "::notice title=pgrig"];
+            let is_command = format != "text" && line.trim_start().starts_with("::");
+            assert!(!is_command || is_ours.iter().any(|begin| line.starts_with(begin)), "{line}");
+            if line.starts_with("| ") {
+                assert!(
+                    !line.contains("<script>") && !line.contains("`<") && !line.contains("@team"),
+                    "{line}"
+                );
+                assert_eq!(line.matches(" | ").count(), 5, "{line}");
+            }
+        }
+        let is_inert = ran.stderr.lines().all(|line| !line.contains("##["));
+        assert!(is_inert, "{format}: {ran:#?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod blockio;
+mod ci_workflow;
 mod compare;
 mod dependencies;
 mod docs;

@@ -324,7 +324,10 @@ impl Work<'_> {
             self.printer.say(note);
         }
         for (arm, (sides, comparison)) in self.arms[1..].iter().zip(&comparisons) {
-            self.printer.result(text::result(&self.arms[0], arm, sides, comparison, judge))?;
+            let title = format!("pgrig ab, {} beside {}", arm.letter, self.arms[0].letter);
+            let as_text = || text::result(&self.arms[0], arm, sides, comparison, judge);
+            let named = [self.arms[0].shown.as_str(), arm.shown.as_str()];
+            compare::show(&title, named, sides, comparison, judge, as_text, self.printer)?;
         }
         if let Some(name) = &judge.json {
             let documents = self.arms[1..].iter().zip(&comparisons).map(|(arm, (sides, comparison))| {

@@ -10,7 +10,7 @@ use measure::{Figure, Run, human, judged_figures};
 use crate::app::args::{AbArgs, JudgeArgs};
 use crate::app::plain::plain;
 use crate::cmd::ab::Arm;
-use crate::cmd::compare::text::{conclusion, figures, footer};
+use crate::cmd::compare::text::{conclusion, figures, footer, shown};
 
 /// More differences are counted, not shown.
 const MOST_DIFFERENCES: usize = 12;
@@ -80,7 +80,7 @@ pub(crate) fn result(
         "\n\n{}\n{}\n{}",
         if rounds == 1 { "1 paired round".to_owned() } else { format!("{rounds} paired rounds") },
         footer(comparison, judge),
-        conclusion(sides, comparison)
+        conclusion(sides, comparison, &shown)
     );
     text
 }

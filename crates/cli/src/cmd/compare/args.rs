@@ -70,6 +70,10 @@ pub(crate) struct JudgeArgs {
     #[arg(long, value_enum, value_name = "VERDICT", value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
 
+    /// Format of the result
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: Format,
+
     /// Also write the comparison as JSON to FILE; - is standard output
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<String>,
@@ -85,6 +89,17 @@ impl JudgeArgs {
     pub(crate) fn fails_on(&self, verdict: Verdict) -> bool {
         self.fail_on.iter().any(|fail_on| fail_on.verdict() == verdict)
     }
+}
+
+/// Formats of the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    Text,
+    /// Markdown, for a pull request
+    Md,
+    /// Annotations of GitHub Actions on standard output, and Markdown appended to $GITHUB_STEP_SUMMARY
+    Github,
 }
 
 /// Verdicts that may fail a build.

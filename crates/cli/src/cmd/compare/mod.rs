@@ -1,6 +1,8 @@
 //! `pgrig compare`: run documents in, verdicts out.
 
 pub(crate) mod args;
+mod github;
+mod markdown;
 pub(crate) mod text;
 
 use std::fs;
@@ -9,7 +11,7 @@ use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
 use serde_json::{Value, json};
 
-use crate::app::args::{CompareArgs, JudgeArgs};
+use crate::app::args::{CompareArgs, Format, JudgeArgs};
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::json;
 use crate::app::plain::plain;
@@ -27,16 +29,38 @@ pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Fail
     refuse_nothing(&comparison, &arguments.judge)?;
     for difference in &comparison.differences {
         let text = if difference.hinders { "compared despite " } else { "" };
-        printer.say(format!("note: {text}{}", plain(&difference.to_string())));
+        printer.say(format!("note: {text}{}", github::inert(&plain(&difference.to_string()))));
     }
     if sides.is_apart() {
         printer.say(text::APART);
     }
-    printer.result(text::comparison(&sides, &comparison, &arguments.judge))?;
+    let named = [sides.baseline(), sides.candidate()].map(text::origin);
+    let as_text = || text::comparison(&sides, &comparison, &arguments.judge);
+    show("pgrig compare", [&named[0], &named[1]], &sides, &comparison, &arguments.judge, as_text, printer)?;
     if let Some(name) = &arguments.judge.json {
         save(name, &document(&sides, &comparison, &arguments.judge))?;
     }
     fail_on(&[&comparison], &arguments.judge)
+}
+
+/// Prints a comparison in the format that is asked for. `title` tells it from others, `named` are baseline and candidate.
+pub(crate) fn show(
+    title: &str,
+    named: [&str; 2],
+    sides: &Sides,
+    comparison: &Comparison,
+    judge: &JudgeArgs,
+    as_text: impl FnOnce() -> String,
+    printer: &Printer,
+) -> Result<(), Failure> {
+    let markdown = || markdown::comparison(named, sides, comparison, judge);
+    match judge.format {
+        Format::Text => Ok(printer.result(as_text())?),
+        Format::Md => Ok(printer.result(markdown())?),
+        Format::Github => {
+            github::show(&github::commands(title, sides, comparison, judge), &markdown(), printer)
+        }
+    }
 }
 
 fn sides(arguments: &CompareArgs, printer: &Printer) -> Result<Sides, Failure> {
@@ -118,5 +142,8 @@ pub(crate) fn fail_on(comparisons: &[&Comparison], judge: &JudgeArgs) -> Result<
         .into_iter()
         .chain(unmeasured.map(|figure| format!("{} inconclusive: not measurable", figure.full_name())))
         .collect();
+    // No line begins with a name from a document: the runner of a CI job may take that for a command.
+    let missed: Vec<String> =
+        missed.iter().map(|text| format!("--fail-on: {}", github::inert(&plain(text)))).collect();
     if missed.is_empty() { Ok(()) } else { Err(Unhappy::Missed(missed).into()) }
 }

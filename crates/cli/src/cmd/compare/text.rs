@@ -14,34 +14,43 @@ use crate::cmd::fill::text::trimmed;
 pub(crate) const APART: &str = "note: one side ran before the other: a change in the machine's speed looks like a \
                                 difference. pgrig ab runs both in turn";
 
+/// Titles of the columns.
+pub(crate) const HEADER: [&str; 6] =
+    ["figure", "baseline", "candidate", "change", "95 % interval", "verdict"];
+
 /// The sides, a line for each figure, and the verdict.
 pub(crate) fn comparison(sides: &Sides, comparison: &Comparison, judge: &JudgeArgs) -> String {
     let mut text =
         format!("baseline   {}\ncandidate  {}\n\n", origin(sides.baseline()), origin(sides.candidate()));
     text += &figures(comparison);
-    let _ = write!(text, "\n\n{}\n{}", footer(comparison, judge), conclusion(sides, comparison));
+    let _ = write!(text, "\n\n{}\n{}", footer(comparison, judge), conclusion(sides, comparison, &shown));
     text
+}
+
+/// The cells of a figure, under [`HEADER`].
+pub(crate) fn row(one: &Compared, comparison: &Comparison) -> [String; 6] {
+    let compared = &comparison.compared;
+    let has_configs = compared.iter().any(|one| one.figure.config != compared[0].figure.config);
+    let name = if has_configs { one.figure.full_name() } else { one.figure.name.clone() };
+    [
+        plain(&name).into_owned(),
+        value(one, one.typical[0]),
+        value(one, one.typical[1]),
+        percent(one.ratio),
+        one.interval.map_or_else(
+            || "-".to_owned(),
+            |interval| format!("{} to {}", percent(interval.low), percent(interval.high)),
+        ),
+        one.verdict.map_or_else(|| "-".to_owned(), |verdict| verdict.to_string()),
+    ]
 }
 
 /// A line for each figure: those with a verdict first.
 pub(crate) fn figures(comparison: &Comparison) -> String {
-    let compared = &comparison.compared;
-    let has_configs = compared.iter().any(|one| one.figure.config != compared[0].figure.config);
     let mut table = Table::new();
-    let header = ["figure", "baseline", "candidate", "change", "95 % interval", "verdict"];
-    table.load_style(presets::NOTHING).set_header(header);
-    for one in compared {
-        table.add_row([
-            plain(&if has_configs { one.figure.full_name() } else { one.figure.name.clone() }).into_owned(),
-            value(one, one.typical[0]),
-            value(one, one.typical[1]),
-            percent(one.ratio),
-            one.interval.map_or_else(
-                || "-".to_owned(),
-                |interval| format!("{} to {}", percent(interval.low), percent(interval.high)),
-            ),
-            one.verdict.map_or_else(|| "-".to_owned(), |verdict| verdict.to_string()),
-        ]);
+    table.load_style(presets::NOTHING).set_header(HEADER);
+    for one in &comparison.compared {
+        table.add_row(row(one, comparison));
     }
     for column in 1..5 {
         if let Some(column) = table.column_mut(column) {
@@ -51,7 +60,8 @@ pub(crate) fn figures(comparison: &Comparison) -> String {
     trimmed(&table)
 }
 
-fn origin(runs: &[Run]) -> String {
+/// Number, verb, label, server and time of the runs of a side.
+pub(crate) fn origin(runs: &[Run]) -> String {
     let (first, last) = (&runs[0], &runs[runs.len() - 1]);
     let release = first.environment.server.version.split(" on ").next().unwrap_or_default();
     // Without parts of a second.
@@ -79,13 +89,17 @@ pub(crate) fn footer(comparison: &Comparison, judge: &JudgeArgs) -> String {
     )
 }
 
-/// The last line: all verdicts, or why there is none.
-pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
+/// The name of a figure as people read it.
+pub(crate) fn shown(name: &str) -> String {
+    plain(name).into_owned()
+}
+
+/// The last line: all verdicts, or why there is none. `shown` makes names of figures fit the format.
+pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison, shown: &dyn Fn(&str) -> String) -> String {
     let unmeasured = match comparison.unmeasured.as_slice() {
         [] => String::new(),
         figures => {
-            let names: Vec<String> =
-                figures.iter().map(|figure| plain(&figure.full_name()).into_owned()).collect();
+            let names: Vec<String> = figures.iter().map(|figure| shown(&figure.full_name())).collect();
             format!("; not measurable in some runs, and not judged: {}", names.join(", "))
         }
     };
@@ -109,7 +123,7 @@ pub(crate) fn conclusion(sides: &Sides, comparison: &Comparison) -> String {
         let named: Vec<String> = judged
             .iter()
             .filter(|(_, found)| *found == verdict)
-            .map(|(one, _)| short(one, &judged))
+            .map(|(one, _)| short(one, &judged, shown))
             .collect();
         (!named.is_empty()).then(|| format!("{verdict}: {}", named.join(", ")))
     });
@@ -125,10 +139,10 @@ fn runs(count: usize) -> String {
 }
 
 /// The figure's name, with its configuration where others have the same name, and its change.
-fn short(one: &Compared, judged: &[(&Compared, Verdict)]) -> String {
+fn short(one: &Compared, judged: &[(&Compared, Verdict)], shown: &dyn Fn(&str) -> String) -> String {
     let is_alone = judged.iter().all(|(other, _)| other.figure.config == one.figure.config);
     let name = if is_alone { one.figure.name.clone() } else { one.figure.full_name() };
-    format!("{} ({})", plain(&name), percent(one.ratio))
+    format!("{} ({})", shown(&name), percent(one.ratio))
 }
 
 /// One figure in a sentence.

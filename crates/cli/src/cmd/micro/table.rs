@@ -5,6 +5,7 @@ use measure::paired::{Estimate, Judged, Judgement};
 use micro::{Calibration, Outcome};
 
 use crate::app::args::TableFormat;
+use crate::app::markdown::{self, cell};
 use crate::app::table::{align_right, new_table};
 use crate::cmd::fill::text::trimmed;
 use crate::cmd::micro::text::{interval, ns, sd, short};
@@ -191,17 +192,11 @@ fn shown(
     right: std::ops::Range<usize>,
 ) -> String {
     if format == TableFormat::Md {
-        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
-        let rule = (0..header.len()).map(|column| if right.contains(&column) { "---:" } else { "---" });
-        let head = [
-            line(header.iter().map(|&title| title.to_owned()).collect()),
-            line(rule.map(str::to_owned).collect()),
-        ];
-        let body = rows.into_iter().map(|mut cells| {
-            cells[0] = escaped(&cells[0]);
-            line(cells)
+        let rows = rows.into_iter().map(|mut cells| {
+            cells[0] = cell(&cells[0]);
+            cells
         });
-        return head.into_iter().chain(body).collect::<Vec<_>>().join("\n");
+        return markdown::table(header, &right, rows);
     }
     let mut table = new_table(header);
     for mut cells in rows {
@@ -212,37 +207,9 @@ fn shown(
     trimmed(&table)
 }
 
-/// Text in a cell of a Markdown table: code, if that can hold it, else with every mark escaped. A line break would end
-/// the row.
-fn escaped(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if text.chars().all(|each| each.is_alphanumeric() || " ,.".contains(each)) {
-        return text;
-    }
-    if !text.contains(['`', '\\']) {
-        return format!("`{}`", text.replace('|', "\\|"));
-    }
-    let escape =
-        |each: char| if each.is_ascii_punctuation() { format!("\\{each}") } else { each.to_string() };
-    text.chars().map(escape).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_stay_in_their_cell() {
-        for (name, in_markdown) in [
-            ("bigint, identity", "bigint, identity"),
-            ("a | b * c", r"`a \| b * c`"),
-            ("say \"x\"\n  -- y", "`say \"x\" -- y`"),
-            ("a ` | \\| b", r"a \` \| \\\| b"),
-            ("<b>_i_</b>", "`<b>_i_</b>`"),
-        ] {
-            assert_eq!(escaped(name), in_markdown);
-        }
-    }
 
     #[test]
     fn fields_are_quoted_where_they_must_be() {
