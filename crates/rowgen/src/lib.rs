@@ -23,6 +23,7 @@ mod encode;
 mod formula;
 mod generate;
 mod hash;
+mod json;
 mod kind;
 mod numeric;
 pub mod pgbench;

@@ -23,20 +23,11 @@ impl Digits {
         // Digits of base 10,000 after the point; below 0 so many zeros before it.
         let fraction = -(-decimals).div_euclid(4);
         let aligned = 4 * fraction - decimals;
-        let mut rest = number * 10_u128.pow(u32::from(aligned.unsigned_abs()));
+        let factor = [1, 10, 100, 1_000][usize::from(aligned.unsigned_abs() % 4)];
         let mut digits = [0; MOST];
         let mut count = 0;
         let mut dropped = 0;
-        while rest > 0 {
-            // Most numbers have 64 bits at most, which are divided much faster.
-            let digit = if let Ok(small) = u64::try_from(rest) {
-                rest = (small / u64::from(BASE)).into();
-                small % u64::from(BASE)
-            } else {
-                let digit = rest % u128::from(BASE);
-                rest /= u128::from(BASE);
-                u64::try_from(digit).expect("below the base")
-            };
+        let mut push = |digit: u64| {
             let digit = u16::try_from(digit).expect("below the base");
             if count > 0 || digit > 0 {
                 digits[count] = digit;
@@ -44,6 +35,21 @@ impl Digits {
             } else {
                 dropped += 1;
             }
+        };
+        // Most numbers have 64 bits at most, which are divided much faster.
+        let mut small = u64::try_from(number).ok().and_then(|number| number.checked_mul(factor));
+        if small.is_none() {
+            let mut rest = number * u128::from(factor);
+            while u64::try_from(rest).is_err() {
+                push(u64::try_from(rest % u128::from(BASE)).expect("below the base"));
+                rest /= u128::from(BASE);
+            }
+            small = u64::try_from(rest).ok();
+        }
+        let mut rest = small.expect("divided until it fits");
+        while rest > 0 {
+            push(rest % u64::from(BASE));
+            rest /= u64::from(BASE);
         }
         digits[..count].reverse();
         let whole = i16::try_from(count).expect("few digits") + dropped - fraction;

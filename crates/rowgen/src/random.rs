@@ -11,7 +11,7 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 pub(crate) struct Stream(u64);
 
 /// The random numbers of a row in a column.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Draw(u64);
 
 impl Stream {

@@ -1,5 +1,8 @@
 //! A value between being made and being written.
 
+use crate::json::Json;
+use crate::random::Draw;
+
 /// The value of a column in a row; the column's [`crate::Kind`] defines its meaning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Value<'a> {
@@ -26,6 +29,10 @@ pub(crate) enum Value<'a> {
     Plain(&'a [u8]),
     /// In the kind's input syntax.
     Text(&'a str),
+    /// `json` and `jsonb`.
+    Json(Json),
+    /// An array whose elements are drawn from here, see [`crate::generate::any::array`].
+    Elements(Draw),
 }
 
 impl<'a> Value<'a> {

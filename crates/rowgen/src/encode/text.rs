@@ -75,6 +75,14 @@ fn write(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(b"\\\\x");
             render::hex(bytes, out);
         }
+        (value @ Value::Elements(_), kind) => {
+            let start = out.len();
+            render::value(kind, value, out);
+            if out[start..].iter().any(|byte| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r')) {
+                let text = out.split_off(start);
+                escape(&text, out);
+            }
+        }
         (value, kind) => render::value(kind, value, out),
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 
 use super::payload::{self, word};
 use super::unique;
+use crate::json::Json;
 use crate::random::Draw;
 use crate::units::{DAY, decimals};
 use crate::value::Value;
@@ -42,7 +43,7 @@ pub(crate) fn range_of_fixed(kind: &Kind) -> Option<(i64, i64)> {
 }
 
 /// A value for the kind, its bytes in `scratch`.
-pub(super) fn value<'a>(kind: &Kind, draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {
+pub(crate) fn value<'a>(kind: &Kind, draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {
     scratch.clear();
     if let Some((low, high)) = range_of_fixed(kind) {
         return Value::Units(draw.between(low, high));
@@ -63,11 +64,10 @@ pub(super) fn value<'a>(kind: &Kind, draw: &mut Draw, scratch: &'a mut Vec<u8>) 
             Value::Bytes(scratch)
         }
         Kind::Text | Kind::Varchar(_) | Kind::Char(_) | Kind::Name => {
-            let most = kind.characters().map_or(LONG, |most| most.min(LONG));
-            payload::words(draw.length(most.div_ceil(4), most), draw, scratch);
+            text(kind, draw, scratch);
             Value::Plain(scratch)
         }
-        Kind::Json | Kind::Jsonb => json(draw, scratch),
+        Kind::Json | Kind::Jsonb => Value::Json(json(draw)),
         Kind::Xml => {
             plain(scratch, format_args!("<item id=\"{}\">{}</item>", draw.below(10_000), word(draw)))
         }
@@ -95,15 +95,30 @@ pub(super) fn value<'a>(kind: &Kind, draw: &mut Draw, scratch: &'a mut Vec<u8>) 
     }
 }
 
+/// Appends words, of a text kind.
+pub(crate) fn text(kind: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
+    let most = kind.characters().map_or(LONG, |most| most.min(LONG));
+    payload::words(draw.length(most.div_ceil(4), most), draw, out);
+}
+
+/// Appends an array of random elements, as text.
+pub(crate) fn array(element: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
+    let mut scratch = Vec::new();
+    let items = 0..count_of_elements(draw);
+    render::sequence(render::array(element), items, out, |_, out| {
+        render::element(element, value(element, draw, &mut scratch), out);
+    });
+}
+
+/// Number of an array's elements, which are drawn after it.
+pub(crate) fn count_of_elements(draw: &mut Draw) -> u32 {
+    draw.length(1, ITEMS)
+}
+
 fn compound(kind: &Kind, draw: &mut Draw, out: &mut Vec<u8>) {
     let mut scratch = Vec::new();
     match kind {
-        Kind::Array(element) => {
-            let items = 0..draw.length(1, ITEMS);
-            render::sequence(render::array(element), items, out, |_, out| {
-                render::element(element, value(element, draw, &mut scratch), out);
-            });
-        }
+        Kind::Array(element) => array(element, draw, out),
         Kind::Composite { fields, .. } => render::sequence(render::COMPOSITE, fields, out, |field, out| {
             render::element(field, value(field, draw, &mut scratch), out);
         }),
@@ -157,38 +172,11 @@ fn bits<'a>(length: u32, draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a>
     Value::Bits { length, bytes: scratch }
 }
 
-fn json<'a>(draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {
+fn json(draw: &mut Draw) -> Json {
     let (id, cents, active) = (draw.below(1_000_000), draw.below(100_000), draw.below(2) == 1);
     let (name, first, second) = (word(draw), word(draw), word(draw));
-    let mut digits = itoa::Buffer::new();
-    let mut put = |text: &str| scratch.extend_from_slice(text.as_bytes());
-    put("{\"id\": ");
-    put(digits.format(id));
-    put(", \"name\": \"");
-    put(name);
-    put("\", \"price\": ");
-    put(digits.format(cents / 100));
-    // As many decimals as the number has.
-    match (cents / 10 % 10, cents % 10) {
-        (0, 0) => {}
-        (tenths, 0) => {
-            put(".");
-            put(digits.format(tenths));
-        }
-        (tenths, hundredths) => {
-            put(".");
-            put(digits.format(tenths));
-            put(digits.format(hundredths));
-        }
-    }
-    put(", \"active\": ");
-    put(if active { "true" } else { "false" });
-    put(", \"tags\": [\"");
-    put(first);
-    put("\", \"");
-    put(second);
-    put("\"]}");
-    Value::Plain(scratch)
+    let [id, cents] = [id, cents].map(|number| u32::try_from(number).expect("below a million"));
+    Json { id, name, cents, active, tags: [first, second] }
 }
 
 fn tsvector<'a>(draw: &mut Draw, scratch: &'a mut Vec<u8>) -> Value<'a> {

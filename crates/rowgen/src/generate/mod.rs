@@ -1,6 +1,6 @@
 //! Column and row number to value.
 
-mod any;
+pub(crate) mod any;
 mod distribution;
 mod letters;
 mod level;
@@ -224,6 +224,8 @@ impl Generator {
     /// The value of a row, its bytes in `scratch` where it needs any.
     fn value<'a>(&'a self, row: u64, scratch: &'a mut Vec<u8>) -> Value<'a> {
         match &self.source {
+            // Encoders draw the elements, each in its own form.
+            Source::Any if matches!(self.kind, Kind::Array(_)) => Value::Elements(self.stream.draw(row)),
             Source::Any => any::value(&self.kind, &mut self.stream.draw(row), scratch),
             Source::Null => Value::Null,
             Source::Int(value) => Value::Units(*value),
@@ -353,6 +355,15 @@ impl<'a> Reader<'a> {
         match self.counted(row) {
             Some(units) => Value::Units(units),
             None => self.generator.value(row, &mut self.scratch),
+        }
+    }
+
+    /// The value of a row that [has one](Self::is_null).
+    #[inline]
+    pub(crate) fn present(&mut self, row: u64) -> Value<'_> {
+        match &self.generator.source {
+            Source::Nulls { others, .. } => others.value(row, &mut self.scratch),
+            _ => self.value(row),
         }
     }
 

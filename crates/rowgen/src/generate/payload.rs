@@ -65,13 +65,15 @@ const SLOTS: usize = 512;
 struct Word {
     bytes: [u8; SLOT],
     length: u8,
+    /// Without the space.
+    text: &'static str,
 }
 
 /// Words by how often they come: as in a language the k-th about 1/k as often as the first.
 static SLOTTED: LazyLock<[Word; SLOTS]> = LazyLock::new(|| {
-    let words: Vec<&str> = WORDS.split_ascii_whitespace().collect();
+    let words: Vec<&'static str> = WORDS.split_ascii_whitespace().collect();
     let total: f64 = (1..=words.len()).map(|rank| 1.0 / (rank as f64 + 12.0)).sum();
-    let mut slots = [Word { bytes: [b' '; SLOT], length: 0 }; SLOTS];
+    let mut slots = [Word { bytes: [b' '; SLOT], length: 0, text: "" }; SLOTS];
     let (mut rank, mut reached) = (0, 1.0 / 13.0 / total);
     for (index, slot) in slots.iter_mut().enumerate() {
         while (index as f64 + 0.5) / SLOTS as f64 > reached && rank + 1 < words.len() {
@@ -80,6 +82,7 @@ static SLOTTED: LazyLock<[Word; SLOTS]> = LazyLock::new(|| {
         }
         slot.bytes[..words[rank].len()].copy_from_slice(words[rank].as_bytes());
         slot.length = u8::try_from(words[rank].len() + 1).expect("words are short");
+        slot.text = words[rank];
     }
     slots
 });
@@ -141,9 +144,7 @@ pub(super) fn whole_words(most: usize, draw: &mut Draw, out: &mut Vec<u8>) {
 
 /// A word without the space after it.
 pub(super) fn word(draw: &mut Draw) -> &'static str {
-    let word = &SLOTTED[slot(draw.next())];
-    let bytes = &word.bytes[..usize::from(word.length) - 1];
-    std::str::from_utf8(bytes).expect("ASCII")
+    SLOTTED[slot(draw.next())].text
 }
 
 /// Words by falling frequency.

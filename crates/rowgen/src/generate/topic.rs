@@ -1,5 +1,7 @@
 //! Topics to values of a kind.
 
+use std::borrow::Cow;
+
 use super::payload::whole_words;
 use crate::random::Draw;
 use crate::topic::{Amounts, Make, Part, Topic};
@@ -35,7 +37,7 @@ pub(crate) enum Form {
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Literal(&'static str),
-    Words { words: Vec<&'static str>, lower: bool },
+    Words(Vec<Cow<'static, str>>),
     Letters(u32),
     Digits(u32),
     Byte,
@@ -146,15 +148,18 @@ impl Piece {
             let is_plain = |byte: &u8| if lower { byte.is_ascii_alphabetic() } else { is_plain(*byte) };
             (bytes.len() <= cap || words.len() <= FEWEST) && bytes.iter().all(is_plain)
         };
-        let words: Vec<&str> = words.iter().filter(fits).copied().collect();
-        (words.len() >= FEWEST).then_some(Self::Words { words, lower })
+        let cased = |word: &&'static str| {
+            if lower { Cow::Owned(word.to_ascii_lowercase()) } else { Cow::Borrowed(*word) }
+        };
+        let words: Vec<Cow<'_, str>> = words.iter().filter(fits).map(cased).collect();
+        (words.len() >= FEWEST).then_some(Self::Words(words))
     }
 
     fn longest(&self) -> u32 {
-        let length = |text: &&str| u32::try_from(text.len()).expect("short words");
+        let length = |text: &str| u32::try_from(text.len()).expect("short words");
         match self {
             Self::Literal(text) => length(text),
-            Self::Words { words, .. } => words.iter().map(length).max().unwrap_or(0),
+            Self::Words(words) => words.iter().map(|word| length(word)).max().unwrap_or(0),
             Self::Letters(count) | Self::Digits(count) => *count,
             Self::Byte => 3,
             Self::Number => NUMBER_DIGITS,
@@ -166,14 +171,10 @@ impl Piece {
         let mut digits = itoa::Buffer::new();
         match self {
             Self::Literal(text) => out.extend_from_slice(text.as_bytes()),
-            Self::Words { words, lower } => {
-                let start = out.len();
+            Self::Words(words) => {
                 #[expect(clippy::cast_possible_truncation, reason = "below a count of words")]
                 let index = draw.below(words.len() as u64) as usize;
                 out.extend_from_slice(words[index].as_bytes());
-                if *lower {
-                    out[start..].make_ascii_lowercase();
-                }
             }
             Self::Letters(count) => {
                 out.extend((0..*count).map(|_| b'A' + u8::try_from(draw.below(26)).expect("below 26")));

@@ -9,6 +9,7 @@ use std::io::Write;
 pub(crate) use compound::{COMPOSITE, MULTIRANGE, array, element, range, sequence};
 
 use crate::Kind;
+use crate::generate::any::array as array_of;
 use crate::numeric::trimmed;
 use crate::units::decimals;
 use crate::value::Value;
@@ -28,6 +29,11 @@ pub(crate) fn value(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
         }
         Value::Plain(text) => out.extend_from_slice(text),
         Value::Text(text) => out.extend_from_slice(text.as_bytes()),
+        Value::Json(json) => json.write(out),
+        Value::Elements(mut draw) => {
+            let Kind::Array(element) = kind else { unreachable!("an array's elements") };
+            array_of(element, &mut draw, out);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::generate::{Generator, Reader};
 use crate::numeric::{Digits, has_short_header};
 use crate::units::decimals;
 use crate::value::Value;
-use crate::{Column, Kind, Precision, Table, Values};
+use crate::{Column, Kind, Precision, Table, Values, render};
 
 /// A value as a tuple stores it, not yet compressed or moved out of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +136,11 @@ fn stored(kind: &Kind, value: Value<'_>) -> Stored {
         },
         Value::Plain(bytes) => text::length(kind, std::str::from_utf8(bytes).expect("ASCII")),
         Value::Text(text) => text::length(kind, text),
+        value @ (Value::Json(_) | Value::Elements(_)) => {
+            let mut text = Vec::new();
+            render::value(kind, value, &mut text);
+            text::length(kind, std::str::from_utf8(&text).expect("put together from text"))
+        }
         Value::Null | Value::Real(_) | Value::Uuid(_) => unreachable!("of types with a fixed length"),
     };
     varying(kind, length)

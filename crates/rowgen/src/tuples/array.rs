@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::attribute::{Layout, long_header, pad};
+use super::attribute::{self, Layout, long_header, pad};
 use super::literal;
+use crate::generate::any;
+use crate::random::Draw;
 use crate::{Kind, render};
 
 /// The array's own header, in which its data's alignment counts.
@@ -13,8 +15,33 @@ const HEADER: usize = 4;
 /// the elements, each with its padding after it, those of varying length with long headers.
 pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<()> {
     let elements = elements(element, text)?;
+    let start = begin(element, u32::try_from(elements.len()).ok()?, out)?;
+    let layout = Layout::of(element);
+    elements.iter().try_for_each(|text| push(layout, start, out, |out| literal::payload(element, text, out)))
+}
+
+/// Appends an array of elements that are drawn, as [`crate::generate::any::array`] draws them.
+pub(super) fn drawn(element: &Kind, mut draw: Draw, out: &mut Vec<u8>) {
+    let count = any::count_of_elements(&mut draw);
+    let start = begin(element, count, out).expect("checked: the element has a form");
+    let layout = Layout::of(element);
+    let mut scratch = Vec::new();
+    for _ in 0..count {
+        let pushed = push(layout, start, out, |out| {
+            match element {
+                Kind::Text | Kind::Varchar(_) => any::text(element, &mut draw, out),
+                element => attribute::payload(element, any::value(element, &mut draw, &mut scratch), out),
+            }
+            Some(())
+        });
+        pushed.expect("it was written");
+    }
+}
+
+/// Appends what comes before so many elements. Returns from where they are aligned; none if the type's OID is not known.
+fn begin(element: &Kind, count: u32, out: &mut Vec<u8>) -> Option<usize> {
     let begin = out.len();
-    let dimensions = u32::from(!elements.is_empty());
+    let dimensions = u32::from(count > 0);
     let oid = match element {
         Kind::Enum { oid, .. }
         | Kind::Range { oid, .. }
@@ -22,28 +49,35 @@ pub(super) fn payload(element: &Kind, text: &str, out: &mut Vec<u8>) -> Option<(
         | Kind::Composite { oid, .. } => *oid,
         element => element.oid()?,
     };
-    out.extend([dimensions, 0, oid].iter().flat_map(|number| number.to_le_bytes()));
-    if elements.is_empty() {
-        return Some(());
+    let numbers = [dimensions, 0, oid, count, 1];
+    let numbers = if count > 0 { &numbers[..] } else { &numbers[..3] };
+    for number in numbers {
+        out.extend_from_slice(&number.to_le_bytes());
     }
-    out.extend([u32::try_from(elements.len()).ok()?, 1].iter().flat_map(|number| number.to_le_bytes()));
     // Elements are aligned as seen from the array's header, which is not in `out`. It has 4 bytes, and
     // types are aligned to 8 at most: 4 bytes before `begin` are the same to them as 4 after it.
-    let start = begin + HEADER;
-    for text in &elements {
-        match Layout::of(element) {
-            Layout::Fixed { align, .. } => {
-                literal::payload(element, text, out)?;
-                pad(start, align, out);
-            }
-            Layout::Varlena { align, .. } => {
-                let header = out.len();
-                out.extend([0; HEADER]);
-                literal::payload(element, text, out)?;
-                let length = out.len() - header - HEADER;
-                out[header..header + HEADER].copy_from_slice(&long_header(length));
-                pad(start, align, out);
-            }
+    Some(begin + HEADER)
+}
+
+/// Appends an element whose payload `write` appends.
+fn push(
+    layout: Layout,
+    start: usize,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Option<()>,
+) -> Option<()> {
+    match layout {
+        Layout::Fixed { align, .. } => {
+            write(out)?;
+            pad(start, align, out);
+        }
+        Layout::Varlena { align, .. } => {
+            let header = out.len();
+            out.extend_from_slice(&[0; HEADER]);
+            write(out)?;
+            let length = out.len() - header - HEADER;
+            out[header..header + HEADER].copy_from_slice(&long_header(length));
+            pad(start, align, out);
         }
     }
     Some(())

@@ -1,7 +1,7 @@
 //! An attribute: how its type is laid out, and its values' bytes.
 
 use super::computed::Computed;
-use super::{composite, literal, range};
+use super::{array, composite, jsonb, literal, range};
 use crate::generate::{Generator, Reader};
 use crate::numeric::{Digits, has_short_header, trimmed};
 use crate::units::decimals;
@@ -226,6 +226,12 @@ pub(super) fn payload(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
             write_text(kind, text.as_bytes(), text.chars().count(), out);
         }
         Value::Text(text) => read(kind, text, out),
+        Value::Json(json) if *kind == Kind::Jsonb => jsonb::object(&json, out),
+        Value::Json(json) => json.write(out),
+        Value::Elements(draw) => {
+            let Kind::Array(element) = kind else { unreachable!("an array's elements") };
+            array::drawn(element, draw, out);
+        }
     }
 }
 

@@ -123,6 +123,11 @@ fn input(reader: &mut Reader<'_>, row: u64) -> Option<Scalar> {
         Value::Units(units) => return Some(of_units(kind, units)),
         Value::Plain(bytes) => std::str::from_utf8(bytes).ok()?,
         Value::Text(text) => text,
+        value @ (Value::Json(_) | Value::Elements(_)) => {
+            let mut text = Vec::new();
+            crate::render::value(kind, value, &mut text);
+            return String::from_utf8(text).ok().map(Scalar::Text);
+        }
         _ => return None,
     };
     match kind {

@@ -1,8 +1,12 @@
 //! `jsonb` (`utils/jsonb.h`, `convertJsonbValue` in `utils/adt/jsonb_util.c`), from JSON without escapes,
 //! exponents and keys that come twice.
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use super::attribute::{HEADER, long_header, pad, write_numeric};
 use super::literal::decimal;
+use crate::json::Json;
 
 /// Containers in one another; the server allows many more.
 const DEEPEST: u32 = 32;
@@ -18,6 +22,7 @@ const STRIDE: usize = 32;
 /// `VARHDRSZ` and entries are aligned to an int.
 const ALIGN: u32 = 4;
 
+#[derive(Clone)]
 enum Node<'a> {
     Null,
     Bool(bool),
@@ -25,7 +30,7 @@ enum Node<'a> {
     /// A number, and how many of its digits are decimals.
     Number(i64, i16),
     /// Items of an array, or an object's keys and then their values; the header tells which, and how many.
-    Container(u32, Vec<Node<'a>>),
+    Container(u32, Cow<'a, [Node<'a>]>),
 }
 
 /// Appends a `jsonb` without its header. None, and anything appended, if the text cannot be read.
@@ -33,10 +38,45 @@ pub(super) fn payload(text: &str, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     match parsed(text)? {
         root @ Node::Container(..) => root.write(start, out),
-        scalar => Node::Container(SCALAR | ARRAY | 1, vec![scalar]).write(start, out),
+        scalar => Node::Container(SCALAR | ARRAY | 1, vec![scalar].into()).write(start, out),
     };
     Some(())
 }
+
+/// Appends an object without its header: what [`payload`] makes of its text.
+pub(super) fn object(json: &Json, out: &mut Vec<u8>) {
+    let tags = json.tags.map(Node::Text);
+    let (price, decimals) = json.price();
+    // In the order of the keys.
+    let values = [
+        Node::Number(json.id.into(), 0),
+        Node::Text(json.name),
+        Node::Container(ARRAY | 2, Cow::Borrowed(&tags)),
+        Node::Number(price.into(), decimals.into()),
+        Node::Bool(json.active),
+    ];
+    let start = out.len();
+    out.extend_from_slice(&BEFORE_VALUES);
+    let entries = start + size_of::<u32>() * (1 + KEYS.len());
+    for (number, value) in values.iter().enumerate() {
+        let before = out.len();
+        let entry = value.write(start, out) | length(before, out);
+        let at = entries + size_of::<u32>() * number;
+        out[at..at + size_of::<u32>()].copy_from_slice(&entry.to_le_bytes());
+    }
+}
+
+/// Keys of a [`Json`] by their length, then by their bytes.
+const KEYS: [&str; 5] = ["id", "name", "tags", "price", "active"];
+
+/// The same of every [`Json`]: the header, entries of the keys, room for those of the values, the keys.
+static BEFORE_VALUES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut items: Vec<Node<'_>> = KEYS.map(Node::Text).to_vec();
+    items.resize(2 * KEYS.len(), Node::Null);
+    let mut bytes = Vec::new();
+    Node::Container(OBJECT | 5, items.into()).write(0, &mut bytes);
+    bytes
+});
 
 /// Whether it is JSON that can be read here.
 pub(super) fn is_readable(text: &str) -> bool {
@@ -151,7 +191,7 @@ impl<'a> Parser<'a> {
 
     fn array(&mut self, depth: u32) -> Option<Node<'a>> {
         let items = self.items(["[", "]"], |parser| parser.value(depth))?;
-        Some(Node::Container(ARRAY | u32::try_from(items.len()).ok()?, items))
+        Some(Node::Container(ARRAY | u32::try_from(items.len()).ok()?, items.into()))
     }
 
     fn object(&mut self, depth: u32) -> Option<Node<'a>> {
@@ -167,7 +207,7 @@ impl<'a> Parser<'a> {
         let mut items = Vec::with_capacity(2 * pairs.len());
         items.extend(pairs.iter().map(|(key, _)| Node::Text(key)));
         items.extend(pairs.into_iter().map(|(_, value)| value));
-        Some(Node::Container(OBJECT | count, items))
+        Some(Node::Container(OBJECT | count, items.into()))
     }
 
     fn items<T>(

@@ -4,7 +4,6 @@ use super::attribute::{Attribute, Content, Layout, payload};
 use super::batch::{Features, Tuples};
 use super::computed::Computing;
 use crate::generate::Reader;
-use crate::value::Value;
 
 /// `SizeofHeapTupleHeader`: what comes before a body.
 const FIXED_HEADER: usize = 23;
@@ -32,22 +31,34 @@ impl Varying {
 
     pub(super) fn encode(&self, rows: impl Iterator<Item = u64>, out: &mut Tuples) {
         let mut fields: Vec<Field<'_>> = self.attributes.iter().map(Field::from).collect();
-        let may_have_nulls = self.attributes.iter().any(Attribute::may_be_null);
+        let nullable: Vec<usize> =
+            (0..fields.len()).filter(|at| self.attributes[*at].may_be_null()).collect();
+        // A 1 says that there is a value (`att_isnull` in `access/tupmacs.h`).
+        let mut full = vec![u8::MAX; fields.len().div_ceil(8)];
+        if let (Some(last), used @ 1..) = (full.last_mut(), fields.len() % 8) {
+            *last = (1 << used) - 1;
+        }
+        let mut bitmap = full.clone();
         for row in rows {
             out.push(|out| {
+                bitmap.copy_from_slice(&full);
+                let mut has_nulls = false;
+                for position in &nullable {
+                    let is_null = fields[*position].is_null(row);
+                    bitmap[position / 8] &= !(u8::from(is_null) << (position % 8));
+                    has_nulls |= is_null;
+                }
                 let begin = out.len();
-                let has_nulls = may_have_nulls && fields.iter_mut().any(|field| field.is_null(row));
                 out.resize(begin + before_attributes(fields.len(), has_nulls), 0);
                 if has_nulls {
-                    for (position, field) in fields.iter_mut().enumerate() {
-                        // A 1 says that there is a value (`att_isnull` in `access/tupmacs.h`).
-                        out[begin + position / 8] |= u8::from(!field.is_null(row)) << (position % 8);
-                    }
+                    out[begin..begin + bitmap.len()].copy_from_slice(&bitmap);
                 }
                 let start = out.len();
                 let mut has_varwidth = false;
-                for field in &mut fields {
-                    has_varwidth |= field.write(row, start, out);
+                for (position, field) in fields.iter_mut().enumerate() {
+                    if bitmap[position / 8] >> (position % 8) & 1 == 1 {
+                        has_varwidth |= field.write(row, start, out);
+                    }
                 }
                 Features { has_nulls, has_varwidth }
             });
@@ -92,7 +103,7 @@ impl Field<'_> {
         }
     }
 
-    /// Appends the row's attribute; whether it is of a varying-length type, and not NULL.
+    /// Appends the row's attribute, which is not NULL; whether it is of a varying-length type.
     fn write(&mut self, row: u64, start: usize, out: &mut Vec<u8>) -> bool {
         let layout = match self {
             Self::Null => return false,
@@ -102,16 +113,11 @@ impl Field<'_> {
             }
             Self::Generated(layout, reader) => {
                 let kind = reader.kind();
-                match reader.value(row) {
-                    Value::Null => return false,
-                    value => layout.write(start, out, |out| payload(kind, value, out)),
-                }
+                let value = reader.present(row);
+                layout.write(start, out, |out| payload(kind, value, out));
                 *layout
             }
             Self::Computed(layout, computing) => {
-                if computing.is_null(row) {
-                    return false;
-                }
                 layout.write(start, out, |out| computing.write(row, out));
                 *layout
             }

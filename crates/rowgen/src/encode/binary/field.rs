@@ -74,7 +74,7 @@ fn write_value(kind: &Kind, value: Value<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(bytes);
         }
         Value::Bytes(bytes) => out.extend_from_slice(bytes),
-        Value::Plain(_) | Value::Text(_) => {
+        Value::Plain(_) | Value::Text(_) | Value::Json(_) | Value::Elements(_) => {
             if *kind == Kind::Jsonb {
                 // The format's version.
                 out.push(1);
