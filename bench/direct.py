@@ -36,15 +36,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments(parser)
     parser.add_argument("--sizes", default="2,8,20", help="in GB")
+    parser.add_argument("--pairs", action="store_true", help="only the roof and whole fills by pgrig direct, in pairs")
     parser.add_argument("--writers", type=int, default=(os.cpu_count() or 1) + 1, help="threads that write the roof")
     options = parsed(parser)
+    ways = [ROOF, DIRECT] if options.pairs else ALL
     with serving(options) as server, serving(options, "stock") as stock:
-        servers = {what: stock if what == STOCK else server for what in ALL}
+        servers = {what: stock if what == STOCK else server for what in ways}
         trials = [trial for size in options.sizes.split(",") for trial in run(options, servers, float(size))]
         record = {"benchmark": "direct", "writers": options.writers, **surroundings(options, server),
                   "results": summarise(trials), "trials": trials}
     show(record)
-    save(options, server, record, "-".join(options.sizes.split(",")) + "GB")
+    save(options, server, record, "-".join(options.sizes.split(",")) + "GB" + ("-pairs" if options.pairs else ""))
 
 
 def run(options, servers, size):
@@ -53,7 +55,7 @@ def run(options, servers, size):
     scale = round(size * 1e9 / BYTES_PER_SCALE)
     trials = []
     for number in range(options.trials):
-        order = list(ALL)
+        order = list(servers)
         chance.shuffle(order)
         for what in order:
             for server in dict.fromkeys(servers.values()):
@@ -120,26 +122,27 @@ def summarise(trials):
     for size in dict.fromkeys(trial["size"] for trial in trials):
         of = {what: {trial["round"]: trial for trial in trials if (trial["size"], trial["what"]) == (size, what)}
               for what in ALL}
+        of = {what: trials_of for what, trials_of in of.items() if trials_of}
         rounds = list(of[ROOF])
         heap = heap_bytes(of[ROOF][0]["scale"])
-        rate = {
-            ROOF: {number: of[ROOF][number]["bytes"] / of[ROOF][number]["wall"] for number in rounds},
-            HEAP: {number: heap / observed(of[HEAP][number], "generate") for number in rounds},
-        }
-        results.append({
+        roof_rate = {number: of[ROOF][number]["bytes"] / of[ROOF][number]["wall"] for number in rounds}
+        result = {
             "size": size,
             "heap_bytes": heap,
             "wall": {what: statistics.median(trial["wall"] for trial in of[what].values()) for what in of},
-            "roof_rate": spread(rate[ROOF].values()),
-            "heap_rate": spread(rate[HEAP].values()),
-            "heap_of_roof": spread(rate[HEAP][number] / rate[ROOF][number] for number in rounds),
-            "heap_cpu_per_gb": spread(of[HEAP][number]["cpu"] / (heap / 1e9) for number in rounds),
-            "times_pgbench": spread(of[PGBENCH][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds),
-            "times_stock": spread(of[STOCK][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds),
-            "whole_of_roof": spread(whole_bytes(of[DIRECT][number]) / of[DIRECT][number]["wall"] / rate[ROOF][number]
+            "roof_rate": spread(roof_rate.values()),
+            "whole_of_roof": spread(whole_bytes(of[DIRECT][number]) / of[DIRECT][number]["wall"] / roof_rate[number]
                                     for number in rounds),
-            "times_copy": spread(of[COPY][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds),
-        })
+        }
+        if HEAP in of:
+            heap_rate = {number: heap / observed(of[HEAP][number], "generate") for number in rounds}
+            result["heap_rate"] = spread(heap_rate.values())
+            result["heap_of_roof"] = spread(heap_rate[number] / roof_rate[number] for number in rounds)
+            result["heap_cpu_per_gb"] = spread(of[HEAP][number]["cpu"] / (heap / 1e9) for number in rounds)
+        for name, what in (("times_pgbench", PGBENCH), ("times_stock", STOCK), ("times_copy", COPY)):
+            if what in of:
+                result[name] = spread(of[what][number]["wall"] / of[DIRECT][number]["wall"] for number in rounds)
+        results.append(result)
     return results
 
 
@@ -154,6 +157,8 @@ def whole_bytes(trial):
 def show(record):
     print(f"{record['server']}\n{record['pgbench']}, profile {record['profile']}, {record['machine']['cores']} cores, "
           f"{record['writers']} writers\n")
+    if PGBENCH not in record["results"][0]["wall"]:
+        return show_pairs(record)
     print("| size | roof MB/s | heap MB/s | of the roof | heap: client CPU s/GB | whole, direct s | of the roof "
           "| whole, COPY s | times | pgbench -i s | times | pgbench -i, stock s | times |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
@@ -164,6 +169,13 @@ def show(record):
               f"| {shown(*result['heap_cpu_per_gb'])} | {wall[DIRECT]:.2f} | {shown(*result['whole_of_roof'])} "
               f"| {wall[COPY]:.2f} | {shown(*result['times_copy'])} | {wall[PGBENCH]:.2f} | {shown(*result['times_pgbench'])} "
               f"| {wall[STOCK]:.2f} | {shown(*result['times_stock'])} |")
+
+
+def show_pairs(record):
+    print("| size | roof MB/s | whole, direct s | of the roof |\n|---|---|---|---|")
+    for result in record["results"]:
+        print(f"| {result['size']:g} GB | {result['roof_rate'][1] / 1e6:.0f} | {result['wall'][DIRECT]:.2f} "
+              f"| {shown(*result['whole_of_roof'])} |")
 
 
 if __name__ == "__main__":

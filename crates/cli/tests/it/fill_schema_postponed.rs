@@ -150,3 +150,76 @@ fn a_fill_that_is_given_up_leaves_tables_that_can_be_dropped() {
     rig.done(&format!("{fill} --no-resume"));
     assert_filled(&rig, &server, &expected);
 }
+
+/// Tables that nothing keeps from being emptied and loaded in one transaction.
+const ALONE: &str = "
+    CREATE TABLE customers (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, email text UNIQUE NOT NULL, meta jsonb, tags text[]);
+    CREATE TABLE products (id int PRIMARY KEY, sku text NOT NULL UNIQUE);
+    CREATE TABLE orders (id int PRIMARY KEY, customer bigint NOT NULL REFERENCES customers, before int REFERENCES orders, placed date);
+    CREATE INDEX ON orders (placed);
+    CREATE TABLE items (\"order\" int REFERENCES orders, line smallint, product int NOT NULL REFERENCES products,
+        PRIMARY KEY (\"order\", line));
+    CREATE TABLE notes (id int PRIMARY KEY, body text, customer bigint REFERENCES customers ON DELETE SET NULL);
+";
+
+/// The rows of all tables.
+fn sums(server: &Server<'_>) -> Vec<(i64, i64)> {
+    let of = |table| {
+        let row = server.row(&format!(
+            "SELECT count(*), coalesce(sum(hashtext(t::text)::bigint), 0)::bigint FROM {table} t"
+        ));
+        (row.get(0), row.get(1))
+    };
+    ["customers", "products", "orders", "items", "notes"].map(of).to_vec()
+}
+
+#[test]
+fn tables_that_are_loaded_whole_and_side_by_side_are_those_of_chunks() {
+    for version in ["--pg-version 18", "--pg-version 13"] {
+        let rig = Rig::new();
+        let server = rig.server(version);
+        let path = rig.home.path().join("alone.sql");
+        fs::write(&path, ALONE).unwrap();
+        let fill = format!("fill --ddl {} --rows 30000 --method copy", path.display());
+        let drop = "DROP TABLE customers, products, orders, items, notes";
+        let methods = |document: &serde_json::Value| {
+            let tables = document["plan"]["tables"].as_array().unwrap();
+            tables.iter().map(|table| table["state"]["to-fill"]["method"].clone()).collect::<Vec<_>>()
+        };
+        // --streams says how many sessions load a table, so each comes chunk by chunk.
+        let chunks = rig.document(&format!("{fill} --streams 2"));
+        assert!(methods(&chunks).iter().all(|method| method == "chunked-copy"), "{chunks:#}");
+        let (rows, made) = (sums(&server), definitions(&rig, &server.url));
+        server.execute(drop);
+        let whole = rig.document(&fill);
+        assert!(methods(&whole).iter().all(|method| method == "frozen-copy"), "{whole:#}");
+        assert_eq!((sums(&server), definitions(&rig, &server.url)), (rows.clone(), made.clone()));
+        server.execute(drop);
+
+        // Killed at the beginning, while one table waits to be emptied and all others are filled, and at a foreign key.
+        let kill_at = |is_reached: &str| {
+            let pgrig = rig.spawn(&fill);
+            until("it is where it is killed", || server.number(is_reached) > 0);
+            pgrig.signal(Signal::SIGKILL);
+            pgrig.end();
+        };
+        let waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~";
+        kill_at("SELECT count(to_regclass('customers'))");
+        for (lock, is_reached) in [
+            (
+                "items IN ACCESS SHARE",
+                format!(
+                    "{waits} '^(LOCK|ALTER) TABLE' AND (SELECT count(*) FROM pgrig_schema_fill WHERE is_filled) = 4"
+                ),
+            ),
+            ("orders IN ROW EXCLUSIVE", format!("{waits} 'FOREIGN KEY'")),
+        ] {
+            let gate = rig.connect(&server.url);
+            rig.block_on(gate.batch_execute(&format!("BEGIN; LOCK TABLE {lock} MODE"))).unwrap();
+            kill_at(&is_reached);
+        }
+        rig.done(&fill);
+        assert_eq!((sums(&server), definitions(&rig, &server.url)), (rows, made));
+        assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgrig%'"), 0);
+    }
+}

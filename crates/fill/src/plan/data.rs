@@ -184,6 +184,16 @@ impl Plan {
         self.method.is_frozen() && self.chunking.spread == Spread::Table && created_here
     }
 
+    /// Has one transaction empty the table and load all of so many rows.
+    pub(crate) fn load_whole(&mut self, rows: u64) {
+        self.method = Method::FrozenCopy;
+        self.streams = NonZeroU16::MIN;
+        self.chunking.chunk_rows = rows;
+        self.copy_rows = rows;
+        self.predicted.wal = 0;
+        self.vacuum = self.vacuum.map(|_| "ANALYZE");
+    }
+
     /// Sessions that load at once. A leaf that is written directly needs but one.
     pub(crate) fn sessions(&self) -> NonZeroU16 {
         let leaves = u16::try_from(self.chunking.spread.leaves()).unwrap_or(u16::MAX);

@@ -31,7 +31,8 @@ impl<'a> Sink<'a> {
         let constants = if plan.has_load_defaults() { Constants::Defaulted } else { Constants::Sent };
         let copy = Copy::new(&plan.schema, bulk, plan.format, constants, plan.method.is_frozen());
         let repeats = plan.method == Method::Reinsert && plan.partitions.is_some();
-        let fills_whole = plan.method.is_frozen() && plan.method.copies();
+        // Rows of a table of the user's differ in length.
+        let fills_whole = plan.method.is_frozen() && plan.method.copies() && !plan.is_own_table();
         let layout = (fills_whole || repeats).then(|| tuple(bulk));
         Self { plan, bulk, leaves: leaves(bulk, plan.partitions), copy, layout }
     }

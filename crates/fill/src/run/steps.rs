@@ -144,7 +144,9 @@ impl Filler<'_> {
             return None;
         }
         let table = qualified(&self.plan.schema, &self.plan.tables.bulk.name);
-        Compression::sample(&session.connection.client, &table, filled).await.ok().flatten()
+        let other = self.sessions.open().await.ok()?;
+        let clients = [&session.connection.client, &other.connection.client];
+        Compression::sample(clients, &table, filled).await.ok().flatten()
     }
 
     async fn drop(&self, session: &Session) -> Result<(), ConnectError> {

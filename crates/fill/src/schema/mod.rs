@@ -5,8 +5,9 @@
 //!   references, decides on the rows of each, and has a [`Plan`](crate::Plan) made for each. Keys of tables that come
 //!   earlier are known before their rows are there, because a value follows from its row number.
 //! - `record`: the table beside the filled ones that holds what an interrupted fill is to be completed with.
-//! - `run`: [`run_schema`] creates the tables and carries out the plans, one after the other.
+//! - `run`: [`run_schema`] creates the tables and carries out the plans, in the order that the `agenda` keeps.
 
+mod agenda;
 mod outcome;
 mod plan;
 mod record;

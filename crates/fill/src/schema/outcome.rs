@@ -9,6 +9,8 @@ use crate::outcome::Outcome;
 pub struct SchemaOutcome {
     /// The tables that this run filled, in order.
     pub tables: Vec<FilledTable>,
+    /// Time of foreign keys that were made after the rows; those made side by side are added.
+    pub foreign_keys: Duration,
     /// Wall-clock time of all, from the tables' creation to the record's removal.
     pub elapsed: Duration,
     /// Materialized views that were refreshed.

@@ -37,6 +37,9 @@ pub(super) struct RecordedTable {
     /// Objects that are made after the rows.
     #[serde(default)]
     pub(super) postponed: Postponed,
+    /// Whether one transaction empties and loads it.
+    #[serde(default)]
+    pub(super) whole: bool,
 }
 
 /// A fill that was begun and is not complete.
@@ -98,7 +101,11 @@ pub(super) async fn unmade(connection: &Connection, schema: &str) -> Result<Vec<
         "SELECT coalesce(array_agg(t.name ORDER BY number), '{{}}') AS names \
            FROM {} r, LATERAL (SELECT description::json) d (json), \
                 LATERAL (SELECT format('%I.%I', json ->> 'schema', json #>> '{{described,name}}')) t (name) \
-          WHERE NOT is_filled AND json_array_length(json #> '{{postponed,makes}}') > 0 AND to_regclass(t.name) IS NOT NULL",
+          WHERE to_regclass(t.name) IS NOT NULL
+            AND (NOT is_filled AND json_array_length(json #> '{{postponed,makes}}') > 0
+                 OR EXISTS (SELECT FROM json_array_elements(coalesce(json #> '{{postponed,foreign_keys}}', '[]')) k
+                             WHERE NOT EXISTS (SELECT FROM pg_constraint
+                                                WHERE conrelid = to_regclass(t.name) AND conname = k ->> 'name')))",
         qualified(schema, NAME)
     );
     Ok(ask(connection, &query, &[]).await?.get("names"))

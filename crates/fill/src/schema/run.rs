@@ -1,12 +1,15 @@
-//! The plans are carried out: tables created, then filled one after the other.
+//! The plans are carried out: tables created, then filled, one after the other or side by side; foreign keys that were
+//! postponed are made as soon as the tables at both their ends are filled.
 
 use std::path::PathBuf;
 use std::pin::pin;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use failure::{Class, Classified};
 use futures_util::FutureExt;
-use futures_util::future::{LocalBoxFuture, Shared};
+use futures_util::future::{LocalBoxFuture, Shared, join_all};
 
+use super::agenda::{Agenda, Task};
 use super::outcome::{FilledTable, SchemaOutcome};
 use super::plan::{PlannedTable, SchemaPlan};
 use super::record;
@@ -14,6 +17,8 @@ use crate::error::FillError;
 use crate::outcome::Outcome;
 use crate::plan::Plan;
 use crate::remains::Anew;
+use crate::request::InitStep;
+use crate::run::direct::resources;
 use crate::run::{Conduct, Observer, run, take_in_hand};
 use connect::Target;
 use server::interruption::{Ended, until_stopped};
@@ -24,6 +29,8 @@ use server::{Session, Sessions};
 pub trait SchemaObserver {
     /// A table is begun. Returns the observer of its fill.
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
+    /// A foreign key of a table that is filled is about to be made. Returns the observer of that step.
+    fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o>;
 }
 
 /// Carries the plan out. `interrupt` resolves when the user wants to stop. `records` is the directory for records of
@@ -40,60 +47,152 @@ pub fn run_schema<'a>(
 ) -> LocalBoxFuture<'a, Result<SchemaOutcome, FillError>> {
     Box::pin(async move {
         let started = Instant::now();
-        let run = SchemaRun { target, plan, interrupt: interrupt.shared() };
         let sessions = Sessions::new(target);
         let session = sessions.open().await?;
-        run.interruptible(begin(&session, plan), 0).await?;
-        let mut tables = Vec::with_capacity(plan.tables.len());
-        for (place, table) in plan.tables.iter().enumerate() {
-            let Some(of_table) = table.plan() else { continue };
-            let told = observer.table_started(place, table);
-            let outcome = run.fill(place, of_table, records.clone(), &*told).await?;
-            tables.push(FilledTable { place, outcome });
+        let agenda = Agenda::of(plan);
+        let run =
+            SchemaRun { target, sessions, plan, records, observer, interrupt: interrupt.shared(), agenda };
+        run.interruptible(begin(&session, plan)).await?;
+        let lanes = join_all((0..plan.lanes()).map(|_| run.lane())).await;
+        let mut done = Done::default();
+        for of_lane in lanes {
+            done.add(of_lane);
         }
-        let refreshed = run.interruptible(end(&session, plan), plan.tables.len()).await?;
-        Ok(SchemaOutcome { tables, elapsed: started.elapsed(), refreshed })
+        let Done { mut tables, foreign_keys, failure } = done;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        tables.sort_by_key(|table| table.place);
+        let refreshed = run.interruptible(end(&session, plan)).await?;
+        Ok(SchemaOutcome { tables, foreign_keys, elapsed: started.elapsed(), refreshed })
     })
 }
 
 /// A schema fill that is being carried out.
 struct SchemaRun<'a> {
     target: &'a Target,
+    sessions: Sessions<'a>,
     plan: &'a SchemaPlan,
+    records: Option<PathBuf>,
+    observer: &'a dyn SchemaObserver,
     interrupt: Shared<LocalBoxFuture<'a, ()>>,
+    agenda: Agenda,
+}
+
+/// The results of a lane, or of all.
+#[derive(Default)]
+struct Done {
+    tables: Vec<FilledTable>,
+    /// Time of foreign keys.
+    foreign_keys: Duration,
+    /// What went wrong first.
+    failure: Option<FillError>,
+}
+
+impl Done {
+    fn add(&mut self, other: Self) {
+        self.tables.extend(other.tables);
+        self.foreign_keys += other.foreign_keys;
+        // An interruption may be no more than the end of the lanes beside one that failed.
+        let is_more = |failure: &FillError| {
+            self.failure.as_ref().is_none_or(|known| known.class() == Class::Interrupted)
+                && (self.failure.is_none() || failure.class() != Class::Interrupted)
+        };
+        if let Some(failure) = other.failure.filter(is_more) {
+            self.failure = Some(failure);
+        }
+    }
 }
 
 impl SchemaRun<'_> {
+    /// Does one task after the other. Once one has failed, no lane begins another, and what they do is interrupted.
+    async fn lane(&self) -> Done {
+        let mut done = Done::default();
+        while let Some(task) = self.agenda.next().await {
+            let ended = match &task {
+                Task::Table { place } => self.table(*place).await.map(|table| done.tables.extend(table)),
+                Task::ForeignKey { place, number, .. } => {
+                    let started = Instant::now();
+                    let made = self.foreign_key(*place, *number).await;
+                    done.foreign_keys += started.elapsed();
+                    made
+                }
+            };
+            self.agenda.end(&task, ended.is_ok());
+            if let Err(failure) = ended {
+                done.failure = Some(failure);
+            }
+        }
+        done
+    }
+
+    /// Fills the table at this place, unless it is filled.
+    async fn table(&self, place: usize) -> Result<Option<FilledTable>, FillError> {
+        let table = &self.plan.tables[place];
+        let Some(plan) = table.plan() else { return Ok(None) };
+        let told = self.observer.table_started(place, table);
+        let outcome = self.fill(place, plan, &*told).await?;
+        Ok(Some(FilledTable { place, outcome }))
+    }
+
+    /// Makes a foreign key of the table at this place.
+    async fn foreign_key(&self, place: usize, number: usize) -> Result<(), FillError> {
+        let table = &self.plan.tables[place];
+        let key = &table.recorded.postponed.foreign_keys[number];
+        let told = self.observer.foreign_key_started(place, table);
+        told.step_started(InitStep::ForeignKeys);
+        let work = async {
+            let session = self.sessions.open().await?;
+            session.run("BEGIN").await?;
+            session.run(&resources()).await?;
+            session.run(&key.makes).await?;
+            Ok(session.run("COMMIT").await?)
+        };
+        let started = Instant::now();
+        let made = self.interruptible(work).await;
+        told.step_finished(InitStep::ForeignKeys, started.elapsed());
+        made.map_err(|source| match source {
+            source @ FillError::SchemaInterrupted { .. } => source,
+            source => failed(self.plan, (place, self.agenda.filled()), source),
+        })
+    }
+
+    /// Resolves when the user wants to stop, or another lane has failed.
+    fn stop(&self) -> impl Future<Output = ()> {
+        let interrupt = self.interrupt.clone();
+        async move {
+            tokio::select! {
+                () = interrupt => {}
+                () = self.agenda.failed() => {}
+            }
+        }
+    }
+
     /// Fills the table at this place.
-    async fn fill(
-        &self,
-        place: usize,
-        plan: &Plan,
-        records: Option<PathBuf>,
-        observer: &dyn Observer,
-    ) -> Result<Outcome, FillError> {
+    async fn fill(&self, place: usize, plan: &Plan, observer: &dyn Observer) -> Result<Outcome, FillError> {
         let conduct = Conduct {
-            records,
+            records: self.records.clone(),
             is_unsampled: true,
             makes: self.plan.tables[place].recorded.postponed.makes.clone(),
             at_end: Some(record::mark(&self.plan.record_schema, place)),
             ..Conduct::default()
         };
-        let interrupt = self.interrupt.clone().boxed_local();
-        let filled = run(self.target, plan, conduct, observer, interrupt).await;
-        filled.map_err(|source| failed(self.plan, place, source))
+        let filled = run(self.target, plan, conduct, observer, self.stop().boxed_local()).await;
+        filled.map_err(|source| failed(self.plan, (place, self.agenda.filled()), source))
     }
 
-    /// Does work between tables, of which so many are filled, unless the user wants to stop.
+    /// Does work that is no table's, unless the user wants to stop.
     async fn interruptible<T>(
         &self,
         work: impl Future<Output = Result<T, FillError>>,
-        filled: usize,
     ) -> Result<T, FillError> {
-        match until_stopped(self.target, self.interrupt.clone(), pin!(work), || {}).await {
+        match until_stopped(self.target, self.stop(), pin!(work), || {}).await {
             Ended::Done(result) | Ended::Stopped(Some(result @ Ok(_))) => result,
             // Cancelled statements end with an error of their own.
-            Ended::Stopped(_) => Err(FillError::SchemaInterrupted { filled, of: self.plan.tables.len() }),
+            Ended::Stopped(_) => {
+                let (filled, of) = (self.agenda.filled(), self.plan.tables.len());
+                Err(FillError::SchemaInterrupted { filled, of })
+            }
         }
     }
 }
@@ -140,7 +239,8 @@ async fn end(session: &Session, plan: &SchemaPlan) -> Result<Vec<String>, FillEr
     Ok(names)
 }
 
-fn failed(plan: &SchemaPlan, place: usize, mut source: FillError) -> FillError {
+/// The failure of the table at a place, while so many tables are filled.
+fn failed(plan: &SchemaPlan, (place, filled): (usize, usize), mut source: FillError) -> FillError {
     let table = &plan.tables[place];
     if let FillError::Step { remains, .. } | FillError::Interrupted { remains, .. } = &mut source {
         remains.with_others();
@@ -152,7 +252,7 @@ fn failed(plan: &SchemaPlan, place: usize, mut source: FillError) -> FillError {
     };
     FillError::OfTable {
         table: format!("{}.{}", table.schema, table.name),
-        filled: place,
+        filled,
         of: plan.tables.len(),
         anew,
         source: Box::new(source),

@@ -168,7 +168,9 @@ fn a_partitioned_table_is_probed() {
                 );
             }
         }
-        assert!(Compression::sample(&connection.client, "parts", Duration::ZERO).await.unwrap().is_some());
+        assert!(
+            Compression::sample([&connection.client; 2], "parts", Duration::ZERO).await.unwrap().is_some()
+        );
     });
 }
 
@@ -237,16 +239,16 @@ fn blanks_compress_and_random_text_does_not() {
             )
             .await;
         }
-        assert_eq!(Compression::sample(client, "nothing", Duration::ZERO).await.unwrap(), None);
-        let blank = Compression::sample(client, "blank", Duration::ZERO).await.unwrap().unwrap();
-        let random = Compression::sample(client, "random", Duration::ZERO).await.unwrap().unwrap();
+        assert_eq!(Compression::sample([client; 2], "nothing", Duration::ZERO).await.unwrap(), None);
+        let blank = Compression::sample([client; 2], "blank", Duration::ZERO).await.unwrap().unwrap();
+        let random = Compression::sample([client; 2], "random", Duration::ZERO).await.unwrap().unwrap();
         assert!(blank.rows.ratio() > 10.0 && random.rows.ratio() < 3.0, "{blank:?}, {random:?}");
         // All of its 200,000 rows of 71 bytes, as it is small.
         assert!((14_000_000..15_000_000).contains(&random.rows.plain), "{random:?}");
         assert_eq!(random.blocks, None);
 
         execute(connection, "CREATE SCHEMA \"Look\"; CREATE EXTENSION pageinspect SCHEMA \"Look\"").await;
-        let random = Compression::sample(client, "random", Duration::ZERO).await.unwrap().unwrap();
+        let random = Compression::sample([client; 2], "random", Duration::ZERO).await.unwrap().unwrap();
         let blocks = random.blocks.unwrap();
         assert_eq!(blocks.plain, 32 * 128 * 1024);
         // The air that fillfactor 10 leaves goes.
@@ -256,10 +258,10 @@ fn blanks_compress_and_random_text_does_not() {
             "CREATE TABLE tiny AS SELECT 1; CREATE ROLE plain; GRANT SELECT ON tiny TO plain",
         )
         .await;
-        let tiny = Compression::sample(client, "tiny", Duration::ZERO).await.unwrap().unwrap();
+        let tiny = Compression::sample([client; 2], "tiny", Duration::ZERO).await.unwrap().unwrap();
         assert_eq!((tiny.rows.plain, tiny.blocks.unwrap().plain), (2, 8192));
         execute(connection, "SET ROLE plain").await;
-        let tiny = Compression::sample(client, "tiny", Duration::ZERO).await.unwrap().unwrap();
+        let tiny = Compression::sample([client; 2], "tiny", Duration::ZERO).await.unwrap().unwrap();
         assert_eq!(tiny.blocks, None);
     });
 }

@@ -367,6 +367,19 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Appends the text of a row that has one; none if the values are not put together from pieces.
+    #[inline]
+    pub(crate) fn append(&mut self, row: u64, out: &mut Vec<u8>) -> Option<()> {
+        let generator = match &self.generator.source {
+            Source::Nulls { others, .. } => &**others,
+            _ => self.generator,
+        };
+        let Source::Topic { form: Form::Text { pieces, .. }, turn } = &generator.source else { return None };
+        let number = turn.of_row(row);
+        topic::append(pieces, number, generator.stream.draw(number), out);
+        Some(())
+    }
+
     /// The value of a row, in units, if it takes no more than counting.
     #[inline]
     pub(crate) fn counted(&mut self, row: u64) -> Option<i64> {

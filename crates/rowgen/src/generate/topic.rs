@@ -19,6 +19,8 @@ const LONGEST_SENTENCE: u32 = 90;
 const SHORTEST_SENTENCE: u32 = 16;
 /// Words are not made shorter than that to fit a column, characters.
 const SHORTEST_WORD: usize = 3;
+/// Most words are shorter, bytes.
+const COPIED: usize = 16;
 /// No word of a list is longer, characters.
 const LONGEST_WORD: usize = 64;
 
@@ -37,12 +39,38 @@ pub(crate) enum Form {
 #[derive(Clone, Debug)]
 pub(crate) enum Piece {
     Literal(&'static str),
-    Words(Vec<Cow<'static, str>>),
+    Words(Vec<Word>),
     Letters(u32),
     Digits(u32),
     Byte,
     Number,
     Sentence { longest: u32 },
+}
+
+/// A word, and room for one that is copied at once: a copy of known length takes no call.
+#[derive(Clone, Debug)]
+pub(crate) struct Word {
+    start: [u8; COPIED],
+    text: Cow<'static, str>,
+}
+
+impl Word {
+    fn new(text: Cow<'static, str>) -> Self {
+        let mut start = [0; COPIED];
+        let length = text.len().min(COPIED);
+        start[..length].copy_from_slice(&text.as_bytes()[..length]);
+        Self { start, text }
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let length = self.text.len();
+        if length > COPIED {
+            return out.extend_from_slice(self.text.as_bytes());
+        }
+        let end = out.len() + length;
+        out.extend_from_slice(&self.start);
+        out.truncate(end);
+    }
 }
 
 impl Form {
@@ -109,12 +137,17 @@ impl Form {
             }
             Self::Text { pieces, .. } => {
                 scratch.clear();
-                for piece in pieces {
-                    piece.write(number, &mut draw, scratch);
-                }
+                append(pieces, number, draw, scratch);
                 Value::Plain(scratch)
             }
         }
+    }
+}
+
+/// Appends the text for a row.
+pub(super) fn append(pieces: &[Piece], number: u64, mut draw: Draw, out: &mut Vec<u8>) {
+    for piece in pieces {
+        piece.write(number, &mut draw, out);
     }
 }
 
@@ -149,9 +182,9 @@ impl Piece {
             (bytes.len() <= cap || words.len() <= FEWEST) && bytes.iter().all(is_plain)
         };
         let cased = |word: &&'static str| {
-            if lower { Cow::Owned(word.to_ascii_lowercase()) } else { Cow::Borrowed(*word) }
+            Word::new(if lower { Cow::Owned(word.to_ascii_lowercase()) } else { Cow::Borrowed(*word) })
         };
-        let words: Vec<Cow<'_, str>> = words.iter().filter(fits).map(cased).collect();
+        let words: Vec<Word> = words.iter().filter(fits).map(cased).collect();
         (words.len() >= FEWEST).then_some(Self::Words(words))
     }
 
@@ -159,7 +192,7 @@ impl Piece {
         let length = |text: &str| u32::try_from(text.len()).expect("short words");
         match self {
             Self::Literal(text) => length(text),
-            Self::Words(words) => words.iter().map(|word| length(word)).max().unwrap_or(0),
+            Self::Words(words) => words.iter().map(|word| length(&word.text)).max().unwrap_or(0),
             Self::Letters(count) | Self::Digits(count) => *count,
             Self::Byte => 3,
             Self::Number => NUMBER_DIGITS,
@@ -174,7 +207,7 @@ impl Piece {
             Self::Words(words) => {
                 #[expect(clippy::cast_possible_truncation, reason = "below a count of words")]
                 let index = draw.below(words.len() as u64) as usize;
-                out.extend_from_slice(words[index].as_bytes());
+                words[index].write(out);
             }
             Self::Letters(count) => {
                 out.extend((0..*count).map(|_| b'A' + u8::try_from(draw.below(26)).expect("below 26")));

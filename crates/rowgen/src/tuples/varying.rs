@@ -3,6 +3,7 @@
 use super::attribute::{Attribute, Content, Layout, payload};
 use super::batch::{Features, Tuples};
 use super::computed::Computing;
+use crate::Kind;
 use crate::generate::Reader;
 
 /// `SizeofHeapTupleHeader`: what comes before a body.
@@ -20,7 +21,12 @@ pub(super) struct Varying {
 enum Field<'a> {
     Null,
     Constant(Layout, &'a [u8]),
-    Generated(Layout, Reader<'a>),
+    Generated {
+        layout: Layout,
+        reader: Reader<'a>,
+        /// Whether the stored text is what the reader appends.
+        is_appended: bool,
+    },
     Computed(Layout, Computing<'a>),
 }
 
@@ -87,7 +93,11 @@ impl<'a> From<&'a Attribute> for Field<'a> {
         match &attribute.content {
             Content::Null => Self::Null,
             Content::Constant(bytes) => Self::Constant(attribute.layout, bytes),
-            Content::Generated { generator, .. } => Self::Generated(attribute.layout, Reader::new(generator)),
+            Content::Generated { generator, .. } => Self::Generated {
+                layout: attribute.layout,
+                reader: Reader::new(generator),
+                is_appended: matches!(generator.kind(), Kind::Text | Kind::Varchar(_)),
+            },
             Content::Computed(computed) => Self::Computed(attribute.layout, computed.into()),
         }
     }
@@ -98,7 +108,7 @@ impl Field<'_> {
         match self {
             Self::Null => true,
             Self::Constant(..) => false,
-            Self::Generated(_, reader) => reader.is_null(row),
+            Self::Generated { reader, .. } => reader.is_null(row),
             Self::Computed(_, computing) => computing.is_null(row),
         }
     }
@@ -111,10 +121,13 @@ impl Field<'_> {
                 layout.write(start, out, |out| out.extend_from_slice(bytes));
                 *layout
             }
-            Self::Generated(layout, reader) => {
+            Self::Generated { layout, reader, is_appended } => {
                 let kind = reader.kind();
-                let value = reader.present(row);
-                layout.write(start, out, |out| payload(kind, value, out));
+                layout.write(start, out, |out| {
+                    if !*is_appended || reader.append(row, out).is_none() {
+                        payload(kind, reader.present(row), out);
+                    }
+                });
                 *layout
             }
             Self::Computed(layout, computing) => {

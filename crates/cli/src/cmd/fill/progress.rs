@@ -1,12 +1,12 @@
 //! A fill's progress: a bar on a terminal, a line every few seconds elsewhere.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fill::limits::{Event, Outlook};
 use fill::{InitStep, Observer, Plan, ProbePoint};
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use measure::human::{bytes, count, grouped, latency};
 
 use crate::app::bar;
@@ -44,18 +44,32 @@ pub(crate) struct FillProgress<'a> {
 pub(crate) struct OfSeveral {
     /// Its name, with how many there are.
     pub(crate) name: String,
+    /// Its place among them.
+    pub(crate) place: usize,
+    pub(crate) all: Arc<AllTables>,
+}
+
+/// Several tables that are filled, some of them at once.
+#[derive(Debug)]
+pub(crate) struct AllTables {
     /// Start of the first one.
     pub(crate) started: Instant,
-    /// Share of all bytes that are filled before it, and its own.
-    pub(crate) before: f64,
-    pub(crate) share: f64,
+    /// Share of all bytes that each has.
+    pub(crate) shares: Vec<f64>,
+    /// Share of each that is filled.
+    pub(crate) filled: Mutex<Vec<f64>>,
+    /// Their bars, one below the other.
+    pub(crate) bars: MultiProgress,
 }
 
 impl OfSeveral {
     /// Progress of all tables, with the time left, if a share of this one is filled.
     fn whole(&self, filled: f64) -> String {
-        let fraction = (self.before + self.share * filled.clamp(0.0, 1.0)).clamp(0.0, 1.0);
-        let elapsed = self.started.elapsed().as_secs_f64();
+        let Ok(mut of_all) = self.all.filled.lock() else { return String::new() };
+        of_all[self.place] = filled.clamp(0.0, 1.0);
+        let sum: f64 = of_all.iter().zip(&self.all.shares).map(|(filled, share)| filled * share).sum();
+        let fraction = sum.clamp(0.0, 1.0);
+        let elapsed = self.all.started.elapsed().as_secs_f64();
         if fraction < 0.01 {
             return String::new();
         }
@@ -81,27 +95,39 @@ fn bytes_per_row(plan: &Plan) -> f64 {
 
 impl<'a> FillProgress<'a> {
     pub(crate) fn new(plan: &Plan, duration: Option<Duration>, printer: &'a Printer) -> Self {
+        let mut progress = Self::without_rows(printer);
+        progress.rows = plan.rows();
+        progress.duration = duration;
+        progress.grown = plan.until_size.map(|_| Mutex::new(0.0));
+        progress.bytes_per_row = bytes_per_row(plan);
+        progress.sent = plan.rows_done().into();
+        progress.before = plan.rows_done();
+        progress
+    }
+
+    /// For a table among others; without a plan for a step that loads no rows.
+    pub(crate) fn of_several(plan: Option<&Plan>, table: OfSeveral, printer: &'a Printer) -> Self {
+        let mut progress =
+            plan.map_or_else(|| Self::without_rows(printer), |plan| Self::new(plan, None, printer));
+        progress.table = Some(table);
+        progress
+    }
+
+    fn without_rows(printer: &'a Printer) -> Self {
         Self {
             printer,
             style: printer.progress(),
-            rows: plan.rows(),
-            duration,
+            rows: None,
+            duration: None,
             outlook: Mutex::new(None),
-            grown: plan.until_size.map(|_| Mutex::new(0.0)),
-            bytes_per_row: bytes_per_row(plan),
-            sent: plan.rows_done().into(),
-            before: plan.rows_done(),
+            grown: None,
+            bytes_per_row: 0.0,
+            sent: 0.into(),
+            before: 0,
             events: Mutex::default(),
             current: Mutex::new(None),
             table: None,
         }
-    }
-
-    /// For a table among others.
-    pub(crate) fn of_several(plan: &Plan, table: OfSeveral, printer: &'a Printer) -> Self {
-        let mut progress = Self::new(plan, None, printer);
-        progress.table = Some(table);
-        progress
     }
 
     /// The step with its table, for people.
@@ -184,7 +210,12 @@ impl Observer for FillProgress<'_> {
         let length = if step == InitStep::Generate { self.rows.unwrap_or(PARTS) } else { PARTS };
         let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
         if self.style == ProgressStyle::Bar {
-            bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8));
+            match &self.table {
+                Some(table) => {
+                    table.all.bars.add(bar.clone());
+                }
+                None => bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(8)),
+            }
             bar.set_style(bar::style("{prefix:12} "));
             bar.set_prefix(self.prefix(title(step)));
         }

@@ -12,6 +12,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use futures_util::TryStreamExt;
+use futures_util::future::try_join;
 use tokio_postgres::{Client, Error};
 use zstd::stream::write::Encoder;
 
@@ -48,6 +49,13 @@ struct Reader<'a> {
     text: u64,
 }
 
+/// Text of a range of rows.
+struct Text {
+    text: Vec<u8>,
+    /// Whether it goes to the end of its part of the table.
+    is_whole: bool,
+}
+
 /// Text on its way through zstd.
 struct Stream {
     encoder: Encoder<'static, Counter>,
@@ -82,11 +90,19 @@ impl Stream {
     }
 
     fn write(&mut self, text: &[u8]) {
-        self.encoder.write_all(text).expect(IN_MEMORY);
-        self.text += text.len() as u64;
+        // Counting begins where the window ends.
+        let uncounted = if self.counting.is_some() { 0 } else { self.window.saturating_sub(self.text) };
+        let (before, after) = text.split_at(text.len().min(usize::try_from(uncounted).unwrap_or(usize::MAX)));
+        self.compress(before);
         if self.counting.is_none() && self.text >= self.window {
             self.counting = Some(self.so_far());
         }
+        self.compress(after);
+    }
+
+    fn compress(&mut self, text: &[u8]) {
+        self.encoder.write_all(text).expect(IN_MEMORY);
+        self.text += text.len() as u64;
     }
 
     /// Rows are left out here.
@@ -105,32 +121,29 @@ impl Stream {
     }
 }
 
-/// Samples the rows of the table of this quoted name, as pg_dump writes them. None if there are none, or the
-/// deadline passes first.
+/// Samples the rows of the table of this quoted name, as pg_dump writes them, by two sessions at once. None if there are
+/// none, or the deadline passes first.
 pub(crate) async fn rows(
-    client: &Client,
+    clients: [&Client; 2],
     table: &str,
     deadline: Instant,
 ) -> Result<Option<Compressed>, Error> {
-    let mut reader = Reader::open(client, table).await?;
-    let total = reader.leaves.last().map_or(0, |leaf| leaf.blocks.end);
+    let [mut even, mut odd] =
+        [Reader::open(clients[0], table).await?, Reader::open(clients[1], table).await?];
+    let total = even.leaves.last().map_or(0, |leaf| leaf.blocks.end);
+    let part = |number: u64| number * total / RANGES..(number + 1) * total / RANGES;
     let mut stream = Stream::new();
     let mut has_gaps = false;
-    for number in 0..RANGES {
-        let part = number * total / RANGES..(number + 1) * total / RANGES;
-        let end = part.end.min(part.start + MOST_BLOCKS);
-        let mut at = part.start;
-        let wanted = stream.text + WINDOW + COUNTED;
-        while at < end && stream.text < wanted {
-            if Instant::now() > deadline {
-                return Ok(None);
+    for number in (0..RANGES).step_by(2) {
+        let ranges = try_join(even.range(part(number), deadline), odd.range(part(number + 1), deadline));
+        let (Some(first), Some(second)) = ranges.await? else { return Ok(None) };
+        for Text { text, is_whole } in [first, second] {
+            stream.write(&text);
+            // Where a part was read to its end, the next range goes on with it.
+            if !is_whole {
+                has_gaps = true;
+                stream.gap();
             }
-            at = reader.read(at..end, wanted - stream.text, &mut stream).await?;
-        }
-        // Where a part was read to its end, the next range goes on with it.
-        if at < part.end {
-            has_gaps = true;
-            stream.gap();
         }
     }
     let sum = if has_gaps {
@@ -160,9 +173,24 @@ impl<'a> Reader<'a> {
         Ok(Self { client, leaves, has_tid_ranges, blocks: 0, rows: 0, text: 0 })
     }
 
+    /// Reads a range of the part of the table that has these blocks. None if the deadline passes.
+    async fn range(&mut self, part: Range<u64>, deadline: Instant) -> Result<Option<Text>, Error> {
+        let end = part.end.min(part.start + MOST_BLOCKS);
+        let mut at = part.start;
+        let mut text = Vec::new();
+        while at < end && (text.len() as u64) < WINDOW + COUNTED {
+            if Instant::now() > deadline {
+                return Ok(None);
+            }
+            let wanted = WINDOW + COUNTED - text.len() as u64;
+            at = self.read(at..end, wanted, &mut text).await?;
+        }
+        Ok(Some(Text { text, is_whole: at == part.end }))
+    }
+
     /// Reads from the beginning of these blocks about as many as hold so much text, none of another leaf.
     /// Returns the first block that it did not read.
-    async fn read(&mut self, blocks: Range<u64>, text: u64, stream: &mut Stream) -> Result<u64, Error> {
+    async fn read(&mut self, blocks: Range<u64>, text: u64, out: &mut Vec<u8>) -> Result<u64, Error> {
         let leaf = self.leaves.iter().find(|leaf| leaf.blocks.contains(&blocks.start));
         let leaf = leaf.expect("all blocks are some leaf's");
         // The first block tells how much a block holds, rows that are stored out of line too. Blocks without
@@ -182,14 +210,14 @@ impl<'a> Reader<'a> {
             )
         };
         let copy = format!("COPY (SELECT {} FROM ONLY {} WHERE {rows}) TO STDOUT", leaf.columns, leaf.name);
-        let before = stream.text;
+        let before = out.len();
         let mut lines = pin!(self.client.copy_out(&copy).await?);
         while let Some(line) = lines.try_next().await? {
-            stream.write(&line);
+            out.extend_from_slice(&line);
             self.rows += 1;
         }
         self.blocks += end - blocks.start;
-        self.text += stream.text - before;
+        self.text += (out.len() - before) as u64;
         Ok(end)
     }
 }

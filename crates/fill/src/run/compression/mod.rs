@@ -54,20 +54,24 @@ impl Compressed {
 }
 
 impl Compression {
-    /// Samples a table by its quoted name, after a fill that took so long. None if it holds no rows, or if
-    /// the sample takes too long.
+    /// Samples a table by its quoted name, after a fill that took so long, by two sessions. None if it holds no rows,
+    /// or if the sample takes too long.
     ///
     /// # Errors
     /// If a query fails.
-    pub async fn sample(client: &Client, table: &str, filled: Duration) -> Result<Option<Self>, Error> {
+    pub async fn sample(clients: [&Client; 2], table: &str, filled: Duration) -> Result<Option<Self>, Error> {
         let deadline = Instant::now() + LONGEST.max(filled / SHARE);
-        client.batch_execute(include_str!("../../sql/as_pg_dump.sql")).await?;
+        for client in clients {
+            client.batch_execute(include_str!("../../sql/as_pg_dump.sql")).await?;
+        }
         let sample = async {
-            let Some(rows) = dump::rows(client, table, deadline).await? else { return Ok(None) };
-            Ok(Some(Self { rows, blocks: blocks(client, table).await? }))
+            let Some(rows) = dump::rows(clients, table, deadline).await? else { return Ok(None) };
+            Ok(Some(Self { rows, blocks: blocks(clients[0], table).await? }))
         };
         let sample = sample.await;
-        client.batch_execute("ROLLBACK").await?;
+        for client in clients {
+            client.batch_execute("ROLLBACK").await?;
+        }
         sample
     }
 }

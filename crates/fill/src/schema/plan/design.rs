@@ -74,6 +74,7 @@ impl Designed<'_> {
             predicted: 0,
             why,
             postponed: Postponed::default(),
+            whole: false,
         }
     }
 }

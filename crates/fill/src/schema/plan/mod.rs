@@ -6,7 +6,8 @@
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures what they and their indexes take, and
 //!    the rows are described again for the numbers that follow;
-//! 4. each table gets a [`Plan`] of its own, and what can be made after its rows is [`postponed`].
+//! 4. each table gets a [`Plan`] of its own, and what can be made after its rows is [`postponed`]. Then COPY may load tables
+//!    [`whole`], side by side.
 
 mod amounts;
 mod design;
@@ -14,6 +15,7 @@ mod order;
 mod postponed;
 mod resumed;
 mod tables;
+mod whole;
 
 use connect::Connection;
 use futures_util::future::LocalBoxFuture;
@@ -22,8 +24,8 @@ use server::quote::literal;
 use server::{Survey, ask, schema_for_tables};
 
 use self::design::{Design, Designed};
-pub(super) use self::postponed::Postponed;
 use self::postponed::Schedule;
+pub(super) use self::postponed::{Postponed, PostponedKey};
 use super::record::{self, Begun, Found, RecordedTable};
 use super::request::{SchemaAmount, SchemaRequest};
 use crate::error::FillError;
@@ -104,6 +106,13 @@ impl SchemaPlan {
     /// Rows of all tables.
     pub fn rows(&self) -> u64 {
         self.tables.iter().map(|table| table.rows).sum()
+    }
+
+    /// Tables that are filled side by side.
+    pub fn lanes(&self) -> usize {
+        // A table that is not loaded whole may have foreign keys, which tables before it must keep.
+        let are_whole = self.tables.iter().filter_map(PlannedTable::plan).all(whole::is_whole);
+        if are_whole { whole::LANES } else { 1 }
     }
 
     /// Bytes that all tables and indexes will take, about.
@@ -211,7 +220,9 @@ impl Planner<'_> {
             planned.push(self.planned(designed, &wanted.why, design.together(at)).await?);
             warnings.extend(designed.warnings());
         }
-        create.extend(self.postpone(&mut planned).await?);
+        let drops = self.postpone(&mut planned).await?;
+        self.load_whole(&tables, &mut planned, &drops).await?;
+        create.extend(drops);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,
@@ -246,10 +257,8 @@ impl Planner<'_> {
         self.run(&format!("SELECT set_config('search_path', {}, true)", literal(&path))).await?;
         let Schedule { drops, tables } = Schedule::of(&candidates);
         for (table, postponed) in planned.iter_mut().zip(tables) {
-            if let TableState::ToFill(plan) = &mut table.state
-                && !postponed.makes.is_empty()
-            {
-                postponed::announce(plan);
+            if let TableState::ToFill(plan) = &mut table.state {
+                postponed::announce(plan, &postponed);
             }
             table.recorded.postponed = postponed;
         }

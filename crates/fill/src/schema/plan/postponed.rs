@@ -14,10 +14,25 @@ use crate::error::FillError;
 use crate::plan::{ForeignKeys, Method, Plan};
 use server::quote::qualified;
 
-/// Statements that make something after the rows of a table.
+/// Objects of a table that are made after its rows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::schema) struct Postponed {
+    /// Statements that make keys and indexes.
     pub(in crate::schema) makes: Vec<String>,
+    /// Foreign keys, which are made once the tables that they refer to are filled too.
+    #[serde(default)]
+    pub(in crate::schema) foreign_keys: Vec<PostponedKey>,
+}
+
+/// A foreign key that is made after the rows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(in crate::schema) struct PostponedKey {
+    /// The constraint's name, unquoted.
+    pub(in crate::schema) name: String,
+    /// The statement that makes it.
+    pub(in crate::schema) makes: String,
+    /// Schema and name of the referenced table, unquoted.
+    pub(in crate::schema) referenced: (String, String),
 }
 
 /// Something that can be dropped and made again.
@@ -26,8 +41,8 @@ pub(super) struct Candidate {
     makes: String,
     /// The index that it is or makes; none of a foreign key.
     index: Option<u32>,
-    /// Of a foreign key the unique index that it rests on.
-    rests_on: Option<u32>,
+    /// Of a foreign key the unique index that it rests on, its name, and schema and name of the table that it refers to.
+    rests_on: Option<(u32, String, (String, String))>,
     /// Foreign keys that rest on this index.
     foreign_keys: usize,
 }
@@ -61,37 +76,35 @@ impl Candidate {
             drops: row.get("drops"),
             makes: row.get("makes"),
             index: row.get("index"),
-            rests_on: row.get("rests_on"),
+            rests_on: row.get::<_, Option<u32>>("rests_on").map(|index| {
+                (index, row.get("name"), (row.get("referenced_schema"), row.get("referenced_name")))
+            }),
             foreign_keys: usize::try_from(row.get::<_, i64>("foreign_keys")).unwrap_or(usize::MAX),
         }
     }
 }
 
 impl Schedule {
-    /// Of the tables' candidates, in the order of the tables. An index stays if a foreign key stays that rests on it. A
-    /// foreign key is made after the later one of its two tables.
+    /// Of the tables' candidates, in the order of the tables. An index stays if a foreign key stays that rests on it.
     pub(super) fn of(candidates: &[Vec<Candidate>]) -> Self {
         let placed =
             || candidates.iter().enumerate().flat_map(|(at, of)| of.iter().map(move |one| (at, one)));
         let mut resting: HashMap<u32, usize> = HashMap::new();
-        for index in placed().filter_map(|(_, candidate)| candidate.rests_on) {
-            *resting.entry(index).or_default() += 1;
+        for (index, ..) in placed().filter_map(|(_, candidate)| candidate.rests_on.as_ref()) {
+            *resting.entry(*index).or_default() += 1;
         }
         let mut drops = Vec::new();
         let mut tables = vec![Postponed::default(); candidates.len()];
-        let mut made_at = HashMap::new();
         for (at, candidate) in placed() {
             let Some(index) = candidate.index else { continue };
             if candidate.foreign_keys == resting.get(&index).copied().unwrap_or_default() {
-                made_at.insert(index, at);
                 tables[at].makes.push(candidate.makes.clone());
                 drops.push(candidate.drops.clone());
             }
         }
         for (at, candidate) in placed() {
-            let Some(index) = candidate.rests_on else { continue };
-            let at = made_at.get(&index).map_or(at, |made| at.max(*made));
-            tables[at].makes.push(candidate.makes.clone());
+            let Some((_, name, referenced)) = candidate.rests_on.clone() else { continue };
+            tables[at].foreign_keys.push(PostponedKey { name, makes: candidate.makes.clone(), referenced });
             drops.insert(0, candidate.drops.clone());
         }
         Self { drops, tables }
@@ -99,7 +112,10 @@ impl Schedule {
 }
 
 /// Says in the plan what is postponed.
-pub(super) fn announce(plan: &mut Plan) {
+pub(super) fn announce(plan: &mut Plan, postponed: &Postponed) {
+    if *postponed == Postponed::default() {
+        return;
+    }
     plan.foreign_keys = ForeignKeys::None;
     plan.reasons.retain(|reason| !reason.starts_with("foreign keys"));
     plan.reasons.push("keys, foreign keys and indexes are created after the rows".to_owned());

@@ -2,7 +2,9 @@
 
 use catalog::{Scope, TableInfo};
 
-use super::{PlannedTable, Planner, Postponed, SchemaPlan, TableState, tables};
+use super::{
+    PlannedTable, Planner, Postponed, PostponedKey, SchemaPlan, TableState, postponed, tables, whole,
+};
 use crate::error::FillError;
 use crate::ledger;
 use crate::plan::{Plan, plan};
@@ -27,11 +29,19 @@ impl Planner<'_> {
         for (at, (recorded, is_marked)) in begun.tables.into_iter().enumerate() {
             let together = names[at + 1..].to_vec();
             // Those of a table that is marked are made.
-            let postponed = if is_marked { Postponed::default() } else { recorded.postponed.clone() };
-            let recorded = RecordedTable { postponed, ..recorded };
+            let makes = if is_marked { Vec::new() } else { recorded.postponed.makes.clone() };
+            let foreign_keys = self.unmade(&names[at], &recorded.postponed.foreign_keys).await?;
+            let recorded = RecordedTable { postponed: Postponed { makes, foreign_keys }, ..recorded };
             let state = match self.left(&recorded, is_marked, together).await? {
                 None => TableState::Filled,
-                Some(plan) => TableState::ToFill(Box::new(plan)),
+                Some(mut plan) => {
+                    // Not once it has foreign keys, if a crash has emptied tables that are unlogged.
+                    if recorded.whole && self.stand_alone(&names[at..=at]).await? {
+                        whole::load_whole(&mut plan);
+                    }
+                    postponed::announce(&mut plan, &recorded.postponed);
+                    TableState::ToFill(Box::new(plan))
+                }
             };
             planned.push(PlannedTable {
                 schema: recorded.schema.clone(),
@@ -57,6 +67,18 @@ impl Planner<'_> {
             tables: planned,
             warnings: Vec::new(),
         })
+    }
+
+    /// Those of the table's foreign keys that are not there.
+    async fn unmade(&self, table: &str, keys: &[PostponedKey]) -> Result<Vec<PostponedKey>, FillError> {
+        let mut unmade = Vec::new();
+        for key in keys {
+            let query = include_str!("../../sql/has_constraint.sql");
+            if !ask(self.connection, query, &[&table, &key.name]).await?.get::<_, bool>(0) {
+                unmade.push(key.clone());
+            }
+        }
+        Ok(unmade)
     }
 
     /// The plan for what is left of a table; none if it is filled.

@@ -2,12 +2,14 @@
 
 mod text;
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fill::{
     FilledTable, Observer, PlannedTable, Request, SchemaObserver, SchemaOutcome, SchemaPlan, SchemaRequest,
     Sizes, plan_schema, run_schema,
 };
+use indicatif::{MultiProgress, ProgressDrawTarget};
 use measure::{Note, Trial, Unit};
 use pgserver::Home;
 use server::Survey;
@@ -19,7 +21,7 @@ use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
-use crate::cmd::fill::progress::{FillProgress, OfSeveral};
+use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral};
 use crate::cmd::fill::{begun, clear_abandoned, records};
 
 /// The tables that were filled.
@@ -59,7 +61,7 @@ pub(super) async fn fill(
         printer.warn(warning);
     }
     let mut recording = Recording::begin(home, begun(arguments, request, &plan, &survey)?)?;
-    let progress = SchemaProgress { plan: &plan, started: Instant::now(), printer };
+    let progress = SchemaProgress { plan: &plan, all: all_tables(&plan), printer };
     let work = run_schema(&chosen.target, &plan, Some(records(home)), &progress, interrupted(printer));
     let outcome = match Box::pin(work).await {
         Ok(outcome) => outcome,
@@ -89,6 +91,9 @@ pub(super) async fn fill(
 fn whole(outcome: &SchemaOutcome) -> Trial {
     let mut trial = Trial { config: "all tables".to_owned(), ..Trial::default() };
     trial.observe("total", outcome.elapsed.as_secs_f64(), Unit::Seconds);
+    if !outcome.foreign_keys.is_zero() {
+        trial.observe("foreign-keys", outcome.foreign_keys.as_secs_f64(), Unit::Seconds);
+    }
     trial.observe("rows", outcome.rows() as f64, Unit::Rows);
     let sum =
         |of: fn(Sizes) -> u64| outcome.tables.iter().map(|table| of(table.outcome.sizes)).sum::<u64>() as f64;
@@ -97,25 +102,38 @@ fn whole(outcome: &SchemaOutcome) -> Trial {
     trial
 }
 
-/// Progress of a schema fill: the table that is being filled, and the share of all tables.
+/// Progress of a schema fill: the tables that are being filled, and the share of all tables.
 struct SchemaProgress<'a> {
     plan: &'a SchemaPlan,
-    started: Instant,
+    all: Arc<AllTables>,
     printer: &'a Printer,
+}
+
+fn all_tables(plan: &SchemaPlan) -> Arc<AllTables> {
+    let all = plan.predicted().max(1) as f64;
+    let filled = |table: &PlannedTable| if table.plan().is_none() { 1.0 } else { 0.0 };
+    Arc::new(AllTables {
+        started: Instant::now(),
+        shares: plan.tables.iter().map(|table| table.predicted as f64 / all).collect(),
+        filled: Mutex::new(plan.tables.iter().map(filled).collect()),
+        bars: MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8)),
+    })
+}
+
+impl SchemaProgress<'_> {
+    fn of(&self, place: usize, table: &PlannedTable) -> OfSeveral {
+        let name = format!("{} ({} of {})", table.name, place + 1, self.plan.tables.len());
+        OfSeveral { name, place, all: Arc::clone(&self.all) }
+    }
 }
 
 impl SchemaObserver for SchemaProgress<'_> {
     fn table_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o> {
-        let all = self.plan.predicted().max(1) as f64;
-        let before: u64 = self.plan.tables[..place].iter().map(|table| table.predicted).sum();
-        let of_several = OfSeveral {
-            name: format!("{} ({} of {})", table.name, place + 1, self.plan.tables.len()),
-            started: self.started,
-            before: before as f64 / all,
-            share: table.predicted as f64 / all,
-        };
-        let plan = table.plan().expect("only tables with a plan are filled");
-        Box::new(FillProgress::of_several(plan, of_several, self.printer))
+        Box::new(FillProgress::of_several(table.plan(), self.of(place, table), self.printer))
+    }
+
+    fn foreign_key_started<'o>(&'o self, place: usize, table: &'o PlannedTable) -> Box<dyn Observer + 'o> {
+        Box::new(FillProgress::of_several(None, self.of(place, table), self.printer))
     }
 }
 

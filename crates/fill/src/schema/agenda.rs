@@ -1,0 +1,145 @@
+//! The tasks of a schema fill: which of them may begin.
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+
+use super::plan::SchemaPlan;
+
+/// What a lane does at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// Fills the table at this place, with its keys and indexes.
+    Table {
+        /// From 0.
+        place: usize,
+    },
+    /// Makes a postponed foreign key.
+    ForeignKey {
+        /// Place of its table.
+        place: usize,
+        /// Among those of the table.
+        number: usize,
+        /// Place of the table that it refers to, if that is one of those to fill.
+        referenced: Option<usize>,
+    },
+}
+
+impl Task {
+    /// Places of the tables that no other task may work on meanwhile: the server locks both tables of a foreign key.
+    fn tables(&self) -> impl Iterator<Item = usize> {
+        let (place, other) = match self {
+            Self::Table { place } => (*place, None),
+            Self::ForeignKey { place, referenced, .. } => (*place, *referenced),
+        };
+        [place].into_iter().chain(other)
+    }
+
+    /// Whether all that it needs is there, and free.
+    fn may_begin(&self, state: &State) -> bool {
+        match self {
+            Self::Table { .. } => true,
+            Self::ForeignKey { .. } => {
+                self.tables().all(|table| state.filled.contains(&table) && !state.used.contains(&table))
+            }
+        }
+    }
+}
+
+/// The tasks that are left.
+pub(super) struct Agenda {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Task>,
+    /// Tables that are worked on.
+    used: HashSet<usize>,
+    filled: HashSet<usize>,
+    has_failed: bool,
+}
+
+impl Agenda {
+    /// The tables in their order, side by side the largest ones first, then foreign keys.
+    pub(super) fn of(plan: &SchemaPlan) -> Self {
+        let place_of = |(schema, name): &(String, String)| {
+            plan.tables.iter().position(|table| table.schema == *schema && table.name == *name)
+        };
+        let mut places: Vec<usize> = (0..plan.tables.len()).collect();
+        if plan.lanes() > 1 {
+            places.sort_by_key(|place| std::cmp::Reverse(plan.tables[*place].predicted));
+        }
+        let (to_fill, filled): (Vec<usize>, Vec<usize>) =
+            places.into_iter().partition(|place| plan.tables[*place].plan().is_some());
+        let mut waiting: Vec<Task> = to_fill.into_iter().map(|place| Task::Table { place }).collect();
+        for (place, table) in plan.tables.iter().enumerate() {
+            let keys = table.recorded.postponed.foreign_keys.iter().enumerate();
+            waiting.extend(keys.map(|(number, key)| Task::ForeignKey {
+                place,
+                number,
+                referenced: place_of(&key.referenced),
+            }));
+        }
+        let filled = filled.into_iter().collect();
+        Self { state: Mutex::new(State { waiting, filled, ..State::default() }), changed: Notify::new() }
+    }
+
+    /// The next task, once one may begin; none if no more do.
+    pub(super) async fn next(&self) -> Option<Task> {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            {
+                let mut state = self.lock();
+                if state.has_failed || state.waiting.is_empty() {
+                    return None;
+                }
+                if let Some(at) = state.waiting.iter().position(|task| task.may_begin(&state)) {
+                    let task = state.waiting.remove(at);
+                    state.used.extend(task.tables());
+                    return Some(task);
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// A task has ended.
+    pub(super) fn end(&self, task: &Task, well: bool) {
+        let mut state = self.lock();
+        for table in task.tables() {
+            state.used.remove(&table);
+        }
+        if let (Task::Table { place }, true) = (task, well) {
+            state.filled.insert(*place);
+        }
+        state.has_failed |= !well;
+        drop(state);
+        self.changed.notify_waiters();
+    }
+
+    /// Resolves once a task has failed.
+    pub(super) async fn failed(&self) {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if self.lock().has_failed {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Number of tables that are filled.
+    pub(super) fn filled(&self) -> usize {
+        self.lock().filled.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("nobody panics holding this")
+    }
+}
