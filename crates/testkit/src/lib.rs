@@ -2,7 +2,8 @@
 //!
 //! - [`Server`] starts a real PostgreSQL in a throw-away `PGRIG_HOME`; [`shared`] is the server of a release that
 //!   all tests of a program share. Start reading there.
-//! - [`cache`] is where the fetched PostgreSQL is, once for all test programs.
+//! - [`cache`] is where the fetched PostgreSQL is, once for all test programs; [`templates`] is the same with an
+//!   `initdb` that copies what it made before.
 //! - [`until`] waits for a condition, with one deadline for all tests.
 //! - [`require`] is the only way to skip a test.
 //! - [`Mount`] is a small file system, [`fill_up`] leaves no space on one; [`tls`] has servers and certificates for TLS.
@@ -22,6 +23,7 @@ mod need;
 mod program;
 mod server;
 mod shared;
+mod templates;
 pub mod tls;
 mod wait;
 
@@ -32,6 +34,7 @@ pub use need::{Need, require};
 pub use program::{does, told};
 pub use server::{Database, Server, block_on, quoted, quoted_literal, spec, target};
 pub use shared::shared;
+pub use templates::{templates, templates_of};
 pub use wait::{DEADLINE, until, until_some};
 
 /// The oldest release and the newest that pgrig works with.

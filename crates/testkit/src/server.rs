@@ -9,8 +9,8 @@ use nix::unistd::Pid;
 use pgserver::{Home, Instance, Major, Running, Spec};
 use tempfile::TempDir;
 
-use crate::cache::cache;
 use crate::directory::directory;
+use crate::templates::{templates, templates_of};
 
 /// Settings of all servers, unless a test has its own: small, for tests run beside each other; and without
 /// forcing anything to disk, because no test can see what a failing power supply loses.
@@ -52,7 +52,8 @@ impl Server {
 
     /// With this directory as its home, which stays.
     pub fn start_in(directory: &Path, spec: Spec) -> Self {
-        let home = Home::at(directory).unwrap().with_postgresql_cache(&cache());
+        let _ = templates_of(spec.version.unwrap_or_default().number());
+        let home = Home::at(directory).unwrap().with_postgresql_cache(&templates());
         let mut server = Self { running: None, home, spec, databases: AtomicU32::new(1), directory: None };
         server.run();
         server

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use crate::docs::{Block, blocks, guides};
-use crate::support::{Ran, Rig, fetched};
+use crate::support::{Ran, Rig};
 
 /// Values of a small run in place of those that the reader sees: verb, option, value. Other lines get the option.
 const SMALL: [(&str, &str, &str); 10] = [
@@ -126,7 +126,7 @@ fn commands(rig: &Rig, transcript: &str) -> String {
         script = format!("pgrig fill -q --scale 1\n{script}");
     }
     let script = format!("{EMPTY}\n{script}");
-    let installed = fetched(rig, 17).join("bin");
+    let installed = testkit::templates_of(17).join("bin");
     let script = script.replace("/usr/lib/postgresql/17/bin", &installed.display().to_string());
     if !is_reached {
         return script;

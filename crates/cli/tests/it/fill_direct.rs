@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::proof::{Proof, Relation, assert_checksums};
-use crate::support::{Rig, Server, fetched};
-use testkit::{Need, does, require};
+use crate::support::{Rig, Server};
+use testkit::{Need, does, require, templates_of};
 
 /// A schema that has to be quoted, for what is written directly.
 const DIRECT: &str = r#"Dir"ect'"#;
@@ -17,7 +17,7 @@ const COPIED: &str = "copied";
 
 /// An instance of this version, with checksums or without, whatever its initdb does by default.
 fn server(rig: &Rig, major: u16, checksums: bool) -> Server<'_> {
-    let real = fetched(rig, major);
+    let real = templates_of(major);
     let kind = if checksums { "with" } else { "without" };
     server_of(
         rig,

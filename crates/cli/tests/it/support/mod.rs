@@ -10,10 +10,9 @@ pub mod victims;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use pgserver::Major;
 use serde_json::Value;
 use tempfile::TempDir;
-use testkit::{Mount, Need, cache, directory, disk_directory, require};
+use testkit::{Mount, Need, directory, disk_directory, require, templates};
 use tokio::runtime::Runtime;
 use tokio_postgres::{Client, NoTls, Row};
 
@@ -81,7 +80,7 @@ impl Rig {
         }
         let is_of_others = self.of_others && arguments.starts_with("server ") && arguments != "server status";
         let home = if is_of_others { self.home.path().join("others") } else { self.home.path().to_owned() };
-        command.env("PGRIG_HOME", home).env("PGRIG_POSTGRESQL_CACHE", cache());
+        command.env("PGRIG_HOME", home).env("PGRIG_POSTGRESQL_CACHE", templates());
         command
     }
 
@@ -279,12 +278,3 @@ pub async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     Ok(client)
 }
 
-/// The PostgreSQL that pgrig fetches for this major version; fetches it if need be.
-pub fn fetched(rig: &Rig, major: u16) -> PathBuf {
-    let directory = cache().join(Major::from_number(major).unwrap().pinned());
-    if !directory.is_dir() {
-        rig.done(&format!("server start --instance fetching --pg-version {major}"));
-        rig.done("server destroy --instance fetching");
-    }
-    directory
-}
