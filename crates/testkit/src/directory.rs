@@ -12,14 +12,13 @@ const ROOM: u64 = 3 << 30;
 
 /// A directory for a home. In memory where there is room: what is forced to disk there costs nothing.
 pub fn directory() -> TempDir {
-    let parent = match std::env::var_os("PGRIG_TEST_DIR") {
-        Some(parent) => Some(PathBuf::from(parent)),
-        None => Some(PathBuf::from("/dev/shm")).filter(|memory| has_room(memory)),
-    };
-    match parent {
-        Some(parent) => tempfile::Builder::new().prefix("test-").tempdir_in(parent).unwrap(),
-        None => tempfile::tempdir().unwrap(),
-    }
+    tempfile::Builder::new().prefix("test-").tempdir_in(parent()).unwrap()
+}
+
+/// The directory of throw-away homes.
+pub(crate) fn parent() -> PathBuf {
+    let memory = || Some(PathBuf::from("/dev/shm")).filter(|memory| has_room(memory));
+    std::env::var_os("PGRIG_TEST_DIR").map(PathBuf::from).or_else(memory).unwrap_or_else(std::env::temp_dir)
 }
 
 /// A directory for a home that must not be in memory.

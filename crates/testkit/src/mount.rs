@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
+use crate::directory::parent;
 use crate::program::{does, told};
 
 /// A small file system, unmounted in the end; ask for [`Need::Mounts`](crate::Need::Mounts) first.
@@ -41,8 +42,9 @@ impl Mount {
         Self::try_tmpfs_with(at, megabytes, options).expect("a tmpfs can be mounted")
     }
 
-    pub(crate) fn try_ext4(at: &Path, megabytes: u32) -> Option<Self> {
-        let image = NamedTempFile::new().unwrap();
+    /// The same, or none where it cannot be mounted. Its image is where throw-away homes are.
+    pub fn try_ext4(at: &Path, megabytes: u32) -> Option<Self> {
+        let image = NamedTempFile::new_in(parent()).unwrap();
         image.as_file().set_len(u64::from(megabytes) << 20).unwrap();
         let made = does("mkfs.ext4", &["-q", "-m", "5", text(image.path())])
             && does("mount", &["-o", "loop", text(image.path()), text(at)]);
