@@ -36,8 +36,8 @@ fn assert_sizes(version: &str) {
     assert_size(&rig, &server, 50e6, "50MB", "--unlogged --fillfactor 37");
     assert_size(&rig, &server, 50.0 * 1_048_576.0, "50MiB", "--data-only --unlogged --fillfactor 10");
     assert_size(&rig, &server, 60e6, "60MB", "--data-only");
-    assert_size(&rig, &server, 150e6, "0.15GB", "--streams 2 --unlogged");
-    assert_size(&rig, &server, 150e6, "150MB", "--streams 3 --data-only --format text");
+    assert_size(&rig, &server, 80e6, "0.08GB", "--streams 2 --unlogged");
+    assert_size(&rig, &server, 80e6, "80MB", "--streams 3 --data-only --format text");
     assert_size(&rig, &server, 60e6, "60MB", "--streams 2 --fillfactor 10");
 }
 
