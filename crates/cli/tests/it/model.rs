@@ -217,8 +217,11 @@ fn is_faithful(version: &str) {
     let leaked: Vec<&String> = before.intersection(&after).take(5).collect();
     assert!(leaked.is_empty(), "{leaked:?}");
     let written = fs::read(&model).unwrap();
-    let leaked: Vec<&String> =
-        before.iter().filter(|word| memchr::memmem::find(&written, word.as_bytes()).is_some()).take(5).collect();
+    let leaked: Vec<&String> = before
+        .iter()
+        .filter(|word| memchr::memmem::find(&written, word.as_bytes()).is_some())
+        .take(5)
+        .collect();
     assert!(leaked.is_empty(), "{leaked:?}");
 
     // A witness that knows no statistics: the shares of NULLs and of a frequent value, counted.

@@ -281,4 +281,3 @@ pub async fn connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     tokio::spawn(connection);
     Ok(client)
 }
-
