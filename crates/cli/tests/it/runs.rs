@@ -149,6 +149,7 @@ fn runs_are_listed_shown_and_named() {
     saved.refused("runs show latest~6", &["there are 6 saved runs"]);
     saved.refused("runs show latest:tps~1", &["there is 1 saved run of tps"]);
     saved.refused("runs show latest~x", &["give latest~N"]);
+    saved.refused("runs rm ./latest", &["./latest is a file, and this takes saved runs"]);
     saved.refused("runs show after", &["no run after", "pgrig runs list"]);
     saved.refused("tps --label latest~1", &["latest names the newest run"]);
     // A label names complete runs where they are compared: one of two.

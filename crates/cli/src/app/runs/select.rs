@@ -92,6 +92,13 @@ impl<'p> Selection<'p> {
     pub(crate) fn saved(&self, words: &[String]) -> Result<Vec<&Saved>, Failure> {
         let mut found: Vec<&Saved> = Vec::new();
         for word in words {
+            if word.contains('/') {
+                let text = format!(
+                    "{} is a file, and this takes saved runs: give latest, an id, or a label",
+                    plain(word)
+                );
+                return Err(Usage(text).into());
+            }
             for saved in self.of_store(word)? {
                 if found.iter().all(|known| known.head.id != saved.head.id) {
                     found.push(saved);
