@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use crate::app::args::Verb;
 use crate::app::printer::Printer;
-use crate::app::questions::QUESTIONS;
+use crate::app::questions::questions;
 use crate::app::{args, exit, fault, interrupt, recovery};
 
 fn main() -> ExitCode {
@@ -17,7 +17,7 @@ fn main() -> ExitCode {
 fn run() -> ExitCode {
     let arguments = std::env::args_os().collect::<Vec<_>>();
     if arguments.len() <= 1 {
-        return exit::printed(QUESTIONS);
+        return exit::printed(&questions());
     }
     let cli = match args::parse(&arguments) {
         Ok(cli) => cli,

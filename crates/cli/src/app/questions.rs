@@ -1,7 +1,7 @@
 //! The text that `pgrig` alone prints.
 
 /// Questions and the commands that answer them, and what to try first.
-pub(crate) const QUESTIONS: &str = "\
+const QUESTIONS: &str = "\
 pgrig: a test rig for PostgreSQL
 
 Question                                           Command
@@ -22,3 +22,9 @@ Try first:
   pgrig fill 100MB    fills a PostgreSQL of pgrig's own, downloaded when first used
   pgrig VERB --help   lists options, with examples (-? too; -h is the server's host)
 ";
+
+/// The text, without the commands that this build does not have.
+pub(crate) fn questions() -> String {
+    let is_known = |line: &&str| cfg!(feature = "serve") || !line.contains("pgrig testdb new");
+    QUESTIONS.split_inclusive('\n').filter(is_known).collect()
+}

@@ -10,7 +10,8 @@ use self::fold::{folded, has_gap};
 /// Lines that are narrower than this are not worth breaking, columns.
 const NARROWEST: usize = 40;
 
-/// The text with lines of at most `width` columns, as far as its words let it. Commands to be pasted stay whole.
+/// The text with lines of at most `width` columns, as far as its words let it. Commands to be pasted stay whole, on a line of
+/// their own.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut wrapped = Vec::new();
@@ -24,6 +25,14 @@ pub(crate) fn wrapped(text: &str, width: usize) -> String {
 }
 
 fn wrapped_line(line: &str, width: usize) -> String {
+    if let Some((text, command)) = line.split_once(": pgrig ")
+        && width >= NARROWEST
+        && measure_text_width(line) > width
+    {
+        let text = format!("{text}:");
+        let indent = hanging(&text).filter(|indent| (1..=width / 2).contains(indent)).unwrap_or(2);
+        return format!("{}\n{:indent$}pgrig {command}", wrapped_line(&text, width), "");
+    }
     let Some(indent) = hanging(line).filter(|_| width >= NARROWEST && measure_text_width(line) > width)
     else {
         return line.to_owned();
@@ -78,9 +87,12 @@ mod tests {
         let row = format!("customers      500,000     1.20   500 k   112 MB  {}", "38.2 MB ".repeat(9));
         let command = format!("the same again: pgrig fill {}", "--drop ".repeat(20));
         let path = format!("/{}", "directory/".repeat(12));
-        for line in [&row, &command, &path] {
+        for line in [&row, &path] {
             assert_eq!(wrapped(line, 60), *line);
         }
+        assert_eq!(wrapped(&command, 60), command.replacen("again: ", "again:\n  ", 1));
+        let column = format!("verbs    not checked: pgrig server start {}", "--set a=b ".repeat(4));
+        assert_eq!(wrapped(&column, 60), column.replacen("checked: ", "checked:\n         ", 1));
         let said = format!("run document: {path}");
         assert_eq!(wrapped(&said, 60), format!("run document:\n{path}"));
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-const GUIDES: [(&str, &[&str]); 11] = [
+pub(crate) const GUIDES: [(&str, &[&str]); 11] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
@@ -179,7 +179,7 @@ fn guides_end_with_all_options_as_help_prints_them() {
 }
 
 /// A verb, and its commands.
-fn with_commands(rig: &Rig, verb: &str) -> Vec<String> {
+pub(crate) fn with_commands(rig: &Rig, verb: &str) -> Vec<String> {
     let help = rig.done(&format!("{verb} --help")).stdout;
     let below = commands(&help).into_iter().map(|command| format!("{verb} {command}"));
     std::iter::once(verb.to_owned()).chain(below).collect()

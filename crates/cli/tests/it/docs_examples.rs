@@ -11,13 +11,14 @@ use crate::docs::{Block, blocks, guides};
 use crate::support::{Ran, Rig};
 
 /// Values of a small run in place of those that the reader sees: verb, option, value. Other lines get the option.
-const SMALL: [(&str, &str, &str); 10] = [
+const SMALL: [(&str, &str, &str); 11] = [
     ("blockio", "--trials", "1"),
     ("micro", "--budget", "1s"),
     ("tps", "-T", "1"),
     ("tps --matrix", "--trials", "1"),
     ("testdb bench", "--trials", "1"),
     ("testdb bench", "--variants", "unlogged"),
+    ("fill --scale", "--scale", "1"),
     ("ab", "--rounds", "1"),
     ("ab", "--no-warm-up", ""),
     ("fill --ladder", "--trials", "1"),
@@ -34,7 +35,8 @@ def test_database():
     if service:
         urllib.request.urlopen(service + "/database").read()
     else:
-        subprocess.run(["psql", "-qc", "SELECT 1"], check=True)
+        url = os.environ.get("DATABASE_URL", "")
+        subprocess.run(["psql", url, "-qc", "SELECT 1"], check=True)
 "#;
 /// Empties the database of the own server.
 const EMPTY: &str =
@@ -81,14 +83,20 @@ fn run_pages(pages: &Mutex<Vec<PathBuf>>) -> usize {
 
 /// The directory of a reader, with files of the names that examples give, and databases `postgres`, `mydb`, `shop` (with
 /// rows, if the page captures it) and `shop_test` as they are before the first example of the page.
-fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
+pub(crate) fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let shop = fs::read_to_string(crate::docs::root().join("bench/schema.sql")).unwrap();
     for name in ["shop.sql", "schema.sql", "app.sql"] {
         fs::write(directory.path().join(name), &shop).unwrap();
     }
     let insert = "INSERT INTO products VALUES (1, 1, 1, 1)";
-    fs::write(directory.path().join("suite.sh"), format!("psql -qc '{insert}'\n")).unwrap();
+    fs::create_dir(directory.path().join("api")).unwrap();
+    for suite in ["suite.sh", "api/suite.sh"] {
+        fs::write(directory.path().join(suite), format!("psql -qc '{insert}'\n")).unwrap();
+    }
+    for script in ["old.sql", "new.sql"] {
+        fs::write(directory.path().join(script), "SELECT count(*) FROM pgbench_branches").unwrap();
+    }
     fs::write(directory.path().join("test_suite.py"), SUITE).unwrap();
     fs::create_dir(directory.path().join("queries")).unwrap();
     fs::write(directory.path().join("queries/1.sql"), "SELECT count(*) FROM products WHERE id < 100")
@@ -99,7 +107,7 @@ fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
         ""
     };
     let script = format!(
-        "pgrig server start -q --set shared_buffers=128MB --set max_wal_size=1GB; {EMPTY}; \
+        "gzip -k shop.sql; pgrig server start -q --set shared_buffers=128MB --set max_wal_size=1GB; {EMPTY}; \
          pgrig server psql -- -qc 'DROP DATABASE IF EXISTS mydb' -c 'CREATE DATABASE mydb'; \
          pgrig server psql mydb -- -qf shop.sql -c 'CREATE TABLE audit_log (at timestamp)'; \
          for name in shop_test shop copy; do \
@@ -117,11 +125,13 @@ fn reader(rig: &Rig, page: &str) -> tempfile::TempDir {
 
 /// The commands of a transcript, made small. It begins with an empty database, or with pgbench's tables if it measures
 /// transactions. A server that it names is reached in the way of psql.
-fn commands(rig: &Rig, transcript: &str) -> String {
+pub(crate) fn commands(rig: &Rig, transcript: &str) -> String {
     let lines: Vec<String> =
         transcript.lines().filter_map(|line| line.strip_prefix("$ ")).map(small).collect();
     let mut script = lines.join("\n");
-    let is_reached = ["mydb", "-d shop", "psql "].iter().any(|word| script.contains(word));
+    let is_reached = ["mydb", "-d shop", "shop copy", "-d copy", "toml copy", "psql "]
+        .iter()
+        .any(|word| script.contains(word));
     if script.contains("pgrig tps") && !script.contains("pgrig fill") {
         script = format!("pgrig fill -q --scale 1\n{script}");
     }
@@ -138,9 +148,17 @@ fn commands(rig: &Rig, transcript: &str) -> String {
     )
 }
 
-/// Sizes, rows and times of a command, made small.
+/// Sizes, rows and times of commands, made small.
 fn small(line: &str) -> String {
-    let mut line = line.replace(ELSEWHERE, "mydb");
+    let line = line.replace(ELSEWHERE, "mydb");
+    line.split(" && ").map(small_command).collect::<Vec<_>>().join(" && ")
+}
+
+fn small_command(line: &str) -> String {
+    let mut line = line.to_owned();
+    if line.starts_with("pgrig ab ") {
+        line = line.replace("-T 10", "-T 1");
+    }
     if line.starts_with("pgrig size") {
         return line;
     }
@@ -189,7 +207,7 @@ fn smaller(word: &str) -> String {
 }
 
 /// A shell in the reader's directory, where pgrig is on the path and has the rig's home.
-fn shell(rig: &Rig, directory: &Path, script: &str) -> Ran {
+pub(crate) fn shell(rig: &Rig, directory: &Path, script: &str) -> Ran {
     let pgrig = Path::new(env!("CARGO_BIN_EXE_pgrig")).parent().unwrap();
     let path = format!("{}:{}", pgrig.display(), std::env::var("PATH").unwrap());
     let mut shell = Command::new("sh");

@@ -27,6 +27,7 @@ mod fill_table;
 mod fill_table_requests;
 mod fill_triggers;
 mod help;
+mod help_examples;
 mod micro;
 mod model;
 mod pooler;

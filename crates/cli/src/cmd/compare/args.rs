@@ -19,11 +19,10 @@ use crate::cmd::runs::args::RUN;
         are the same; pgrig names each difference. If the machine becomes slower between two series of \
         runs, that looks like a change: to avoid it, use pgrig ab, which runs both sides in turn.\n\n{RUN}\n\n\
         Examples:\n  \
-        pgrig tps -T 30 --label before          five times, before the change\n  \
-        pgrig tps -T 30 --label after           five times\n  \
+        pgrig tps -T 30 --label before    # five times, before the change\n  \
+        pgrig tps -T 30 --label after     # five times, after it\n  \
         pgrig compare before after --fail-on regressed\n  \
-        pgrig compare latest:tps~1 latest:tps\n  \
-        pgrig compare --baseline 'before*' --candidate 1.json --candidate 2.json\n")
+        pgrig compare latest:tps~1 latest:tps\n")
 )]
 pub(crate) struct CompareArgs {
     /// Runs to compare with: a file, latest, an id, or a label

@@ -11,7 +11,7 @@ use crate::app::args::ServerChoice;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     pgrig doctor\n  \
-    pgrig doctor -d postgresql://me@db.example.com/shop")]
+    pgrig doctor -d postgresql://me@db.example.com/mydb")]
 pub(crate) struct DoctorArgs {
     #[command(flatten)]
     pub(crate) server: ServerChoice,

@@ -23,13 +23,11 @@ use crate::cmd::fill::mark::Marks;
 #[command(
     args_override_self = true,
     after_help = "Examples:\n  \
-        pgrig fill 1GB                          pgrig's own PostgreSQL\n  \
-        pgrig fill 73GB --unlogged -d mydb      the server that psql -d mydb reaches\n  \
-        pgrig fill --scale 100 --drop           as pgbench -i -s 100\n  \
-        pgrig fill 20GB --level 4               the options of the article's level 4\n  \
-        pgrig fill --ladder 1GB                 all levels, compared\n  \
-        pgrig fill 5GB --append                 five more\n  \
-        pgrig fill 10GB --ddl shop.sql          all tables of a schema of your own\n"
+        pgrig fill 1GB                        # pgrig's own PostgreSQL\n  \
+        pgrig fill 73GB --unlogged -d mydb    # the server that psql -d mydb reaches\n  \
+        pgrig fill --scale 100 --drop         # as pgbench -i -s 100\n  \
+        pgrig fill 5GB --append               # 5 GB more\n  \
+        pgrig fill 10GB --ddl shop.sql        # your own schema\n"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct FillArgs {
@@ -188,8 +186,8 @@ pub(crate) struct FillArgs {
     #[arg(long, help_heading = "Your own tables")]
     pub(crate) plain: bool,
 
-    /// Whether triggers on INSERT run for the rows. Tables with such triggers take --method direct only with off. Foreign
-    /// keys are checked in any case
+    /// Run the tables' triggers on INSERT for each row, or skip them. --method direct skips them, so it needs off if a
+    /// table has one. Foreign keys are always checked
     #[arg(long, value_enum, default_value = "on", value_name = "STATE", help_heading = "Your own tables")]
     pub(crate) triggers: Triggering,
 

@@ -41,11 +41,10 @@ pub(crate) enum TableFormat {
         Examples:\n  \
         pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
         pgrig micro 'md5(i::text)' 'sha256(i::text::bytea)' -d mydb --explain\n  \
-        pgrig micro --statement 'SELECT count(*) FROM t' --statement 'TABLE t'\n  \
+        pgrig micro --statement 'SELECT count(*) FROM pg_class' --statement 'SELECT oid FROM pg_class'\n  \
         pgrig micro --ddl 'CREATE TABLE {table} (n serial)' \\\n              \
         --ddl 'CREATE TABLE {table} (n int)'\n  \
-        pgrig micro --suite uuid\n  \
-        pgrig micro --calibrate\n"
+        pgrig micro --suite uuid\n"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct MicroArgs {
@@ -113,7 +112,14 @@ pub(crate) struct MicroArgs {
 
     /// Print the table of results as text, Markdown, or CSV with full precision; with md and csv, standard
     /// output has only the table
-    #[arg(long, value_enum, default_value = "text", hide_possible_values = true, value_name = "text|md|csv")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "text",
+        hide_possible_values = true,
+        value_name = "text|md|csv",
+        help_heading = "Output"
+    )]
     pub(crate) format: TableFormat,
 
     #[command(flatten)]
@@ -121,7 +127,7 @@ pub(crate) struct MicroArgs {
 
     /// Add the samples to schema benchmark of the database, with views compare_outcome and
     /// compare_outcome_threshold; nothing is dropped
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) save_in_database: bool,
 
     #[command(flatten)]

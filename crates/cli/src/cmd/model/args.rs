@@ -12,10 +12,9 @@ use crate::app::args::{SaveArgs, ServerChoice};
 /// makes rows from it, of any amount. Text of the original is replaced by text of the same length and order.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig model capture -d mydb -o shop.model.toml\n  \
-    pgrig model show shop.model.toml\n  \
-    pgrig fill --model shop.model.toml --scale 0.1\n  \
-    pgrig model capture -d mydb -o shop.model.toml --keep-values customers.country")]
+    pgrig model capture -d shop -o shop.model.toml\n  \
+    pgrig fill --model shop.model.toml --scale 0.1 -d copy\n  \
+    pgrig model check shop copy")]
 pub(crate) struct ModelArgs {
     #[command(subcommand)]
     pub(crate) action: ModelAction,
@@ -30,18 +29,18 @@ pub(crate) enum ModelAction {
     Capture(Box<CaptureArgs>),
     /// Print a model's tables and columns
     Show(ShowArgs),
-    /// Measure how faithful a copy is: its statistics and plans beside the original's
+    /// Compare a copy's statistics and plans with those of the original
     ///
-    /// The copy is analyzed five times. Each field of pg_stats may lie off by 3·√2 standard deviations, which is what
-    /// ANALYZE varies by: of the original's own ANALYZEs with --analyze-original, else of the copy's.
+    /// pgrig runs ANALYZE five times on the copy. A field of pg_stats agrees if it differs from the original's by at most
+    /// 3·√2 standard deviations of repeated ANALYZE runs: on the original with --analyze-original, otherwise on the copy.
     Check(Box<CheckArgs>),
 }
 
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig model capture -d mydb -o shop.model.toml\n  \
-    pgrig model capture -d mydb --schema app -o app.model.toml --k 100\n  \
-    pgrig model capture -d mydb --aggregates --explain")]
+    pgrig model capture -d shop -o shop.model.toml --force\n  \
+    pgrig model capture -d shop -o public.model.toml --schema public --k 100\n  \
+    pgrig model capture -d shop --aggregates --explain")]
 pub(crate) struct CaptureArgs {
     /// File that the model is written to; with -, standard output
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain", help_heading = "Model")]
@@ -51,7 +50,7 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "NAME", help_heading = "Model")]
     pub(crate) schema: Option<String>,
 
-    /// Replace values that fewer rows hold; of tables with fewer rows, record only their number
+    /// Replace values that fewer than ROWS rows have; of a table with fewer rows, record only their number
     #[arg(long, value_name = "ROWS", default_value_t = 20, help_heading = "Privacy")]
     pub(crate) k: u32,
 
@@ -92,9 +91,9 @@ pub(crate) struct ShowArgs {
 
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig model check mydb copy -h db.example.com\n  \
-    pgrig model check shop.model.toml postgresql:///copy\n  \
-    pgrig model check mydb copy --analyze-original --queries queries/")]
+    pgrig model check shop copy\n  \
+    pgrig model check shop.model.toml copy\n  \
+    pgrig model check shop copy --analyze-original --queries queries/")]
 pub(crate) struct CheckArgs {
     /// The original: database name, URI or keyword string; or a model
     #[arg(value_name = "ORIGINAL")]
@@ -108,7 +107,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "NAME", help_heading = "Check")]
     pub(crate) schema: Option<String>,
 
-    /// Run ANALYZE eleven times on the original, to measure what it varies by
+    /// Run ANALYZE eleven times on the original, to measure how much its results vary
     #[arg(long, help_heading = "Check")]
     pub(crate) analyze_original: bool,
 

@@ -9,8 +9,19 @@ pub(crate) use crate::cmd::testdb::bench::args::BenchArgs;
 use crate::cmd::testdb::lend::args::LendAction;
 pub(crate) use crate::cmd::testdb::unlog::args::{Compress, UnlogArgs};
 
-/// Make databases for integration tests fast, measure that, and lend a fresh one in milliseconds
+#[cfg(feature = "serve")]
+const EXAMPLES: &str = "Examples:\n  \
+    pgrig testdb bench --schema-file schema.sql -- sh suite.sh\n  \
+    eval $(pgrig testdb new --from schema.sql)\n  \
+    pgrig testdb unlog schema.sql -o unlogged.sql";
+#[cfg(not(feature = "serve"))]
+const EXAMPLES: &str = "Examples:\n  \
+    pgrig testdb bench --schema-file schema.sql -- sh suite.sh\n  \
+    pgrig testdb unlog schema.sql -o unlogged.sql";
+
+/// Make integration tests faster: find the setting that helps, lend fresh databases, make tables unlogged
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct TestdbArgs {
     #[command(subcommand)]
     pub(crate) action: TestdbAction,

@@ -34,11 +34,9 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
     template    a copy of a template database, made by the server's fastest method\n  \
     tmpfs       a server with its data in memory: a reboot destroys them\n\n\
     Examples:\n  \
-    pgrig testdb bench --schema-file schema.sql -- pytest -q\n  \
-    pgrig testdb bench --dump shop.dump -- npm test\n  \
-    pgrig testdb bench -d shop --variants template,unlogged+template -- make test\n  \
-    pgrig testdb bench --schema-file schema.sql -- 'cd api && make test'\n  \
-    pgrig testdb bench --dump pgbench.sql --tps tpcb-like")]
+    pgrig testdb bench --schema-file schema.sql -- python3 -m pytest\n  \
+    pgrig testdb bench --dump shop.sql.gz -- 'cd api && sh suite.sh'\n  \
+    pgrig testdb bench -d mydb --variants template,unlogged+template -- sh suite.sh")]
 pub(crate) struct BenchArgs {
     /// Your test command, after --
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]

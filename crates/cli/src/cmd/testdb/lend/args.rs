@@ -52,10 +52,9 @@ impl LendAction {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     eval $(pgrig testdb new --from schema.sql)\n  \
-    DATABASE_URL=$(pgrig testdb new --from app.sql --unlogged --format url) pytest\n  \
-    pgrig testdb new --template app_test --for 1h --format json\n  \
-    pgrig testdb new --owner $PPID --format url   # owner: a script's caller\n  \
-    pgrig testdb keep \"$PGDATABASE\"")]
+    DATABASE_URL=$(pgrig testdb new --from app.sql --format url) python3 -m pytest\n  \
+    pgrig testdb new --template mydb --for 1h --format json\n  \
+    pgrig testdb new --owner $PPID --format url    # owner: a script's caller")]
 pub(crate) struct NewArgs {
     /// Make the template from this file: plain SQL, gzip, zstd, or an archive of pg_dump (needs pg_restore)
     #[arg(long, value_name = "FILE")]

@@ -13,6 +13,10 @@ use crate::app::duration::Length;
 /// again. With a server named (-d, -h, -p, -U, --instance …), pgrig changes the tables of that database. Otherwise it
 /// reads a dump from FILE or standard input, and writes it with CREATE UNLOGGED TABLE.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    pgrig testdb unlog schema.sql -o unlogged.sql\n  \
+    pgrig testdb unlog -d mydb --dry-run\n  \
+    pgrig testdb unlog -d mydb && pgrig testdb unlog -d mydb --back")]
 pub(crate) struct UnlogArgs {
     /// Dump to read: plain, gzip, zstd, or an archive of pg_dump (needs pg_restore); - is standard input
     #[arg(value_name = "FILE")]
