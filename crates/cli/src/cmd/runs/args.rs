@@ -137,7 +137,7 @@ pub(crate) struct PruneArgs {
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RUN}\n\nExamples:\n  \
     pgrig runs export before -o before.runs.json\n  \
-    pgrig runs export latest~1 latest -o - | ssh other 'cat > two.runs.json'"))]
+    pgrig runs export latest~1 latest -o - | gzip > two.runs.json.gz"))]
 pub(crate) struct ExportArgs {
     /// A file, latest, an id or its beginning, or a label: all runs with it
     #[arg(value_name = "RUN", required = true)]
