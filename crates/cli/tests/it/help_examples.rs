@@ -10,9 +10,10 @@ use crate::support::Rig;
 const ELSEWHERE: [(&str, &str); 1] =
     [("testdb serve", "serves until Ctrl-C: testdb_serve.rs sends its requests")];
 /// Examples that use the results of an earlier command: a part of them, and what a reader has done before.
-const BEFORE: [(&str, &str); 4] = [
+const BEFORE: [(&str, &str); 5] = [
     ("--append", "pgrig fill -q --scale 1"),
     ("tps -S -c 8 -T 1 mydb", "pgrig fill -q --scale 1 -d mydb --drop"),
+    ("runs export", "rm -f ./*.runs.json"),
     ("runs rm 'try", "pgrig micro i -q --budget 1s --label try-1"),
     ("server restart", "pgrig server start -q"),
 ];

@@ -111,7 +111,7 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
 
 /// A line for each way.
 fn totals(results: &Results, findings: &[Finding]) -> Table {
-    let mut table = new_table(&["way", "total", "", "prepare", "command", "times", "", "verdict"]);
+    let mut table = new_table(&["variant", "total", "", "prepare", "command", "times", "", "verdict"]);
     for variant in &results.plan.choice.variants {
         let verdict = results.failure(*variant).map(|failure| format!("failed: {}", failure.how));
         let Some(found) = findings.iter().find(|finding| finding.variant == *variant) else {
