@@ -129,12 +129,31 @@ fn links_lead_to_files_and_headings() {
             let is_there = file.exists();
             let is_heading = heading.is_empty()
                 || is_there && anchors(&fs::read_to_string(&file).unwrap_or_default()).contains(heading);
-            if !is_there || !is_heading {
+            // A published book has its own pages only.
+            let book = root().join("docs/src");
+            let is_within =
+                !page.starts_with(&book) || file.canonicalize().is_ok_and(|file| file.starts_with(&book));
+            if !is_there || !is_heading || !is_within {
                 broken.push(format!("{}: {target}", page.strip_prefix(root()).unwrap().display()));
             }
         }
     }
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// The book names files of the repository by their path.
+#[test]
+fn records_that_pages_name_exist() {
+    let mut named = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for record in text.split('`').filter(|text| text.starts_with("records/2") && text.ends_with(".json"))
+        {
+            assert!(root().join(record).exists(), "{}: {record}", page.display());
+            named += 1;
+        }
+    }
+    assert!(named >= 10, "{named} records");
 }
 
 #[test]
