@@ -315,7 +315,8 @@ fn documents_of_others_are_not_read() {
     let error = |text: &str| Run::read(text).unwrap_err().to_string();
     assert!(error("{}").contains("not a run document of pgrig"), "{}", error("{}"));
     assert!(error("select").contains("not a run document of pgrig"));
-    assert_eq!(error(r#"{ "format_version": 9 }"#), "its format is version 9, this pgrig reads 1");
+    let newer = "its format is version 9, this pgrig reads 1: use a newer pgrig";
+    assert_eq!(error(r#"{ "format_version": 9 }"#), newer);
     let text = serde_json::to_string(&run(1.0)).unwrap();
     assert_eq!(Run::read(&text).unwrap(), run(1.0));
 }
