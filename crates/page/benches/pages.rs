@@ -34,7 +34,7 @@ fn pages(criterion: &mut Criterion) {
 }
 
 fn fill(buffer: &mut [u8], bodies: &[u8]) {
-    let flags = TupleFlags { attributes: 4, has_nulls: false, has_varwidth: true };
+    let flags = TupleFlags { has_varwidth: true, ..TupleFlags::of(4) };
     let mut bodies = bodies.chunks_exact(black_box(ACCOUNT)).peekable();
     for (page, block) in buffer.chunks_exact_mut(BLOCK).zip(0..) {
         let mut page = HeapPage::begin(page, block, 100);

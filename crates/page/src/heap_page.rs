@@ -11,6 +11,8 @@ const ALL_VISIBLE: u16 = 0x0004;
 const HAS_NULL: u16 = 0x0001;
 /// `HEAP_HASVARWIDTH`.
 const HAS_VARWIDTH: u16 = 0x0002;
+/// `HEAP_HASEXTERNAL`.
+const HAS_EXTERNAL: u16 = 0x0004;
 /// `HEAP_XMIN_FROZEN`: inserted before all transactions.
 const XMIN_FROZEN: u16 = 0x0300;
 /// `HEAP_XMAX_INVALID`: neither deleted nor locked.
@@ -30,9 +32,16 @@ pub struct TupleFlags {
     pub has_nulls: bool,
     /// Whether any attribute that is not NULL has a variable length.
     pub has_varwidth: bool,
+    /// Whether any attribute is a pointer to a value in the TOAST table.
+    pub has_external: bool,
 }
 
 impl TupleFlags {
+    /// Of a body with so many attributes, all of fixed length and none NULL.
+    pub fn of(attributes: u16) -> Self {
+        Self { attributes, has_nulls: false, has_varwidth: false, has_external: false }
+    }
+
     /// `t_infomask2`, which has nothing but the number of attributes here.
     fn infomask2(self) -> u16 {
         self.attributes
@@ -40,7 +49,8 @@ impl TupleFlags {
 
     fn infomask(self) -> u16 {
         let has = |flag, yes| if yes { flag } else { 0 };
-        XMIN_FROZEN | XMAX_INVALID | has(HAS_NULL, self.has_nulls) | has(HAS_VARWIDTH, self.has_varwidth)
+        let has_values = has(HAS_VARWIDTH, self.has_varwidth) | has(HAS_EXTERNAL, self.has_external);
+        XMIN_FROZEN | XMAX_INVALID | has(HAS_NULL, self.has_nulls) | has_values
     }
 
     /// `t_hoff`: where the attributes begin.
@@ -62,7 +72,7 @@ impl TupleFlags {
 /// let mut block = vec![0; 8192];
 /// let mut page = HeapPage::begin(&mut block, 0, 100);
 /// // A row of an int, 7: one byte up to the multiple of 8, then the attribute.
-/// let (body, flags) = ([0, 7, 0, 0, 0], TupleFlags { attributes: 1, has_nulls: false, has_varwidth: false });
+/// let (body, flags) = ([0, 7, 0, 0, 0], TupleFlags::of(1));
 /// while page.fits(body.len()) {
 ///     page.push(&body, flags);
 /// }

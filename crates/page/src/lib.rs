@@ -19,6 +19,7 @@
 //!
 //! # Blocks themselves
 //!
+//! [`Toaster`] compresses large values or moves them out of line;
 //! [`HeapPage`] places frozen tuples as COPY (FREEZE) does, by the rule that [`Geometry::rows_per_page`]
 //! counts with; [`visibility_map_page`] marks the heap's blocks; [`set_checksum`] completes any page;
 //! [`Segments`] says in which file of a fork a block belongs, and where.
@@ -34,6 +35,7 @@ mod heap_page;
 mod layout;
 mod maps;
 mod segments;
+mod toast;
 
 pub use btree::{
     BtreeBuilder, BtreeKey, CompositeBuilder, KeyLength, LEAF_FILLFACTOR, SortedBuilder, TupleId,
@@ -43,6 +45,7 @@ pub use heap::{Attribute, TUPLE_HEADER, tuple_length};
 pub use heap_page::{HeapPage, TupleFlags};
 pub use maps::visibility_map_page;
 pub use segments::{BlockLocation, Segments};
+pub use toast::{MovedValues, ToastAttribute, ToastStorage, Toaster};
 
 /// `PageHeaderData` without line pointers, bytes (`storage/bufpage.h`).
 const PAGE_HEADER: u32 = 24;

@@ -34,6 +34,7 @@ SELECT pg_relation_filepath(c.oid) AS path,
        c.relkind::text AS kind,
        c.relpersistence::text AS persistence,
        c.reltoastrelid <> 0 AS has_toast,
+       (SELECT option_value::int FROM pg_options_to_table(c.reloptions) WHERE option_name = 'toast_tuple_target') AS toast_target,
        pg_relation_size(c.oid) AS bytes,
        -- Its row in pg_class is of this transaction: it was created or truncated here.
        coalesce(c.xmin::text::bigint = pg_current_xact_id_if_assigned()::text::bigint % 4294967296, false) AS is_new,
@@ -77,6 +78,12 @@ SELECT pg_relation_filepath(c.oid) AS path,
                                  ) ORDER BY f.attnum)
                             FROM pg_type t JOIN pg_attribute f ON f.attrelid = t.typrelid
                            WHERE t.oid = coalesce(base.element, base.oid) AND f.attnum > 0), '[]'),
+                      'length', a.attlen,
+                      'align', a.attalign,
+                      'storage', a.attstorage,
+                      -- Version 14 added other methods of compression.
+                      'has_pglz', coalesce(nullif(to_jsonb(a) ->> 'attcompression', ''),
+                                           left(current_setting('default_toast_compression', true), 1), 'p') = 'p',
                       -- Values of tsquery never have short headers.
                       'has_plain_storage', a.attlen = -1 AND a.attstorage = 'p' AND base.oid <> 'tsquery'::regtype,
                       'generated', nullif(a.attgenerated, ''),

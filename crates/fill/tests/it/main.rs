@@ -7,5 +7,6 @@ mod looks;
 mod partitions;
 mod probe;
 mod support;
+mod toast;
 mod triggers;
 mod types;

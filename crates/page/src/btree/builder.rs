@@ -179,7 +179,7 @@ impl BtreeBuilder {
                 self.page_with_room(level + 1, sink)?.put(downlink);
             }
         }
-        sink(METAPAGE, &metapage(self.geometry, root))?;
+        sink(METAPAGE, &metapage(self.geometry, root, true))?;
         Ok(self.blocks)
     }
 

@@ -34,6 +34,12 @@ impl CompositeBuilder {
         }
     }
 
+    /// For an index where equal keys do not share tuples: those of catalogs and TOAST tables before PostgreSQL 14
+    /// (`_bt_allequalimage` in `nbtutils.c`).
+    pub fn keep_equal_apart(&mut self) {
+        self.tree.keep_equal_apart();
+    }
+
     /// Adds a row.
     ///
     /// # Errors

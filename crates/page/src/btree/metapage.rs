@@ -19,11 +19,12 @@ pub(super) struct Root {
     pub(super) level: u32,
 }
 
-/// The metapage of a tree; of an empty index without a root.
+/// The metapage of a tree; of an empty index without a root. `shares_equal`: whether equal keys may share tuples
+/// (`btm_allequalimage`), as `_bt_allequalimage` says.
 ///
 /// The same bytes in PostgreSQL 13 to 18: the field that 14 gave another meaning (now
 /// `btm_last_cleanup_num_delpages`) is 0 either way.
-pub(super) fn metapage(geometry: Geometry, root: Option<Root>) -> Box<[u8]> {
+pub(super) fn metapage(geometry: Geometry, root: Option<Root>, shares_equal: bool) -> Box<[u8]> {
     let block_size = geometry.block_size();
     let mut page = vec![0; block_size as usize].into_boxed_slice();
     let special = block_size - SPECIAL;
@@ -37,8 +38,7 @@ pub(super) fn metapage(geometry: Geometry, root: Option<Root>) -> Box<[u8]> {
     }
     // Heap tuples at the last cleanup: there was none.
     meta[32..40].copy_from_slice(&(-1.0_f64).to_le_bytes());
-    // btm_allequalimage: equal keys of these types are equal bytes.
-    meta[40] = 1;
+    meta[40] = shares_equal.into();
     page[special as usize + 12..][..2].copy_from_slice(&META_FLAG.to_le_bytes());
     page
 }

@@ -36,6 +36,8 @@ pub(super) struct Tree<T> {
     /// From the leaves up.
     levels: Vec<Level>,
     blocks: u32,
+    /// Equal keys of the types that are written are equal bytes.
+    shares_equal: bool,
 }
 
 /// A level's open page.
@@ -59,7 +61,13 @@ struct Level {
 impl<T: Truncate> Tree<T> {
     /// An empty tree.
     pub(super) fn new(geometry: Geometry, fillfactor: u8, truncate: T) -> Self {
-        Self { geometry, fillfactor, truncate, levels: Vec::new(), blocks: METAPAGE + 1 }
+        let (levels, blocks, shares_equal) = (Vec::new(), METAPAGE + 1, true);
+        Self { geometry, fillfactor, truncate, levels, blocks, shares_equal }
+    }
+
+    /// Says in the metapage that equal keys do not share tuples.
+    pub(super) fn keep_equal_apart(&mut self) {
+        self.shares_equal = false;
     }
 
     /// Adds a leaf's tuple. `extra` is the length of its posting list, bytes.
@@ -91,7 +99,7 @@ impl<T: Truncate> Tree<T> {
             level.close(is_root, 0);
             sink(level.block, &level.bytes)?;
         }
-        sink(METAPAGE, &metapage(self.geometry, root))?;
+        sink(METAPAGE, &metapage(self.geometry, root, self.shares_equal))?;
         Ok(self.blocks)
     }
 

@@ -25,7 +25,7 @@ prop_compose! {
         // The body has at least what precedes the attributes.
         let least = if has_nulls { 201 } else { 1 };
         let length = least + short.index(body.len() - least);
-        Row { body: body[..length].to_vec(), flags: TupleFlags { attributes, has_nulls, has_varwidth } }
+        Row { body: body[..length].to_vec(), flags: TupleFlags { attributes, has_nulls, has_varwidth, has_external: false } }
     }
 }
 
@@ -77,8 +77,11 @@ fn parsed_tuple(tuple: &[u8], block: u32, number: u16) -> Row {
     let word = |at: usize| u16::from_le_bytes([tuple[at], tuple[at + 1]]);
     assert_eq!(&tuple[..12], &[2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], "frozen, not deleted, command 0");
     assert_eq!((u32::from(word(12)) << 16 | u32::from(word(14)), word(16)), (block, number), "ctid");
-    let flags =
-        TupleFlags { attributes: word(18), has_nulls: word(20) & 1 != 0, has_varwidth: word(20) & 2 != 0 };
+    let flags = TupleFlags {
+        has_nulls: word(20) & 1 != 0,
+        has_varwidth: word(20) & 2 != 0,
+        ..TupleFlags::of(word(18))
+    };
     assert_eq!(word(20) & !3, 0x0B00, "frozen, never deleted");
     let bitmap = if flags.has_nulls { flags.attributes.div_ceil(8) } else { 0 };
     assert_eq!(u16::from(tuple[22]), (23 + bitmap).next_multiple_of(8), "t_hoff");
@@ -167,6 +170,6 @@ fn segments_have_the_names_that_postgresql_gives_them() {
 #[should_panic(expected = "room")]
 fn a_tuple_that_the_page_has_no_room_for_is_refused() {
     let mut page = vec![0; 8192];
-    let flags = TupleFlags { attributes: 1, has_nulls: false, has_varwidth: true };
+    let flags = TupleFlags { has_varwidth: true, ..TupleFlags::of(1) };
     HeapPage::begin(&mut page, 0, 100).push(&[0; 8160], flags);
 }

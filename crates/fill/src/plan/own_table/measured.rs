@@ -14,8 +14,9 @@ use crate::plan::sizes::Sizes;
 use crate::request::Request;
 use catalog::{Scope, TableInfo};
 
-/// Rows of a sample at most, and stretches that they come from.
+/// Rows of a sample at most, their bytes, about, and stretches that they come from.
 const ROWS: u64 = 30_000;
+const BYTES: u64 = 64 << 20;
 const STRETCHES: u64 = 6;
 /// Samples at most, and the change of the number of rows below which the last one tells.
 const SAMPLES: usize = 3;
@@ -67,7 +68,8 @@ impl Look<'_> {
         rows: u64,
         scope: Scope,
     ) -> Result<(u64, Sizes), FillError> {
-        let stretches = stretches(described.first_row, rows);
+        let most = (BYTES / described.width.max(1)).clamp(STRETCHES, ROWS);
+        let stretches = stretches(described.first_row, rows, most);
         let taken: u64 = stretches.iter().map(|stretch| stretch.end - stretch.start).sum();
         let table = described.table.sampled(taken as f64 / rows as f64);
         let sample = Sample {
@@ -89,12 +91,12 @@ impl Look<'_> {
     }
 }
 
-/// Rows of a sample, from the beginning, the end and between.
-fn stretches(first: u64, rows: u64) -> Vec<Range<u64>> {
-    if rows <= ROWS {
+/// Rows of a sample, `most` about, from the beginning, the end and between.
+fn stretches(first: u64, rows: u64, most: u64) -> Vec<Range<u64>> {
+    if rows <= most {
         return std::iter::once(first..first + rows).collect();
     }
-    let each = ROWS / STRETCHES;
+    let each = most / STRETCHES;
     let begin = |stretch| {
         let place = u128::from(rows - each) * u128::from(stretch) / u128::from(STRETCHES - 1);
         first + u64::try_from(place).unwrap_or_default()
@@ -114,12 +116,12 @@ mod tests {
 
     #[test]
     fn a_sample_is_all_of_few_rows_and_stretches_of_many() {
-        assert!(stretches(5, 100).into_iter().eq(std::iter::once(5..105)));
-        let many = stretches(10, 1_000_000);
+        assert!(stretches(5, 100, ROWS).into_iter().eq(std::iter::once(5..105)));
+        let many = stretches(10, 1_000_000, ROWS);
         assert_eq!(many.iter().map(|stretch| stretch.end - stretch.start).sum::<u64>(), ROWS);
         assert_eq!((many[0].start, many[5].end), (10, 1_000_010));
         assert!(many.windows(2).all(|pair| pair[0].end <= pair[1].start), "{many:?}");
         // Even of the largest table.
-        assert_eq!(stretches(0, u64::MAX)[5].end, u64::MAX);
+        assert_eq!(stretches(0, u64::MAX, ROWS)[5].end, u64::MAX);
     }
 }

@@ -137,14 +137,17 @@ impl StoredTable {
         };
         // Where they differ, what one takes on average.
         let about = || u32::try_from(described.width).unwrap_or(u32::MAX).saturating_sub(LINE_POINTER);
-        let tuple = encoder.fixed_length().map_or_else(about, |body| TUPLE_HEADER + body);
+        let threshold = geometry.toast_threshold();
+        let fixed =
+            encoder.fixed_length().map(|body| TUPLE_HEADER + body).filter(|tuple| *tuple <= threshold);
+        let tuple = fixed.unwrap_or_else(about);
         let layout = self.layout(request, geometry, described, tuple);
         if let (None, Amount::Size(_), Some((rows, sizes))) = (begun, request.amount, described.measured) {
             return Ok(Pages { rows, sizes, truncated_with: self.relation.truncated_with().to_vec() });
         }
         let rows = match (begun, request.amount) {
             (Some(rows), _) | (None, Amount::Rows(rows)) => rows,
-            (None, Amount::Size(size)) if encoder.fixed_length().is_some() && self.partitions.is_none() => {
+            (None, Amount::Size(size)) if fixed.is_some() && self.partitions.is_none() => {
                 let most = described.most.as_ref().map_or(u64::MAX, |(most, _)| *most);
                 layout.rows_for(size, most).ok_or(NotDirect::Size)?
             }
@@ -265,9 +268,8 @@ impl StoredPartitions {
 /// Why they cannot be made, or held.
 fn encoder(relation: &Relation, table: &Table, geometry: Geometry) -> Result<TupleEncoder, NotDirect> {
     let encoder = TupleEncoder::with_formulas(table, &relation.formulas()).map_err(|why| refusal(&why))?;
-    let (longest, threshold) = (TUPLE_HEADER + encoder.longest(), geometry.toast_threshold());
-    if longest > threshold {
-        return Err(NotDirect::Toast { longest, threshold });
+    if TUPLE_HEADER + encoder.longest() > geometry.toast_threshold() {
+        relation.can_toast()?;
     }
     Ok(encoder)
 }
@@ -329,7 +331,12 @@ impl Layout<'_> {
     fn of_one(&self, rows: u64, relation: &Relation) -> Sizes {
         let block = u64::from(self.geometry.block_size());
         let init_fork = u64::from(self.unlogged);
-        let main = self.geometry.heap_blocks(rows, self.tuple, self.fillfactor);
+        let main = if self.tuple > self.geometry.toast_threshold() {
+            // Rows and the values that were moved out.
+            rows.saturating_mul(self.tuple.into()).div_ceil(block)
+        } else {
+            self.geometry.heap_blocks(rows, self.tuple, self.fillfactor)
+        };
         let toast = if relation.has_toast { TOAST_INDEX + init_fork } else { 0 };
         let table = self.with(rows);
         let index = self.stored.indexes.iter().map(|index| match index.key(&table) {

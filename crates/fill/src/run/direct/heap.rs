@@ -1,15 +1,18 @@
-//! The heap's main fork: threads take pieces of rows, make their tuples, place them and write the pages.
+//! The heap's main fork: threads take pieces of rows, make their tuples, place them and write the pages; large values go
+//! to the TOAST table ([`Toast`]).
 
 use std::sync::mpsc::Sender;
 
-use page::{HeapPage, TupleFlags};
+use page::{Geometry, MovedValues, TupleFlags};
 use rowgen::{Body, TupleEncoder, Tuples};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::Failure;
 use super::data_directory::DataDirectory;
 use super::fork::{Buffer, Fork};
-use super::pieces::{InTurn, Pieces, Stop};
+use super::pieces::{InTurn, Piece, Pieces, Stop};
+use super::placing::{Placed, Placing};
+use super::toast::{Chunk, FILLFACTOR, Toast, Toasting};
 use crate::run::rows::Batch;
 
 /// Size of a piece of rows, bytes, about: one write. Its tuples and pages stay in the processor's cache, and the disk takes
@@ -23,102 +26,72 @@ pub(super) struct Heap {
     pub(super) encoder: TupleEncoder,
     /// Percent.
     pub(super) fillfactor: u8,
+    /// What becomes of rows that are too long; none if no row is.
+    pub(super) toast: Option<Toast>,
     pub(super) pieces: Pieces,
-    pub(super) placing: InTurn<Placing>,
+    pub(super) places: InTurn<Places>,
 }
 
 /// Place of the next piece's rows.
 #[derive(Default)]
-pub(super) struct Placing {
-    /// Blocks that are full.
-    blocks: u32,
-    /// The rows of the block after those: further ones may go in.
-    open: Held,
+pub(super) struct Places {
+    pub(super) heap: Placing,
     /// Each is told how many rows each block got, in order.
     tell: Vec<Sender<Vec<u32>>>,
-    /// Rows placed, those of the open block included.
-    rows: u64,
+    pub(super) chunks: Placing,
+    /// Values that were moved out.
+    values: u32,
+    /// Is told of the chunks, in order.
+    tell_chunks: Option<Sender<Vec<Chunk>>>,
 }
 
-/// A piece's blocks.
-struct Placed {
-    first_block: u32,
-    /// Rows that come before the piece's own.
-    held: Held,
-    /// Number of rows of each block.
-    rows_of_pages: Vec<u32>,
-}
-
-/// Rows that wait for their page to be full.
-#[derive(Default)]
-struct Held {
-    bytes: Vec<u8>,
-    bodies: Vec<(usize, bool, bool)>,
-}
-
-impl Held {
-    fn of<'b>(bodies: impl Iterator<Item = Body<'b>>) -> Self {
-        let mut held = Self::default();
-        for body in bodies {
-            held.bytes.extend_from_slice(body.bytes);
-            held.bodies.push((body.bytes.len(), body.has_nulls, body.has_varwidth));
-        }
-        held
-    }
-
-    fn bodies(&self) -> impl Iterator<Item = Body<'_>> {
-        let mut rest = &*self.bytes;
-        self.bodies.iter().map(move |&(length, has_nulls, has_varwidth)| {
-            let (bytes, after) = rest.split_at(length);
-            rest = after;
-            Body { bytes, has_nulls, has_varwidth }
-        })
-    }
-}
-
-impl Placing {
-    /// An empty heap; `tell` is told how many rows each block gets.
-    pub(super) fn new(tell: Vec<Sender<Vec<u32>>>) -> Self {
-        Self { tell, ..Self::default() }
-    }
-
-    /// Blocks so far.
-    pub(super) fn blocks(&self) -> u32 {
-        self.blocks
-    }
-
-    /// Rows so far.
-    pub(super) fn rows(&self) -> u64 {
-        self.rows
-    }
-
-    /// Gives a piece its blocks. Its last block stays open for the next piece's first rows, unless there is
-    /// none.
-    fn place(&mut self, tuples: &Tuples, is_last: bool, heap: &Heap) -> Result<Placed, Failure> {
-        let held = std::mem::take(&mut self.open);
-        let bodies = || held.bodies().chain(tuples.bodies());
-        let lengths = bodies().map(|body| u32::try_from(body.bytes.len()).unwrap_or(u32::MAX));
-        let mut rows_of_pages: Vec<u32> =
-            heap.data_directory.geometry.rows_of_pages(lengths, heap.fillfactor).collect();
-        self.rows += tuples.len() as u64;
-        if !is_last && let Some(open) = rows_of_pages.pop() {
-            let full: usize = rows_of_pages.iter().map(|rows| *rows as usize).sum();
-            debug_assert_eq!(full + open as usize, held.bodies.len() + tuples.len());
-            self.open = Held::of(bodies().skip(full));
-        }
-        let first_block = self.blocks;
-        let more = u32::try_from(rows_of_pages.len()).ok();
-        // The greatest number is no block's (InvalidBlockNumber).
-        let blocks = more.and_then(|more| first_block.checked_add(more)).filter(|blocks| *blocks < u32::MAX);
-        self.blocks = blocks.ok_or(Failure::TooLarge)?;
+impl Places {
+    /// Places a piece's rows.
+    fn rows<'b, I: Iterator<Item = (&'b [u8], TupleFlags)>>(
+        &mut self,
+        bodies: impl Fn() -> I,
+        count: usize,
+        piece: &Piece,
+        heap: &Heap,
+    ) -> Result<Placed, Failure> {
+        let layout = (heap.data_directory.geometry, heap.fillfactor);
+        let placed = self.heap.place(bodies, count, piece.is_last, layout)?;
         for tell in &self.tell {
             // If an index has failed, that is told by it.
-            let _ = tell.send(rows_of_pages.clone());
+            let _ = tell.send(placed.tuples_of_pages.clone());
         }
-        if is_last {
+        if piece.is_last {
             self.tell.clear();
         }
-        Ok(Placed { first_block, held, rows_of_pages })
+        Ok(placed)
+    }
+
+    /// Numbers a piece's values that were moved out, and places their chunks.
+    fn chunks(
+        &mut self,
+        toasting: &mut Toasting<'_>,
+        is_last: bool,
+        geometry: Geometry,
+    ) -> Result<Placed, Failure> {
+        let first = toasting.number(self.values);
+        self.values += toasting.moved.len();
+        let bodies = || toasting.moved.bodies().map(|body| (body, MovedValues::FLAGS));
+        let placed = self.chunks.place(bodies, bodies().count(), is_last, (geometry, FILLFACTOR))?;
+        if let Some(tell) = &self.tell_chunks {
+            let ids = placed.places(self.chunks.open());
+            let chunks = toasting.moved.keys(first).zip(ids);
+            // If the index has failed, that is told by it.
+            let _ = tell.send(chunks.map(|(key, place)| Chunk { key, place }).collect());
+        }
+        if is_last {
+            self.tell_chunks = None;
+        }
+        Ok(placed)
+    }
+
+    /// An empty heap; `tell` is told how many rows each block gets, `tell_chunks` of the chunks of the TOAST table.
+    pub(super) fn new(tell: Vec<Sender<Vec<u32>>>, tell_chunks: Option<Sender<Vec<Chunk>>>) -> Self {
+        Self { tell, tell_chunks, ..Self::default() }
     }
 }
 
@@ -126,6 +99,7 @@ impl Heap {
     /// Takes pieces and writes them as long as there are any; tells how many rows were written.
     pub(super) fn work(&self, stop: &Stop, tell: &UnboundedSender<u64>) -> Result<(), Failure> {
         let mut tuples = Tuples::new();
+        let mut toasting = self.toast.as_ref().map(Toasting::of);
         let mut buffer = Buffer::default();
         while !stop.is_set()
             && let Some(piece) = self.pieces.next()
@@ -135,29 +109,92 @@ impl Heap {
                 Batch::Range(rows) => self.encoder.encode(rows.clone(), &mut tuples),
                 Batch::Listed(rows) => self.encoder.encode_rows(rows, &mut tuples),
             }
-            let place = |placing: &mut Placing| placing.place(&tuples, piece.is_last, self);
-            let Some(placed) = self.placing.come(piece.number, stop, place) else { break };
-            let placed = placed?;
-            let pages =
-                buffer.of(placed.rows_of_pages.len() * self.data_directory.geometry.block_size() as usize);
-            self.build(&placed, &tuples, pages);
-            self.fork.write(placed.first_block, pages).map_err(|error| self.fork.failure(error))?;
+            let written = match &mut toasting {
+                Some(toasting) => {
+                    let is_toasted = toasting.toast(&tuples, self.encoder.attributes())?;
+                    let rows = if is_toasted { Rows::Toasted } else { Rows::AsMade(&tuples) };
+                    self.write_toasted(rows, toasting, &piece, stop, &mut buffer)?
+                }
+                None => self.write(&tuples, &piece, stop, &mut buffer)?,
+            };
+            if !written {
+                break;
+            }
             // Nobody listens once the fill has been given up.
             let _ = tell.send(piece.rows.len());
         }
         Ok(())
     }
 
-    fn build(&self, placed: &Placed, tuples: &Tuples, pages: &mut [u8]) {
-        let attributes = self.encoder.attributes();
-        let mut bodies = placed.held.bodies().chain(tuples.bodies());
-        let blocks = pages.chunks_exact_mut(self.data_directory.geometry.block_size() as usize);
-        for ((block, page), rows) in (placed.first_block..).zip(blocks).zip(&placed.rows_of_pages) {
-            let mut page = HeapPage::begin(page, block, self.fillfactor);
-            for Body { bytes, has_nulls, has_varwidth } in bodies.by_ref().take(*rows as usize) {
-                page.push(bytes, TupleFlags { attributes, has_nulls, has_varwidth });
-            }
-            page.finish(self.data_directory.checksums);
-        }
+    /// Writes the pages of a piece; does not if the threads are to stop.
+    fn write(
+        &self,
+        tuples: &Tuples,
+        piece: &Piece,
+        stop: &Stop,
+        buffer: &mut Buffer,
+    ) -> Result<bool, Failure> {
+        let place = |places: &mut Places| places.rows(|| self.as_made(tuples), tuples.len(), piece, self);
+        let Some(placed) = self.places.come(piece.number, stop, place) else { return Ok(false) };
+        self.pages(&placed?, self.as_made(tuples), buffer)?;
+        Ok(true)
     }
+
+    /// The same with values that were moved out.
+    fn write_toasted(
+        &self,
+        rows: Rows<'_>,
+        toasting: &mut Toasting<'_>,
+        piece: &Piece,
+        stop: &Stop,
+        buffer: &mut Buffer,
+    ) -> Result<bool, Failure> {
+        let place = |places: &mut Places| -> Result<_, Failure> {
+            let chunks = places.chunks(toasting, piece.is_last, self.data_directory.geometry)?;
+            let stored = &toasting.rows;
+            let placed = match rows {
+                Rows::AsMade(tuples) => places.rows(|| self.as_made(tuples), tuples.len(), piece, self),
+                Rows::Toasted => places.rows(|| stored.iter(), stored.len(), piece, self),
+            };
+            Ok((placed?, chunks))
+        };
+        let Some(placed) = self.places.come(piece.number, stop, place) else { return Ok(false) };
+        let (placed, chunks) = placed?;
+        match rows {
+            Rows::AsMade(tuples) => self.pages(&placed, self.as_made(tuples), buffer)?,
+            Rows::Toasted => self.pages(&placed, toasting.rows.iter(), buffer)?,
+        }
+        toasting.write_chunks(&chunks, &self.data_directory, buffer)?;
+        Ok(true)
+    }
+
+    fn as_made<'t>(&self, tuples: &'t Tuples) -> impl Iterator<Item = (&'t [u8], TupleFlags)> + use<'t> {
+        let attributes = self.encoder.attributes();
+        tuples.bodies().map(move |body| (body.bytes, flags(attributes, &body)))
+    }
+
+    fn pages<'b>(
+        &self,
+        placed: &Placed,
+        bodies: impl Iterator<Item = (&'b [u8], TupleFlags)>,
+        buffer: &mut Buffer,
+    ) -> Result<(), Failure> {
+        let DataDirectory { geometry, checksums, .. } = self.data_directory;
+        let pages = buffer.of(placed.bytes(geometry));
+        placed.build(bodies, pages, (geometry, self.fillfactor, checksums));
+        self.fork.write(placed.first_block, pages).map_err(|error| self.fork.failure(error))
+    }
+}
+
+/// Rows of a piece as they are stored.
+#[derive(Clone, Copy)]
+enum Rows<'t> {
+    AsMade(&'t Tuples),
+    Toasted,
+}
+
+/// Flags of a row as it was made.
+pub(super) fn flags(attributes: u16, body: &Body<'_>) -> TupleFlags {
+    let &Body { has_nulls, has_varwidth, .. } = body;
+    TupleFlags { attributes, has_nulls, has_varwidth, has_external: false }
 }

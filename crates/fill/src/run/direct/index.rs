@@ -17,17 +17,22 @@ use crate::run::rows::{Batch, RowSource};
 /// Blocks that are written at once.
 const PIECE_BLOCKS: u32 = 256;
 
-/// An index that is being written.
-pub(super) struct Index {
+/// The file of an index.
+pub(super) struct IndexFile {
     /// Qualified and quoted.
     pub(super) name: String,
     pub(super) data_directory: DataDirectory,
     pub(super) fork: Fork,
-    pub(super) key: Keys,
     /// Of its leaves, percent.
     pub(super) fillfactor: u8,
     /// Number of blocks, once it is written.
-    pub(super) blocks: OnceLock<u32>,
+    blocks: OnceLock<u32>,
+}
+
+/// An index that is being written.
+pub(super) struct Index {
+    pub(super) file: IndexFile,
+    pub(super) key: Keys,
     /// A row whose key another row has too, although the index is unique.
     pub(super) repeated: OnceLock<TupleId>,
 }
@@ -116,12 +121,18 @@ impl Key {
     }
 }
 
-impl Index {
+impl IndexFile {
+    pub(super) fn new(name: String, data_directory: DataDirectory, fork: Fork, fillfactor: u8) -> Self {
+        Self { name, data_directory, fork, fillfactor, blocks: OnceLock::new() }
+    }
+
     /// Number of blocks; 0 before it is written.
     pub(super) fn blocks(&self) -> u32 {
         self.blocks.get().copied().unwrap_or(0)
     }
+}
 
+impl Index {
     /// Builds it from the same rows that the heap gets, as `pages` tells how many are in each block.
     pub(super) fn work(
         &self,
@@ -129,18 +140,14 @@ impl Index {
         pages: &Receiver<Vec<u32>>,
         stop: &Stop,
     ) -> Result<(), Failure> {
-        let mut gathered = Gathered { index: self, open: BTreeMap::new(), spare: Vec::new() };
+        let mut gathered = Gathered::of(&self.file);
         let sink = |block: u32, page: &[u8]| gathered.take(block, page);
         let blocks = match &self.key {
             Keys::Single(key) => self.single(*key, rows, (pages, stop), sink)?,
             Keys::Composite(parts) => self.composite(parts, rows, (pages, stop), sink)?,
             Keys::Sorted(key) => key.build(self, rows, (pages, stop), sink)?,
         };
-        let Some(blocks) = blocks else { return Ok(()) };
-        gathered.finish(blocks)?;
-        // Nobody else sets it.
-        let _ = self.blocks.set(blocks);
-        Ok(())
+        blocks.map_or(Ok(()), |blocks| gathered.end(blocks))
     }
 
     /// The blocks of an index of one column; none if the threads are to stop.
@@ -151,7 +158,8 @@ impl Index {
         (pages, stop): (&Receiver<Vec<u32>>, &Stop),
         mut sink: impl FnMut(u32, &[u8]) -> Result<(), Failure>,
     ) -> Result<Option<u32>, Failure> {
-        let mut builder = BtreeBuilder::new(self.data_directory.geometry, key.kind, self.fillfactor);
+        let mut builder =
+            BtreeBuilder::new(self.file.data_directory.geometry, key.kind, self.file.fillfactor);
         let mut keys = Vec::new();
         let mut block = 0;
         while let Some(rows_of_pages) = next(pages, stop) {
@@ -184,7 +192,8 @@ impl Index {
         mut sink: impl FnMut(u32, &[u8]) -> Result<(), Failure>,
     ) -> Result<Option<u32>, Failure> {
         let columns: Vec<BtreeKey> = parts.iter().map(|part| part.kind).collect();
-        let mut builder = CompositeBuilder::new(self.data_directory.geometry, &columns, self.fillfactor);
+        let mut builder =
+            CompositeBuilder::new(self.file.data_directory.geometry, &columns, self.file.fillfactor);
         let mut key = Vec::new();
         let mut block = 0;
         while let Some(rows_of_pages) = next(pages, stop) {
@@ -216,14 +225,19 @@ pub(super) fn next<T>(from: &Receiver<T>, stop: &Stop) -> Option<T> {
 
 /// Pages gathered to what is written at once. Pages of inner levels come after others that follow them on
 /// disk, so as many as the tree has levels may be incomplete at a time.
-struct Gathered<'a> {
-    index: &'a Index,
+pub(super) struct Gathered<'a> {
+    index: &'a IndexFile,
     open: BTreeMap<u32, (Buffer, u32)>,
     spare: Vec<Buffer>,
 }
 
-impl Gathered<'_> {
-    fn take(&mut self, block: u32, page: &[u8]) -> Result<(), Failure> {
+impl<'a> Gathered<'a> {
+    /// None yet.
+    pub(super) fn of(index: &'a IndexFile) -> Self {
+        Self { index, open: BTreeMap::new(), spare: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, block: u32, page: &[u8]) -> Result<(), Failure> {
         let (number, within) = (block / PIECE_BLOCKS, (block % PIECE_BLOCKS) as usize);
         let spare = &mut self.spare;
         let (buffer, pages) = self.open.entry(number).or_insert_with(|| (spare.pop().unwrap_or_default(), 0));
@@ -237,9 +251,12 @@ impl Gathered<'_> {
     }
 
     /// Writes the last piece, which need not be whole; `blocks` is how many the index has.
-    fn finish(mut self, blocks: u32) -> Result<(), Failure> {
+    pub(super) fn end(mut self, blocks: u32) -> Result<(), Failure> {
         let open: Vec<u32> = self.open.keys().copied().collect();
-        open.into_iter().try_for_each(|number| self.write(number, blocks - number * PIECE_BLOCKS))
+        open.into_iter().try_for_each(|number| self.write(number, blocks - number * PIECE_BLOCKS))?;
+        // Nobody else sets it.
+        let _ = self.index.blocks.set(blocks);
+        Ok(())
     }
 
     fn write(&mut self, number: u32, blocks: u32) -> Result<(), Failure> {

@@ -30,12 +30,14 @@ mod heap;
 mod index;
 mod partitions;
 mod pieces;
+mod placing;
 mod record;
 mod refusal;
 mod relation;
 mod sorted;
 mod statistics;
 mod threads;
+mod toast;
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -57,11 +59,12 @@ pub(crate) use self::sorted::available as memory;
 pub(crate) use self::statistics::{ColumnStatistics, of as statistics};
 
 use self::fork::{Buffer, Fork};
-use self::heap::{Heap, PIECE, Placing};
-use self::index::{Index, Keys};
+use self::heap::{Heap, PIECE, Places};
+use self::index::{Index, IndexFile, Keys};
 use self::pieces::{InTurn, Pieces};
 use self::record::Record;
 use self::threads::{Task, Threads};
+use self::toast::{Toast, ToastTable};
 use crate::request::{Persistence, Triggers};
 use crate::run::foreign_keys::{self, Broken, ForeignKey};
 use crate::run::rows::{Batch, RowSource};
@@ -92,6 +95,16 @@ pub enum Failure {
         path: String,
         /// The operating system's error.
         source: io::Error,
+    },
+    /// A row that PostgreSQL refuses too.
+    #[error(
+        "a row takes {longest} bytes even after its values were compressed or moved out, and a page holds {most}"
+    )]
+    TooLong {
+        /// Of the row, bytes.
+        longest: usize,
+        /// Bytes.
+        most: usize,
     },
     /// A table has no more than 2^32 - 2 blocks.
     #[error("the table needs more blocks than PostgreSQL allows: give --partitions")]
@@ -201,12 +214,10 @@ impl Direct<'_> {
             return Ok(Loaded::default());
         }
         fork::allow_many_files();
-        let Opened { found, fork, direct, built } = self.open(session, relation, rows.left()).await?;
+        let Opened { found, encoder, fork, toast, direct, built } =
+            self.open(session, relation, rows.left()).await?;
         let mut recorded = self.record(session).await?;
-        let table = found.with_oids(self.table);
-        let encoder = TupleEncoder::with_formulas(&table, &found.formulas())
-            .map_err(|error| NotDirect::Column(error.to_string()))?;
-        let write = self.write(encoder, fork, direct, rows, sent);
+        let write = self.write(encoder, (fork, toast), direct, rows, sent);
         // Without the session there is no transaction any more that the files could belong to.
         let written = tokio::select! {
             written = write => written?,
@@ -268,6 +279,13 @@ impl Direct<'_> {
             (self.persistence, self.triggers),
         )
         .await?;
+        let encoder = TupleEncoder::with_formulas(&found.with_oids(self.table), &found.formulas())
+            .map_err(|error| NotDirect::Column(error.to_string()))?;
+        let toast = if TUPLE_HEADER + encoder.longest() > self.data_directory.geometry.toast_threshold() {
+            Some(self.toast(session, (relation, &found), rows).await?)
+        } else {
+            None
+        };
         let (mut direct, mut built) = (Vec::new(), Vec::new());
         let mut memory = sorted::memory();
         for index in relation::indexes(session, relation).await? {
@@ -283,46 +301,56 @@ impl Direct<'_> {
                 None => built.push(index.name),
             }
         }
-        Ok(Opened { found, fork, direct, built })
+        Ok(Opened { found, encoder, fork, toast, direct, built })
     }
 
     async fn index(&self, session: &Session, found: IndexFound, key: Keys) -> Result<Index, Failure> {
-        let IndexFound { name, fillfactor, .. } = found;
+        let file = self.index_file(session, found.name, found.fillfactor).await?;
+        Ok(Index { file, key, repeated: OnceLock::new() })
+    }
+
+    async fn index_file(
+        &self,
+        session: &Session,
+        name: String,
+        fillfactor: u8,
+    ) -> Result<IndexFile, Failure> {
         if !self.is_truncated {
             // The server may hold the first page of the empty index in its cache: to plan a query it reads that (to
             // validate a foreign key, say). New files have no pages there.
             session.run(&format!("REINDEX INDEX {name}")).await?;
         }
         let fork = relation::index(session, self.data_directory, &name).await?;
-        Ok(Index {
-            name,
-            data_directory: self.data_directory.clone(),
-            fork,
-            key,
-            fillfactor,
-            blocks: OnceLock::new(),
-            repeated: OnceLock::new(),
-        })
+        Ok(IndexFile::new(name, self.data_directory.clone(), fork, fillfactor))
     }
 
-    /// Has threads write heap and indexes side by side, then the visibility map.
+    /// Has threads write heap, TOAST table and indexes side by side, then the maps.
     async fn write(
         &self,
         encoder: TupleEncoder,
-        fork: Fork,
+        (fork, toast): (Fork, Option<Toast>),
         indexes: Vec<Index>,
         rows: RowSource,
         sent: &(dyn Fn(u64) + Sync),
     ) -> Result<Written, Failure> {
         let (tell, pages): (Vec<_>, Vec<_>) = indexes.iter().map(|_| channel()).unzip();
+        let (tell_chunks, chunks) = toast
+            .as_ref()
+            .and_then(|toast| toast.table.as_ref())
+            .map(|table| {
+                let (tell, chunks) = channel();
+                (tell, (Arc::clone(&table.index), table.shares_equal, chunks))
+            })
+            .unzip();
         let piece = self.rows_of(&encoder, &rows, PIECE);
         let heap = Arc::new(Heap {
             data_directory: self.data_directory.clone(),
             fork,
             encoder,
             fillfactor: self.fillfactor,
+            toast,
             pieces: Pieces::new(rows.clone(), piece),
-            placing: InTurn::new(Placing::new(tell)),
+            places: InTurn::new(Places::new(tell, tell_chunks)),
         });
         let indexes: Vec<Arc<Index>> = indexes.into_iter().map(Arc::new).collect();
         let mut tasks: Vec<Task> = Vec::new();
@@ -334,10 +362,17 @@ impl Direct<'_> {
             let (index, rows) = (Arc::clone(index), rows.clone());
             tasks.push(Box::new(move |stop, _| index.work(rows, &pages, stop)));
         }
+        if let Some((index, shares_equal, chunks)) = chunks {
+            tasks.push(Box::new(move |stop, _| index.work_chunks(shares_equal, &chunks, stop)));
+        }
         Threads::start(tasks).finish(sent).await?;
-        let (heap_blocks, rows) = heap.placing.look(|placing| (placing.blocks(), placing.rows()));
-        let [visible_blocks, free_blocks] = self.maps(heap_blocks);
-        let written = Written { rows, heap_blocks, visible_blocks, free_blocks, indexes };
+        let (rows, of_heap, of_toast) = heap.places.look(|places| {
+            let Places { heap, chunks, .. } = places;
+            (heap.tuples(), heap.blocks(), chunks.blocks())
+        });
+        let toast = heap.toast.as_ref().and_then(|toast| toast.table.as_ref());
+        let toast = toast.map(|table| (table.name.clone(), self.blocks(of_toast), Arc::clone(&table.index)));
+        let written = Written { rows, heap: self.blocks(of_heap), toast, indexes };
         let to_finish = written.clone();
         let finish: Task = Box::new(move |_, _| finish(&heap, &to_finish));
         Threads::start(vec![finish]).finish(sent).await?;
@@ -352,30 +387,35 @@ impl Direct<'_> {
             Some(Batch::Listed(rows)) => encoder.encode_rows(&rows, &mut sample),
             None => return 1,
         }
+        let geometry = self.data_directory.geometry;
         let body = u32::try_from(sample.bytes() / sample.len()).unwrap_or(u32::MAX);
-        let per_page = self.data_directory.geometry.rows_per_page(TUPLE_HEADER + body, self.fillfactor);
-        (bytes / u64::from(self.data_directory.geometry.block_size()) * u64::from(per_page)).max(1)
+        let tuple = TUPLE_HEADER.saturating_add(body);
+        if tuple > geometry.toast_threshold() {
+            return (bytes / u64::from(tuple)).max(1);
+        }
+        let per_page = geometry.rows_per_page(tuple, self.fillfactor);
+        (bytes / u64::from(geometry.block_size()) * u64::from(per_page)).max(1)
     }
 
-    /// Blocks of the visibility map and of the free space map.
-    fn maps(&self, heap_blocks: u32) -> [u32; 2] {
-        let (geometry, heap_blocks) = (self.data_directory.geometry, u64::from(heap_blocks));
+    /// Blocks of a heap and of its maps.
+    fn blocks(&self, main: u32) -> Blocks {
+        let (geometry, heap_blocks) = (self.data_directory.geometry, u64::from(main));
         let free = if self.vacuum { geometry.free_space_map_blocks(heap_blocks) } else { 0 };
-        [geometry.visibility_map_blocks(heap_blocks), free]
-            .map(|blocks| u32::try_from(blocks).expect("there are hardly more than heap blocks"))
+        let [visible, free] = [geometry.visibility_map_blocks(heap_blocks), free]
+            .map(|blocks| u32::try_from(blocks).expect("there are hardly more than heap blocks"));
+        Blocks { main, visible, free }
     }
 
     /// Has the server tell what it sees: the sizes, and the last row by way of its buffers, which verify the
     /// page's checksum, and the index's first.
     async fn look(&self, session: &Session, relation: &str, written: &Written) -> Result<(), Failure> {
         let block_size = u64::from(self.data_directory.geometry.block_size());
-        let of_heap = [
-            (relation, "main", written.heap_blocks),
-            (relation, "vm", written.visible_blocks),
-            (relation, "fsm", written.free_blocks),
-        ];
-        let of_indexes = written.indexes.iter().map(|index| (&*index.name, "main", index.blocks()));
-        for (name, fork, blocks) in of_heap.into_iter().chain(of_indexes) {
+        let of_toast = written.toast.iter().flat_map(|(name, blocks, index)| {
+            blocks.forks(name).into_iter().chain([(&*index.name, "main", index.blocks())])
+        });
+        let of_indexes = written.indexes.iter().map(|index| (&*index.file.name, "main", index.file.blocks()));
+        for (name, fork, blocks) in written.heap.forks(relation).into_iter().chain(of_toast).chain(of_indexes)
+        {
             let row =
                 session.row("SELECT pg_relation_size(to_regclass($1), $2) AS bytes", &[&name, &fork]).await?;
             let found = row.get::<_, i64>("bytes").unsigned_abs();
@@ -384,7 +424,7 @@ impl Direct<'_> {
                 return Err(Failure::Unseen { relation: format!("{name} ({fork})"), found, written });
             }
         }
-        if let Some(last) = written.heap_blocks.checked_sub(1) {
+        if let Some(last) = written.heap.main.checked_sub(1) {
             let query = format!("SELECT count(*) AS rows FROM {relation} WHERE ctid = '({last},1)'");
             let found: i64 = session.row(&query, &[]).await?.get("rows");
             if found != 1 {
@@ -417,7 +457,7 @@ async fn unique(session: &Session, relation: &str, indexes: &[Arc<Index>]) -> Re
         let query =
             format!("SELECT ROW(t.*)::text AS row FROM {relation} t WHERE ctid = '({block},{offset})'");
         let row = session.row(&query, &[]).await?.get("row");
-        return Err(Failure::Duplicate { index: index.name.clone(), row });
+        return Err(Failure::Duplicate { index: index.file.name.clone(), row });
     }
     Ok(())
 }
@@ -445,7 +485,10 @@ struct Loaded {
 /// A relation that can be written.
 pub(super) struct Opened {
     found: Relation,
+    encoder: TupleEncoder,
     fork: Fork,
+    /// What becomes of rows that are too long; none if no row is.
+    toast: Option<Toast>,
     /// Indexes that are written with it.
     direct: Vec<Index>,
     /// Indexes that the server builds.
@@ -455,8 +498,10 @@ pub(super) struct Opened {
 impl Opened {
     /// Closes the files as the server made them.
     pub(super) fn leave(&self) {
-        let of_indexes = self.direct.iter().map(|index| &index.fork);
-        of_indexes.chain([&self.fork]).for_each(Fork::keep);
+        let of_indexes = self.direct.iter().map(|index| &index.file.fork);
+        let of_toast = self.toast.iter().filter_map(|toast| toast.table.as_ref());
+        let of_toast = of_toast.flat_map(|ToastTable { fork, index, .. }| [fork, &index.fork]);
+        of_indexes.chain(of_toast).chain([&self.fork]).for_each(Fork::keep);
     }
 }
 
@@ -471,28 +516,56 @@ pub(super) fn close(recorded: Option<Recorded>) -> Result<(), Failure> {
 #[derive(Clone)]
 struct Written {
     rows: u64,
-    heap_blocks: u32,
-    visible_blocks: u32,
-    free_blocks: u32,
+    heap: Blocks,
+    /// The TOAST table, its blocks and its index.
+    toast: Option<(String, Blocks, Arc<IndexFile>)>,
     indexes: Vec<Arc<Index>>,
 }
 
-/// Writes the maps, and has all reach the disk. There is no free space to tell of that a fillfactor would let
-/// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
+/// Blocks of a heap and of its maps.
+#[derive(Clone, Copy)]
+struct Blocks {
+    main: u32,
+    visible: u32,
+    free: u32,
+}
+
+impl Blocks {
+    /// The forks of a heap of this name.
+    fn forks(self, name: &str) -> [(&str, &'static str, u32); 3] {
+        [(name, "main", self.main), (name, "vm", self.visible), (name, "fsm", self.free)]
+    }
+
+    /// Writes the maps beside the heap's main fork. There is no free space to tell of that a fillfactor would let
+    /// anybody have, and a page of that map that says so is all zeros (`fsm_readbuf` in `freespace.c`).
+    fn maps(self, main: &Fork, data_directory: &DataDirectory) -> Result<[Fork; 2], Failure> {
+        let [visible, free] = ["_vm", "_fsm"].map(|suffix| main.beside(suffix));
+        let mut page = Buffer::default();
+        let page = page.of(data_directory.geometry.block_size() as usize);
+        for block in 0..self.free {
+            free.write(block, page).map_err(|error| free.failure(error))?;
+        }
+        for block in 0..self.visible {
+            visibility_map_page(page, block, self.main.into(), data_directory.checksums);
+            visible.write(block, page).map_err(|error| visible.failure(error))?;
+        }
+        Ok([visible, free])
+    }
+}
+
+/// Writes the maps, and has all reach the disk.
 fn finish(heap: &Heap, written: &Written) -> Result<(), Failure> {
-    let [visible, free] = ["_vm", "_fsm"].map(|suffix| heap.fork.beside(suffix));
-    let block_size = heap.data_directory.geometry.block_size() as usize;
-    let mut page = Buffer::default();
-    let page = page.of(block_size);
-    for block in 0..written.free_blocks {
-        free.write(block, page).map_err(|error| free.failure(error))?;
-    }
-    for block in 0..written.visible_blocks {
-        visibility_map_page(page, block, written.heap_blocks.into(), heap.data_directory.checksums);
-        visible.write(block, page).map_err(|error| visible.failure(error))?;
-    }
-    let of_indexes = written.indexes.iter().map(|index| &index.fork);
-    let forks: Vec<&Fork> = [&heap.fork, &visible, &free].into_iter().chain(of_indexes).collect();
+    let maps = written.heap.maps(&heap.fork, &heap.data_directory)?;
+    let toast = heap.toast.as_ref().and_then(|toast| toast.table.as_ref());
+    let maps_of_toast = match (toast, &written.toast) {
+        (Some(table), Some((_, blocks, _))) => Some(blocks.maps(&table.fork, &heap.data_directory)?),
+        _ => None,
+    };
+    let of_indexes = written.indexes.iter().map(|index| &index.file.fork);
+    let of_toast = toast.iter().flat_map(|table| [&table.fork, &table.index.fork]);
+    let of_maps = maps.iter().chain(maps_of_toast.iter().flatten());
+    let forks: Vec<&Fork> =
+        [&heap.fork].into_iter().chain(of_maps).chain(of_toast).chain(of_indexes).collect();
     fork::sync(&forks)?;
     forks.into_iter().for_each(Fork::keep);
     Ok(())

@@ -66,16 +66,14 @@ pub enum NotDirect {
     /// A column cannot be written.
     #[error("{0}")]
     Column(String),
-    /// A row is too long.
+    /// Long rows whose values the server compresses.
     #[error(
-        "its rows may have {longest} bytes, and PostgreSQL compresses rows above {threshold} bytes or moves parts \
-         of them out (TOAST)"
+        "rows may be so long that PostgreSQL compresses values, and {column} is compressed with lz4: pgrig compresses \
+         with pglz only (ALTER TABLE … ALTER {column} SET COMPRESSION pglz, or SET STORAGE EXTERNAL)"
     )]
-    Toast {
-        /// Of a row, bytes.
-        longest: u32,
-        /// Bytes.
-        threshold: u32,
+    Compression {
+        /// Unquoted name.
+        column: String,
     },
     /// The server itself has to look at each row.
     #[error("{0}, which needs COPY")]

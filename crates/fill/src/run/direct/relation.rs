@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use page::BtreeKey;
+use page::{BtreeKey, Geometry, ToastAttribute, ToastStorage, Toaster};
 use rowgen::{Column, Formula, Kind, Table, Values};
 use serde::Deserialize;
 use tokio_postgres::Row;
@@ -33,6 +33,8 @@ pub(crate) struct Relation {
     /// Of the main fork.
     pub(crate) bytes: u64,
     pub(crate) has_toast: bool,
+    /// `toast_tuple_target`, bytes, if it is set.
+    toast_target: Option<u32>,
     /// Whether this transaction has made or truncated it.
     pub(crate) is_new: bool,
     is_locked: bool,
@@ -87,6 +89,12 @@ pub(super) struct Attribute {
     pub(super) enum_oids: Vec<u32>,
     /// Of a composite type, or of an array of one, in their order.
     pub(super) fields: Vec<Field>,
+    /// `attlen`, `attalign`, `attstorage`.
+    length: i16,
+    align: char,
+    storage: char,
+    /// Whether its values are compressed with pglz, if they are.
+    has_pglz: bool,
     /// STORAGE PLAIN of a type of varying length: no short headers.
     pub(super) has_plain_storage: bool,
     /// `attgenerated`.
@@ -98,6 +106,30 @@ pub(super) struct Attribute {
 }
 
 impl Attribute {
+    /// Whether its values differ in length.
+    fn is_varying(&self) -> bool {
+        self.length < 0
+    }
+
+    fn toasted(&self) -> ToastAttribute {
+        ToastAttribute {
+            length: u32::try_from(self.length).ok(),
+            // `pg_type.typalign`.
+            align: match self.align {
+                'd' => 8,
+                'i' => 4,
+                's' => 2,
+                _ => 1,
+            },
+            storage: match self.storage {
+                'x' => ToastStorage::Extended,
+                'm' => ToastStorage::Main,
+                'e' => ToastStorage::External,
+                _ => ToastStorage::Plain,
+            },
+        }
+    }
+
     /// Whether its type is an array.
     pub(super) fn is_array(&self) -> bool {
         self.element_oid.is_some()
@@ -184,6 +216,7 @@ impl Relation {
             persistence: row.get("persistence"),
             bytes: row.get::<_, Option<i64>>("bytes").unwrap_or_default().unsigned_abs(),
             has_toast: row.get("has_toast"),
+            toast_target: row.get::<_, Option<i32>>("toast_target").map(i32::unsigned_abs),
             is_new: row.get("is_new"),
             is_locked: row.get("is_locked"),
             attributes,
@@ -264,6 +297,33 @@ impl Relation {
         }
         // The partitions have attributes of their own.
         if self.is_partitioned() { Ok(()) } else { form::fits(&self.attributes, table) }
+    }
+
+    /// Compresses values of its rows, or moves them to its TOAST table, which has this OID.
+    ///
+    /// # Errors
+    /// If values are compressed in another way than is known here.
+    pub(super) fn toaster(&self, geometry: Geometry, table: Option<u32>) -> Result<Toaster, NotDirect> {
+        self.can_toast()?;
+        let attributes = self.attributes.iter().map(Attribute::toasted).collect();
+        Ok(Toaster::new(geometry, attributes, self.toast_target, table))
+    }
+
+    /// Whether rows that are too long can be stored as the server stores them.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn can_toast(&self) -> Result<(), NotDirect> {
+        let is_other = |of: &&Attribute| of.is_varying() && matches!(of.storage, 'x' | 'm') && !of.has_pglz;
+        match self.attributes.iter().find(is_other) {
+            Some(Attribute { name, .. }) => Err(NotDirect::Compression { column: name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// Number of columns whose values may be moved out of a row.
+    pub(super) fn varying(&self) -> u64 {
+        self.attributes.iter().filter(|attribute| attribute.is_varying()).count() as u64
     }
 
     /// Whether its rows are in partitions.
@@ -470,7 +530,7 @@ pub(crate) fn refuse(name: &str, problem: Option<&str>) -> Result<(), NotDirect>
 
 /// Opens the main fork. That the file is where this machine sees the data directory, with the length that
 /// the server says, shows that the directory is the one that the server works in, and no copy of it.
-fn open(data_directory: &DataDirectory, path: Option<&str>, bytes: u64) -> Result<Fork, Failure> {
+pub(super) fn open(data_directory: &DataDirectory, path: Option<&str>, bytes: u64) -> Result<Fork, Failure> {
     let path = data_directory.path.join(path.unwrap_or_default());
     let failed = |path: &PathBuf, source| Failure::File { path: path.display().to_string(), source };
     match std::fs::metadata(&path) {

@@ -202,7 +202,7 @@ impl SortedKey {
             Order::Integer(_) | Order::Uuid => KeyLength::Fixed,
             Order::Text => KeyLength::Varying,
         };
-        SortedBuilder::new(index.data_directory.geometry, length, index.fillfactor, self.is_unique)
+        SortedBuilder::new(index.file.data_directory.geometry, length, index.file.fillfactor, self.is_unique)
     }
 
     /// Takes note of sorted keys that are the same, if they have to be different.

@@ -112,6 +112,7 @@ pub(crate) fn tuples(page: &[u8]) -> impl Iterator<Item = Tuple<'_>> {
             attributes: u16_at(tuple, 18) & 0x07FF,
             has_nulls: u16_at(tuple, 20) & 1 != 0,
             has_varwidth: u16_at(tuple, 20) & 2 != 0,
+            has_external: u16_at(tuple, 20) & 4 != 0,
         };
         Tuple { body: &tuple[23..], flags }
     })
