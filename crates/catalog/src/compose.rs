@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rowgen::{Column, Keyed, Keys, Kind, Pick, Reference, Turn, Units, Values};
+use rowgen::{Column, Keyed, Keys, Kind, Pick, Reference, Table, Turn, Units, Values};
 
 use super::allowed::{Allowed, Set};
 use super::condition::{Condition, Operator};
@@ -29,6 +29,7 @@ const SECOND: i64 = 1_000_000;
 #[derive(Clone, Copy)]
 pub(super) struct Choice<'a> {
     pub(super) table: &'a str,
+    pub(super) seed: u64,
     /// Whether names of columns say nothing of their values.
     pub(super) plain: bool,
     pub(super) slots: &'a [Slot<'a>],
@@ -252,6 +253,18 @@ impl Choice<'_> {
                 values @ (Values::Serial { .. } | Values::Reference(_) | Values::Int(_) | Values::Text(_)),
             ) => Ok(values),
             Some(values @ Values::Unique(_)) if slot.kind != Kind::Uuid => Ok(values),
+            // Those follow from the column's name too.
+            Some(values @ Values::Unique(_)) => {
+                let key = Column { name: of.to_owned(), kind: slot.kind.clone(), not_null: true, values };
+                let table = Table {
+                    name: self.table.to_owned(),
+                    columns: vec![key],
+                    rows: u64::MAX,
+                    seed: self.seed,
+                };
+                let keys = Arc::new(Keys::Made { table, first: 0 });
+                Ok(Values::Reference(Reference { keys, column: 0, pick: Pick::InTurn(Turn::EACH) }))
+            }
             _ => Err(CatalogError::SelfReference {
                 table: info.display_name(),
                 column: slot.name().to_owned(),

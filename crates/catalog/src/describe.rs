@@ -229,6 +229,7 @@ impl<'a> Design<'a> {
         let Basis { way, present, .. } = basis;
         Choice {
             table: &self.info.name,
+            seed: self.wish.seed,
             plain: self.wish.plain,
             slots: &self.slots,
             way,

@@ -42,7 +42,7 @@ impl Planned {
 
     /// All its keys of these columns, for columns of these kinds. None if only the server can tell which of them can
     /// be used: some may be NULL, or may not suit the kinds.
-    pub(super) fn keys(&self, columns: &[String], kinds: &[&Kind]) -> Option<Keys> {
+    pub fn keys(&self, columns: &[String], kinds: &[&Kind]) -> Option<Keys> {
         let table = self.narrowed(columns)?;
         if let ([Column { values: Values::Serial { start, step: 1 }, kind: of, .. }], [kind]) =
             (table.columns.as_slice(), kinds)

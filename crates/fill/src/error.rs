@@ -64,7 +64,8 @@ pub enum FillError {
     /// Tables that reference each other, so that none can come first.
     #[error(
         "{tables} reference each other by {keys}, and none of these may be NULL: make a column of one nullable while you \
-         fill, leave a table out (--exclude-table), or give the columns with --column"
+         fill, leave a table out (--exclude-table), give the columns with --column, or have pgrig create the tables \
+         (--ddl): then it creates a foreign key after the rows, unless its columns are unique or computed"
     )]
     Circle {
         /// The tables, in the direction of their references.

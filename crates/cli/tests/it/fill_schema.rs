@@ -149,13 +149,45 @@ fn tables_that_reference_each_other() {
     let server = rig.server("");
     let circle = "create table a(id int primary key, b int{1}); create table b(id int primary key, a int not null references a);
                 alter table a add foreign key (b) references b;";
-    let refused =
-        rig.run(&format!("fill --ddl {} --rows 50", script(&rig, &circle.replace("{1}", " not null"))));
-    assert_eq!(refused.code, Some(2), "{refused:#?}");
-    assert!(refused.stderr.contains("public.a") && refused.stderr.contains("public.b"), "{refused:#?}");
-    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname IN ('a', 'b')"), 0);
-    rig.done(&format!("fill --ddl {} --rows 50 -q", script(&rig, &circle.replace("{1}", ""))));
-    assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
+    // A key of the circle is created after the rows.
+    for (method, b) in [("direct", " not null"), ("copy", " not null"), ("direct", ""), ("copy", "")] {
+        let ddl = script(&rig, &circle.replace("{1}", b));
+        rig.done(&format!("fill --ddl {ddl} --rows 50 --method {method} -q"));
+        assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
+        assert_eq!(server.number("SELECT count(b) FROM a"), 50);
+        assert_valid(&server);
+        let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND confrelid <> conrelid AND convalidated";
+        assert_eq!(server.number(keys), 2);
+        server.execute("DROP TABLE a, b CASCADE");
+    }
+    // Tables that are there keep their keys, and what is unique cannot come later.
+    server.execute(&circle.replace("{1}", " not null deferrable"));
+    let unique = script(
+        &rig,
+        &circle
+            .replace("{1}", " not null unique")
+            .replace(" a(", " c(")
+            .replace("table a ", "table c ")
+            .replace("references a)", "unique references c)")
+            .replace(" b(", " d(")
+            .replace("references b;", "references d;"),
+    );
+    for arguments in ["--all-tables --rows 50".to_owned(), format!("--ddl {unique} --rows 50")] {
+        let refused = rig.run(&format!("fill {arguments}"));
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let names =
+            if arguments.contains("ddl") { ["public.c", "public.d"] } else { ["public.a", "public.b"] };
+        assert!(names.iter().all(|name| refused.stderr.contains(name)), "{refused:#?}");
+    }
+    assert_eq!(server.number("SELECT count(*) FROM pg_class WHERE relname IN ('c', 'd')"), 0);
+    assert_eq!(rows_of(&server, "a"), 0);
+    // Rows whose key is a uuid reference themselves.
+    server.execute("CREATE TABLE nodes (id uuid PRIMARY KEY, parent uuid NOT NULL REFERENCES nodes)");
+    for method in ["direct", "copy"] {
+        rig.done(&format!("fill --rows 500 --table nodes --method {method} -q"));
+        assert_eq!(server.number("SELECT count(DISTINCT parent) FROM nodes"), 500);
+        server.execute("TRUNCATE nodes");
+    }
     assert_valid(&server);
 }
 

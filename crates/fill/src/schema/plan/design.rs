@@ -4,6 +4,7 @@ use catalog::{CatalogError, Described, Planned, Scope, TableInfo, Wish, describe
 use rowgen::{ColumnSpec, Format};
 
 use super::amounts::{self, Wanted, is_named};
+use super::circles;
 use super::order::{Placed, is_referenced};
 use super::{BytesPerRow, Planner, Postponed};
 use crate::error::FillError;
@@ -160,6 +161,12 @@ impl<'a> Design<'a> {
             let designed = self.one(place, most.map_or(rows, |most| rows.min(most)), &all).await?;
             all.push(designed);
         }
+        let given = self.given()?;
+        circles::close(&mut all, self.order, |info, column| {
+            given.iter().any(|(name, text)| {
+                is_named(info, name) && text.split_once('=').is_some_and(|(of, _)| of == column)
+            })
+        })?;
         Ok(all)
     }
 
@@ -211,7 +218,9 @@ impl<'a> Design<'a> {
 
     /// The user's specifications of the table's columns, and NULL in the foreign keys to tables that come later.
     fn columns(&self, place: usize) -> Result<Vec<ColumnSpec>, FillError> {
-        let Placed { table, cut } = &self.order[place];
+        let Placed { table, cut, later } = &self.order[place];
+        // Those get their values once the tables that come later are described.
+        let cut: Vec<&String> = cut.iter().chain(later.iter().flat_map(|key| &key.columns)).collect();
         let info = &self.tables[*table];
         let mut specs: Vec<ColumnSpec> = Vec::new();
         for (name, column) in self.given()? {
@@ -225,7 +234,7 @@ impl<'a> Design<'a> {
                 continue;
             };
             let spec: ColumnSpec = column.parse()?;
-            if !cut.contains(&spec.column) && !is_given(&spec.column, &specs) {
+            if !cut.contains(&&spec.column) && !is_given(&spec.column, &specs) {
                 if info.column(&spec.column).is_none() {
                     let text =
                         format!("the model has column {} of {name}, and the table has not", spec.column);

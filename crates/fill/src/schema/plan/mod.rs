@@ -2,7 +2,8 @@
 //!
 //! All of it happens in one transaction that is rolled back: the tables that the SQL creates are there meanwhile.
 //!
-//! 1. [`tables`] reads the tables, [`order`] puts them in order, [`amounts`] gives each its share of the rows;
+//! 1. [`tables`] reads the tables, [`order`] puts them in order, [`circles`] has some foreign keys created later, [`amounts`]
+//!    gives each its share of the rows;
 //! 2. [`design`] describes the rows of each, in that order, so that keys of tables before are known;
 //! 3. for a size, [`Sample`](crate::plan::Sample) loads some rows into temporary tables and measures what they and their indexes take, and
 //!    the rows are described again for the numbers that follow;
@@ -10,6 +11,7 @@
 //!    [`whole`], side by side.
 
 mod amounts;
+mod circles;
 mod design;
 mod order;
 mod postponed;
@@ -195,11 +197,13 @@ impl Planner<'_> {
         if may_be_single && names.len() == 1 {
             return Ok(None);
         }
-        let (tables, left_out) = self.tables(&names).await?;
+        let (mut tables, left_out) = self.tables(&names).await?;
         warnings.extend(left_out);
-        let order = order::order(&tables)?;
+        let order = order::order(&tables, self.request.ddl.is_some())?;
+        let circles = self.circles(&mut tables, &order).await?;
         let wanted = amounts::shares(&tables, &order, self.request)?;
         let mut create = create;
+        create.extend_from_slice(&circles.drops);
         if self.request.persistence == Persistence::Unlogged {
             create.extend(self.unlogged(&tables, &order).await?);
         }
@@ -223,6 +227,7 @@ impl Planner<'_> {
         let drops = self.postpone(&mut planned).await?;
         self.load_whole(&tables, &mut planned, &drops).await?;
         create.extend(drops);
+        circles.plan(&mut planned);
         let size = match self.request.amount {
             SchemaAmount::Size(size) => Some(size),
             SchemaAmount::Rows(_) | SchemaAmount::Rules => None,

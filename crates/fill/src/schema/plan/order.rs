@@ -1,6 +1,6 @@
 //! The order of the tables: each after those that it references.
 
-use catalog::{ForeignKeyInfo, TableInfo};
+use catalog::{ColumnInfo, ForeignKeyInfo, Source, TableInfo};
 
 use crate::error::FillError;
 
@@ -11,26 +11,31 @@ pub(super) struct Placed {
     pub(super) table: usize,
     /// Columns of foreign keys to tables that come later: NULL, so that there is an order.
     pub(super) cut: Vec<String>,
+    /// Foreign keys to tables that come later, and are created after the rows of those.
+    pub(super) later: Vec<ForeignKeyInfo>,
 }
 
-/// Indexes of the tables, those that are referenced first.
+/// Indexes of the tables, those that are referenced first. `are_new`: whether the tables are created, so that a foreign key
+/// can be created after the rows.
 ///
 /// # Errors
-/// If tables reference each other, and no foreign key of the circle may be NULL.
-pub(super) fn order(tables: &[TableInfo]) -> Result<Vec<Placed>, FillError> {
+/// If tables reference each other, and no foreign key of the circle may be NULL, or created later.
+pub(super) fn order(tables: &[TableInfo], are_new: bool) -> Result<Vec<Placed>, FillError> {
     let mut left: Vec<usize> = (0..tables.len()).collect();
     let mut placed = Vec::with_capacity(tables.len());
     while !left.is_empty() {
         let waits = |table: usize| keys_into(tables, table, &left).next().is_some();
         let ready: Vec<usize> = left.iter().copied().filter(|&table| !waits(table)).collect();
         if ready.is_empty() {
-            let (table, cut) = least_cut(tables, &left)?;
-            left.retain(|&other| other != table);
-            placed.push(Placed { table, cut });
+            let cut = if are_new { least_later(tables, &left) } else { None };
+            let cut = cut.map_or_else(|| least_cut(tables, &left), Ok)?;
+            left.retain(|&other| other != cut.table);
+            placed.push(cut);
             continue;
         }
         left.retain(|table| !ready.contains(table));
-        placed.extend(ready.into_iter().map(|table| Placed { table, cut: Vec::new() }));
+        let placed_as = |table| Placed { table, cut: Vec::new(), later: Vec::new() };
+        placed.extend(ready.into_iter().map(placed_as));
     }
     Ok(placed)
 }
@@ -53,7 +58,7 @@ pub(super) fn is_referenced(key: &ForeignKeyInfo, table: &TableInfo) -> bool {
 }
 
 /// Of tables that wait for each other, the one whose foreign keys to the others may be NULL, with the fewest of them.
-fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<(usize, Vec<String>), FillError> {
+fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<Placed, FillError> {
     let cut = |&table: &usize| {
         let columns: Vec<String> =
             keys_into(tables, table, left).flat_map(|key| key.columns.clone()).collect();
@@ -65,7 +70,27 @@ fn least_cut(tables: &[TableInfo], left: &[usize]) -> Result<(usize, Vec<String>
         columns.iter().all(may_be_null).then_some((table, columns))
     };
     let least = left.iter().filter_map(cut).min_by_key(|(_, columns)| columns.len());
-    least.ok_or_else(|| circle(tables, left))
+    let placed = |(table, cut)| Placed { table, cut, later: Vec::new() };
+    least.map(placed).ok_or_else(|| circle(tables, left))
+}
+
+/// Of tables that wait for each other, the one whose foreign keys to the others can be created later, with the fewest of them:
+/// their columns get keys that the other tables will have. What is unique, or computed, needs those before.
+fn least_later(tables: &[TableInfo], left: &[usize]) -> Option<Placed> {
+    let later = |&table: &usize| {
+        let info = &tables[table];
+        let is_free = |name: &String| {
+            let is_key = info.keys.iter().any(|key| key.columns().any(|of| of == name));
+            let is_given = |column: &ColumnInfo| matches!(column.source, Source::Generated { .. });
+            let is_shared = info.foreign_keys.iter().filter(|key| key.columns.contains(name)).count() > 1;
+            !is_key && !is_shared && info.column(name).is_some_and(|column| !is_given(column))
+        };
+        let later: Vec<ForeignKeyInfo> = keys_into(tables, table, left).cloned().collect();
+        let are_free = later.iter().all(|key| !key.period && key.columns.iter().all(is_free));
+        let is_plain = info.partitions.is_none() && info.partition_of.is_none();
+        (is_plain && are_free).then_some(Placed { table, cut: Vec::new(), later })
+    };
+    left.iter().filter_map(later).min_by_key(|placed| placed.later.len())
 }
 
 /// Names two tables that reference each other, directly or by way of others.
