@@ -155,22 +155,18 @@ fn tables_that_reference_each_other() {
         rig.done(&format!("fill --ddl {ddl} --rows 50 --method {method} -q"));
         assert_eq!((rows_of(&server, "a"), rows_of(&server, "b")), (50, 50));
         assert_eq!(server.number("SELECT count(b) FROM a"), 50);
-        assert_valid(&server);
         let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND confrelid <> conrelid AND convalidated";
         assert_eq!(server.number(keys), 2);
+        assert_valid(&server);
         server.execute("DROP TABLE a, b CASCADE");
     }
     // Tables that are there keep their keys, and what is unique cannot come later.
-    server.execute(&circle.replace("{1}", " not null deferrable"));
+    server.execute(&circle.replace("{1}", " not null"));
     let unique = script(
         &rig,
-        &circle
-            .replace("{1}", " not null unique")
-            .replace(" a(", " c(")
-            .replace("table a ", "table c ")
-            .replace("references a)", "unique references c)")
-            .replace(" b(", " d(")
-            .replace("references b;", "references d;"),
+        "create table c(id int primary key, d int not null unique);
+         create table d(id int primary key, c int not null unique references c);
+         alter table c add foreign key (d) references d;",
     );
     for arguments in ["--all-tables --rows 50".to_owned(), format!("--ddl {unique} --rows 50")] {
         let refused = rig.run(&format!("fill {arguments}"));
