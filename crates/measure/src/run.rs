@@ -31,6 +31,9 @@ pub struct Run {
     pub label: Option<String>,
     /// Start, RFC 3339, UTC.
     pub started_at: String,
+    /// The command line, without passwords; empty in documents of older builds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
     /// Whether the run is complete.
     pub status: Status,
     /// The request after defaults were filled in; its fields are the verb's.

@@ -18,7 +18,7 @@ use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
-use crate::app::{interrupt, json};
+use crate::app::{command_line, interrupt, json};
 
 /// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
 /// found.
@@ -101,6 +101,7 @@ impl Recording {
             verb: begun.verb.to_owned(),
             label: begun.save.label.clone(),
             started_at,
+            command: command_line::of_this_process(),
             status: Status::Unfinished,
             request: begun.request,
             plan: begun.plan,

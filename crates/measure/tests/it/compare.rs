@@ -28,6 +28,7 @@ fn run(times: f64) -> Run {
         verb: "blockio".into(),
         label: None,
         started_at: "2026-11-21T12:00:00Z".into(),
+        command: vec!["pgrig".into(), "blockio".into()],
         status: Status::Done,
         request: json!({ "size": 8192, "trials": 4, "options": { "mode": "own" } }),
         plan: json!({ "rows": 61 }),

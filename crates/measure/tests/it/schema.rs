@@ -24,6 +24,7 @@ fn run() -> Run {
         verb: "fill".into(),
         label: Some("before the index".into()),
         started_at: "2026-11-21T12:00:00Z".into(),
+        command: vec!["pgrig".into(), "fill".into()],
         status: Status::Done,
         request: json!({ "size": 8192 }),
         plan: json!({ "rows": 61 }),

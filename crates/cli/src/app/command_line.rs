@@ -1,0 +1,119 @@
+//! The command line as run documents keep it: without passwords.
+
+/// Stands for a password.
+const HIDDEN: &str = "***";
+/// The word before a password: `password=`, `sslpassword=`, `PGPASSWORD=`, and SQL's PASSWORD.
+const WORD: &str = "password";
+
+/// The arguments of this process; the first one is `pgrig`, wherever the program is.
+pub(crate) fn of_this_process() -> Vec<String> {
+    let arguments = std::env::args_os().skip(1);
+    let arguments = arguments.map(|argument| without_passwords(&argument.to_string_lossy()));
+    std::iter::once("pgrig".to_owned()).chain(arguments).collect()
+}
+
+/// The text with each password replaced: that of a URI (`user:password@`), and each value after the word password.
+fn without_passwords(text: &str) -> String {
+    without_values(&without_user_passwords(text))
+}
+
+/// Without the passwords of URIs. As in libpq, the part with user and password reaches to the first slash.
+fn without_user_passwords(text: &str) -> String {
+    let mut result = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + "://".len());
+        result += before;
+        let end = after.find(|c: char| c == '/' || c.is_whitespace()).unwrap_or(after.len());
+        let (authority, after) = after.split_at(end);
+        match authority.rsplit_once('@').and_then(|(user, host)| Some((user.split_once(':')?.0, host))) {
+            Some((user, host)) => result.extend([user, ":", HIDDEN, "@", host]),
+            None => result += authority,
+        }
+        rest = after;
+    }
+    result + rest
+}
+
+/// Without the values after the word password and an equals sign, and without strings after it.
+fn without_values(text: &str) -> String {
+    // Of the same length: only ASCII letters change.
+    let lower = text.to_ascii_lowercase();
+    let mut result = String::new();
+    let mut done = 0;
+    while let Some(found) = lower[done..].find(WORD) {
+        let word_end = done + found + WORD.len();
+        let after = &text[word_end..];
+        let trimmed = after.trim_start();
+        let value = match trimmed.strip_prefix('=') {
+            Some(value) => value.trim_start(),
+            None if trimmed.starts_with('\'') => trimmed,
+            None => "",
+        };
+        let start = text.len() - if value.is_empty() { after.len() } else { value.len() };
+        result += &text[done..start];
+        if !value.is_empty() {
+            result += HIDDEN;
+        }
+        done = start + value_length(value);
+    }
+    result + &text[done..]
+}
+
+/// Bytes of the value at the start: a quoted string, or all to the next space or `&`.
+fn value_length(value: &str) -> usize {
+    let Some(quote) = value.chars().next().filter(|first| matches!(first, '\'' | '"')) else {
+        return value.find(|c: char| c.is_whitespace() || c == '&').unwrap_or(value.len());
+    };
+    let mut is_escaped = false;
+    for (at, character) in value.char_indices().skip(1) {
+        match character {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            _ if character == quote => return at + 1,
+            _ => {}
+        }
+    }
+    value.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_hidden_wherever_they_are() {
+        for (given, kept) in [
+            ("postgresql://u:s3cret@h:5432/d?sslmode=require", "postgresql://u:***@h:5432/d?sslmode=require"),
+            ("postgres://u:s3?c@ret#@h/d", "postgres://u:***@h/d"),
+            ("postgresql:///d?user=u&password=s3cret&host=h", "postgresql:///d?user=u&password=***&host=h"),
+            ("postgresql://u:s3cret@h", "postgresql://u:***@h"),
+            ("host=h password=s3cret dbname=d", "host=h password=*** dbname=d"),
+            ("host=h password = 's3 \\' cret' dbname=d", "host=h password = *** dbname=d"),
+            ("sslpassword=s3cret", "sslpassword=***"),
+            (
+                "PGPASSWORD=\"s3 cret\" psql postgresql://a:s3cret@h/d -c x",
+                "PGPASSWORD=*** psql postgresql://a:***@h/d -c x",
+            ),
+            ("ALTER ROLE é PASSWORD 's3cret'; SELECT 1", "ALTER ROLE é PASSWORD ***; SELECT 1"),
+            ("a password='s3cret", "a password=***"),
+        ] {
+            assert_eq!(without_passwords(given), kept);
+            assert!(!kept.contains("s3"));
+        }
+    }
+
+    #[test]
+    fn all_else_stays() {
+        for text in [
+            "",
+            "postgresql://u@h:5432/d",
+            "http://h:80/a@b:c",
+            "SELECT password FROM t",
+            "password",
+            "password=",
+        ] {
+            assert_eq!(without_passwords(text), text);
+        }
+    }
+}
