@@ -1,0 +1,228 @@
+//! The page: head, sections, plots with their tables, and the documents.
+
+use std::fmt::Write;
+
+use measure::human::bytes;
+use measure::{Run, Status};
+
+use crate::document::{Document, began, name, release};
+use crate::embed;
+use crate::escape::html;
+use crate::plot::{NARROW, Plot, STYLE, Table, WIDE};
+use crate::sections::{self, Section};
+
+const PAGE_STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Nothing is loaded from anywhere: all styles and scripts are in the page.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// Runs of one verb with what a report shows of them.
+pub(crate) struct Part<'a> {
+    pub(crate) verb: &'a str,
+    pub(crate) runs: Vec<&'a Run>,
+    pub(crate) shown: sections::Shown,
+}
+
+/// The parts of a report: runs by verb, in the order in which they began.
+pub(crate) fn parts(documents: &[Document]) -> Vec<Part<'_>> {
+    let mut runs: Vec<&Run> = documents.iter().map(|document| &document.run).collect();
+    runs.sort_by(|one, other| {
+        one.started_at.trim_end_matches('Z').cmp(other.started_at.trim_end_matches('Z'))
+    });
+    let mut verbs: Vec<&str> = Vec::new();
+    for run in &runs {
+        if !verbs.contains(&run.verb.as_str()) {
+            verbs.push(&run.verb);
+        }
+    }
+    let part = |verb| {
+        let runs: Vec<&Run> = runs.iter().copied().filter(|run| run.verb == verb).collect();
+        Part { verb, shown: sections::of(&runs), runs }
+    };
+    verbs.into_iter().map(part).collect()
+}
+
+/// The whole page.
+pub(crate) fn page(documents: &[Document]) -> String {
+    let parts = parts(documents);
+    let title = match parts.as_slice() {
+        [part] => format!("pgrig {}: {}", part.verb, part.shown.result),
+        several => {
+            format!("pgrig: runs of {}", several.iter().map(|part| part.verb).collect::<Vec<_>>().join(", "))
+        }
+    };
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>\n{STYLE}{PAGE_STYLE}</style>\n</head>\n<body>\n<main>\n",
+        html(&title)
+    );
+    if let [part] = parts.as_slice() {
+        head(&mut page, part);
+        part.shown.sections.iter().for_each(|section| self::section(&mut page, section));
+    } else {
+        let _ = writeln!(page, "<h1>{}</h1>", html(&title));
+        for part in &parts {
+            head(&mut page, part);
+            part.shown.sections.iter().for_each(|section| self::section(&mut page, section));
+        }
+    }
+    page += "<h2>Run documents</h2>\n<p>This page contains the whole run documents: pgrig compare and pgrig report accept it where they accept a run.</p>\n<ul>\n";
+    for document in documents {
+        let _ = writeln!(page, "<li>{}, {}</li>", html(&document.run.id), bytes(document.text.len() as u64));
+    }
+    page += "</ul>\n</main>\n";
+    documents.iter().for_each(|document| page += &embed::block(&document.text));
+    let _ = write!(page, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    page
+}
+
+/// The result, the conditions, and the command that repeats a run.
+fn head(page: &mut String, part: &Part<'_>) {
+    let is_alone = part.runs.len() == 1;
+    let when = if is_alone { name_and_start(part.runs[0]) } else { format!("{} runs", part.runs.len()) };
+    let _ = write!(
+        page,
+        "<p class=\"kind\">pgrig {}, {}</p>\n<h1>{}</h1>\n",
+        html(part.verb),
+        html(&when),
+        html(&part.shown.result)
+    );
+    if is_alone {
+        conditions(page, part.runs[0]);
+        return;
+    }
+    for run in &part.runs {
+        let _ = writeln!(page, "<details><summary>{}</summary>", html(&name_and_start(run)));
+        conditions(page, run);
+        *page += "</details>\n";
+    }
+}
+
+fn name_and_start(run: &Run) -> String {
+    let label = run.label.as_ref().map_or_else(String::new, |_| format!("{}, ", name(run)));
+    format!("{label}{} UTC", began(run))
+}
+
+/// Name and value of each condition of a run.
+pub(crate) fn conditions_of(run: &Run) -> Vec<(&'static str, String)> {
+    let environment = &run.environment;
+    let client = &environment.client;
+    let here = match environment.server_is_local {
+        Some(true) => ", on the same machine",
+        Some(false) => ", on another machine",
+        None => "",
+    };
+    let mut conditions = vec![
+        ("server", format!("{}{here}", release(run))),
+        (
+            "connection",
+            format!(
+                "database {}, role {}, {}",
+                environment.database, environment.role, environment.transport
+            ),
+        ),
+        (
+            "machine",
+            format!(
+                "{} cores, {}, {} memory, {}",
+                client.cores,
+                client.cpu,
+                bytes(client.memory),
+                client.system
+            ),
+        ),
+    ];
+    if let Some(disk) = &environment.data_volume {
+        conditions.push((
+            "data volume",
+            format!(
+                "{} on {}, {} of {} free",
+                disk.file_system,
+                disk.mount,
+                bytes(disk.free),
+                bytes(disk.size)
+            ),
+        ));
+    }
+    conditions.push(("pgrig", environment.pgrig.clone()));
+    if run.status != Status::Done {
+        conditions.push(("status", format!("{:?}: the results are not complete", run.status).to_lowercase()));
+    }
+    conditions
+}
+
+fn conditions(page: &mut String, run: &Run) {
+    *page += "<dl>\n";
+    for (name, value) in conditions_of(run) {
+        let _ = writeln!(page, "<dt>{name}</dt><dd>{}</dd>", html(&value));
+    }
+    *page += "</dl>\n";
+    if !run.notes.is_empty() {
+        *page += "<ul>\n";
+        run.notes.iter().for_each(|note| *page += &format!("<li>{}</li>\n", html(&note.text)));
+        *page += "</ul>\n";
+    }
+    if let Some(command) = repeat(run) {
+        let _ = writeln!(page, "<p>The command that repeats it:</p>\n<pre>{}</pre>", html(&command));
+    }
+    let settings = &run.environment.server.settings;
+    if !settings.is_empty() {
+        let mut table = Table::new(&["setting", "value"]);
+        settings.iter().for_each(|setting| table.add([setting.name.clone(), setting.value.clone()]));
+        folded(page, &format!("{} settings that differ from PostgreSQL's defaults", settings.len()), &table);
+    }
+}
+
+/// The command line, as a shell reads it.
+pub(crate) fn repeat(run: &Run) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quoted = |argument: &String| {
+        if !argument.is_empty() && argument.chars().all(is_plain) {
+            argument.clone()
+        } else {
+            format!("'{}'", argument.replace('\'', "'\\''"))
+        }
+    };
+    (!run.command.is_empty()).then(|| run.command.iter().map(quoted).collect::<Vec<_>>().join(" "))
+}
+
+fn section(page: &mut String, section: &Section) {
+    let _ = writeln!(page, "<h2>{}</h2>", html(&section.title));
+    section.text.iter().for_each(|text| *page += &format!("<p>{}</p>\n", html(text)));
+    section.plots.iter().for_each(|plot| figure(page, plot));
+    section.tables.iter().for_each(|(title, table)| folded(page, title, table));
+}
+
+fn figure(page: &mut String, plot: &Plot) {
+    let _ = writeln!(
+        page,
+        "<h3>{}</h3>\n<figure>\n<figcaption>{}</figcaption>",
+        html(&plot.title),
+        html(&plot.caption)
+    );
+    *page += &plot.svg(WIDE);
+    *page += &plot.svg(NARROW);
+    folded(page, &format!("Table: {}", plot.title), &plot.table());
+    *page += "</figure>\n";
+}
+
+/// A table behind a fold. Cells have no end tags: HTML does not need them, and long tables have many.
+fn folded(page: &mut String, title: &str, table: &Table) {
+    let title = html(title);
+    let _ = write!(
+        page,
+        "<details><summary>{title}</summary>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{title}\"><table>\n<tr>"
+    );
+    for name in &table.header {
+        // An empty header would name nothing.
+        if name.is_empty() { *page += "<td>" } else { *page += &format!("<th scope=\"col\">{}", html(name)) }
+    }
+    for row in &table.rows {
+        *page += "\n<tr>";
+        row.iter().for_each(|cell| *page += &format!("<td>{}", html(cell)));
+    }
+    *page += "\n</table></div></details>\n";
+}

@@ -1,0 +1,64 @@
+//! Lengths from zero, a row each.
+
+use std::fmt::Write;
+
+use super::canvas::{Width, described, fitted, frame, is_narrow, legend, text, text_width, x_axis};
+use super::scale::{Scale, Spread, range};
+use super::{Bars, Plot};
+use crate::escape::html;
+
+/// Height of a bar with the space below it.
+const BAR: f64 = 18.0;
+
+pub(super) fn svg(plot: &Plot, chart: &Bars, width: Width) -> String {
+    let names = chart.rows.iter().map(|(name, _)| text_width(name)).fold(0.0, f64::max);
+    let names = if is_narrow(width) { 0.0 } else { names.min(width * 0.34) };
+    let above = if is_narrow(width) { 16.0 } else { 0.0 };
+    let values = || chart.rows.iter().flat_map(|(_, values)| values.iter().flatten().copied());
+    let texts = values().map(|value| text_width(&chart.axis.quantity.text(value))).fold(0.0, f64::max);
+    let (left, right) = (names + 16.0, width - 16.0 - texts);
+    let x_values = range(Spread::Linear, values(), true, 5);
+    let x = Scale { spread: Spread::Linear, values: x_values, pixels: (left, right) };
+    let keys: Vec<(String, String)> = chart
+        .groups
+        .iter()
+        .enumerate()
+        .filter(|_| chart.groups.len() > 1)
+        .map(|(number, name)| {
+            (
+                format!("<rect class=\"bar b{number}\" x=\"4\" y=\"-6\" width=\"20\" height=\"12\"/>"),
+                name.clone(),
+            )
+        })
+        .collect();
+    let (mut drawn, top) = legend(&keys, width);
+    let top = top + 8.0;
+    let row_height = BAR * chart.groups.len() as f64 + above + 6.0;
+    let bottom = top + row_height * chart.rows.len() as f64;
+    drawn += &x_axis(&chart.axis, &x, (top, bottom));
+    for (number, (name, values)) in chart.rows.iter().enumerate() {
+        let from = top + row_height * number as f64 + 3.0;
+        let (name_at, room) = if is_narrow(width) {
+            (from + 11.0, width - 20.0)
+        } else {
+            (from + (row_height - 6.0) / 2.0 + 4.0, names + 4.0)
+        };
+        drawn += &text(8.0, name_at, "start", &fitted(name, room));
+        for (group, value) in values.iter().enumerate() {
+            let Some(value) = value else { continue };
+            let y = from + above + BAR * group as f64 + 1.0;
+            let length = (x.at(*value) - left).max(1.0);
+            let shown = chart.axis.quantity.text(*value);
+            let _ = writeln!(
+                drawn,
+                "<rect class=\"bar b{group}\" x=\"{left:.1}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{:.1}\"><title>{}: {}</title></rect>",
+                BAR - 3.0,
+                html(name),
+                html(&shown)
+            );
+            drawn += &text(left + length + 5.0, y + 12.0, "start", &shown);
+        }
+    }
+    let attributes = format!(" data-axis=\"{}\"", described(&chart.axis, &x));
+    frame(plot, width, bottom + 42.0, &attributes, &drawn)
+}

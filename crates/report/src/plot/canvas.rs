@@ -1,0 +1,122 @@
+//! The parts that all drawings share: the frame, text, axes, the legend.
+
+use std::fmt::Write;
+
+use super::scale::Scale;
+use super::{Axis, Plot};
+use crate::escape::{html, shortened};
+
+/// Width of a drawing in pixels.
+pub(crate) type Width = f64;
+/// On a screen, and on paper.
+pub(crate) const WIDE: Width = 720.0;
+/// On a telephone.
+pub(crate) const NARROW: Width = 328.0;
+/// Colours and fonts of drawings, as CSS.
+pub(crate) const STYLE: &str = include_str!("../page/plot.css");
+
+/// Width of a character at 12 pixels: text is measured without its font.
+const CHARACTER: f64 = 6.9;
+/// Height of a line of the legend.
+const LEGEND_LINE: f64 = 20.0;
+/// Series that differ in colour and dash.
+pub(super) const STYLES: usize = 8;
+
+/// Whether a drawing is for a telephone.
+pub(super) fn is_narrow(width: Width) -> bool {
+    width < 500.0
+}
+
+/// Pixels of a text.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.chars().map(|c| if u32::from(c) >= 0x1100 { 2.0 } else { 1.0 }).sum::<f64>() * CHARACTER
+}
+
+/// A text shortened to pixels.
+pub(super) fn fitted(text: &str, pixels: f64) -> String {
+    let mut shown = shortened(text, 400);
+    while text_width(&shown) > pixels && shown.chars().count() > 2 {
+        shown = shortened(&shown, shown.chars().count() - 1);
+    }
+    shown
+}
+
+/// The whole drawing: `attributes` of its element are for the script of a page.
+pub(super) fn frame(plot: &Plot, width: Width, height: f64, attributes: &str, content: &str) -> String {
+    let kind = if is_narrow(width) { "narrow" } else { "wide" };
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot {kind}\" viewBox=\"0 0 {width} {height:.0}\" \
+         role=\"img\" aria-label=\"{}. {}\"{attributes}>\n{content}</svg>\n",
+        html(&plot.title),
+        html(&plot.caption)
+    )
+}
+
+/// A text; `class` says where its anchor is: `start`, `middle`, `end`.
+pub(super) fn text(x: f64, y: f64, class: &str, text: &str) -> String {
+    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" class=\"{class}\">{}</text>\n", html(text))
+}
+
+/// A line of the grid or an axis.
+pub(super) fn rule(class: &str, from: (f64, f64), to: (f64, f64)) -> String {
+    format!(
+        "<line class=\"{class}\" x1=\"{:.1}\" y1=\"{:.1}\" x2=\"{:.1}\" y2=\"{:.1}\"/>\n",
+        from.0, from.1, to.0, to.1
+    )
+}
+
+/// A horizontal axis below `top` to `bottom`: grid, ticks and label.
+pub(super) fn x_axis(axis: &Axis, scale: &Scale, (top, bottom): (f64, f64)) -> String {
+    let mut drawn = String::new();
+    let width = scale.pixels.1 - scale.pixels.0;
+    let mut end = f64::NEG_INFINITY;
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundred pixels")]
+    let most = (width / 70.0).max(2.0) as usize;
+    for tick in scale.ticks(most, axis.quantity.is_elapsed()) {
+        let x = scale.at(tick);
+        drawn += &rule("grid", (x, top), (x, bottom));
+        let name = axis.quantity.tick(tick);
+        // Not over the one before.
+        let half = text_width(&name) / 2.0;
+        if x - half > end + 4.0 {
+            let anchored = (x + half).min(scale.pixels.1 + 10.0) - half;
+            drawn += &text(anchored, bottom + 16.0, "middle", &name);
+            end = anchored + half;
+        }
+    }
+    drawn += &rule("axis", (scale.pixels.0, bottom), (scale.pixels.1, bottom));
+    drawn + &text(scale.pixels.1, bottom + 34.0, "end soft", &axis.label)
+}
+
+/// The scale's description for the script of a page: spread, values, pixels, quantity.
+pub(super) fn described(axis: &Axis, scale: &Scale) -> String {
+    format!(
+        "{} {} {} {:.1} {:.1} {}",
+        axis.spread.name(),
+        scale.values.0,
+        scale.values.1,
+        scale.pixels.0,
+        scale.pixels.1,
+        axis.quantity.name()
+    )
+}
+
+/// Names beside their samples, in as many lines as they need; and the height of these.
+pub(super) fn legend(entries: &[(String, String)], width: Width) -> (String, f64) {
+    let mut drawn = String::new();
+    let (mut x, mut y) = (8.0, 12.0);
+    for (sample, name) in entries {
+        let name = fitted(name, width - 60.0);
+        let needed = 34.0 + text_width(&name) + 14.0;
+        if x > 8.0 && x + needed > width {
+            (x, y) = (8.0, y + LEGEND_LINE);
+        }
+        let _ = write!(
+            drawn,
+            "<g transform=\"translate({x:.1} {y:.1})\">{sample}</g>\n{}",
+            text(x + 32.0, y + 4.0, "", &name)
+        );
+        x += needed;
+    }
+    if entries.is_empty() { (drawn, 0.0) } else { (drawn, y + LEGEND_LINE / 2.0) }
+}

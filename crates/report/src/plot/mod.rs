@@ -1,0 +1,169 @@
+//! Plots as data, and their drawing as SVG.
+//!
+//! A [`Plot`] is drawn by `svg`, and is a table (`table`) for those who do not see it, for Markdown and for CSV. `scale`
+//! and `thin` are arithmetic; `lines`, `dots`, `bars` and `heat` draw one kind each on a `canvas`.
+
+mod bars;
+mod canvas;
+mod dots;
+mod heat;
+mod lines;
+pub(crate) mod scale;
+mod table;
+mod thin;
+
+pub(crate) use canvas::{NARROW, STYLE, WIDE, Width};
+pub(crate) use table::Table;
+
+use crate::quantity::Quantity;
+use scale::Spread;
+
+/// One plot.
+#[derive(Clone, Debug)]
+pub(crate) struct Plot {
+    /// Name of its file: `latency`.
+    pub(crate) name: String,
+    /// Title.
+    pub(crate) title: String,
+    /// What it shows, in a sentence: for people who do not see it, and as its caption.
+    pub(crate) caption: String,
+    /// What is drawn.
+    pub(crate) chart: Chart,
+}
+
+/// Kinds of plots.
+#[derive(Clone, Debug)]
+pub(crate) enum Chart {
+    /// Values over another value.
+    Lines(Lines),
+    /// Values with their intervals, a row each.
+    Dots(Dots),
+    /// Lengths from zero, a row each.
+    Bars(Bars),
+    /// Numbers in cells, coloured by size.
+    Heat(Heat),
+}
+
+/// An axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) quantity: Quantity,
+    pub(crate) spread: Spread,
+    /// Whether it contains zero.
+    pub(crate) from_zero: bool,
+}
+
+/// Series on common axes.
+#[derive(Clone, Debug)]
+pub(crate) struct Lines {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) spans: Vec<Span>,
+}
+
+/// One series.
+#[derive(Clone, Debug)]
+pub(crate) struct Line {
+    pub(crate) name: String,
+    /// x never decreases.
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A time in which something happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) from: f64,
+    pub(crate) until: f64,
+    pub(crate) kind: SpanKind,
+    /// For people.
+    pub(crate) text: String,
+}
+
+/// Kinds of events, each drawn in its own way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SpanKind {
+    Checkpoint,
+    Maintenance,
+    /// A moment: a part of the run begins, a mark is reached.
+    Moment,
+}
+
+/// Rows of values on one axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Dots {
+    pub(crate) axis: Axis,
+    pub(crate) rows: Vec<Dot>,
+    /// A value that rows are compared with.
+    pub(crate) reference: Option<f64>,
+    /// Differences that do not matter, or that noise makes.
+    pub(crate) band: Option<(f64, f64, String)>,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(crate) struct Dot {
+    pub(crate) name: String,
+    pub(crate) value: f64,
+    pub(crate) interval: Option<(f64, f64)>,
+    /// Single observations.
+    pub(crate) observed: Vec<f64>,
+    /// A word on it: a verdict.
+    pub(crate) remark: String,
+}
+
+/// Rows of lengths.
+#[derive(Clone, Debug)]
+pub(crate) struct Bars {
+    pub(crate) axis: Axis,
+    /// Names of the bars of a row; one without a name needs no legend.
+    pub(crate) groups: Vec<String>,
+    /// Name of each row, and the length of each group's bar.
+    pub(crate) rows: Vec<(String, Vec<Option<f64>>)>,
+}
+
+/// Numbers in rows and columns.
+#[derive(Clone, Debug)]
+pub(crate) struct Heat {
+    pub(crate) quantity: Quantity,
+    /// Meaning of rows and columns.
+    pub(crate) row_label: String,
+    pub(crate) column_label: String,
+    pub(crate) rows: Vec<String>,
+    pub(crate) columns: Vec<String>,
+    /// By row and column.
+    pub(crate) cells: Vec<Vec<Option<f64>>>,
+}
+
+impl Axis {
+    pub(crate) fn new(label: &str, quantity: Quantity, spread: Spread) -> Self {
+        Self { label: label.to_owned(), quantity, spread, from_zero: spread == Spread::Linear }
+    }
+}
+
+impl Plot {
+    pub(crate) fn new(name: &str, title: &str, caption: String, chart: Chart) -> Self {
+        Self { name: name.to_owned(), title: title.to_owned(), caption, chart }
+    }
+
+    /// The drawing, for a page of this width.
+    pub(crate) fn svg(&self, width: Width) -> String {
+        match &self.chart {
+            Chart::Lines(chart) => lines::svg(self, chart, width),
+            Chart::Dots(chart) => dots::svg(self, chart, width),
+            Chart::Bars(chart) => bars::svg(self, chart, width),
+            Chart::Heat(chart) => heat::svg(self, chart, width),
+        }
+    }
+
+    /// Its numbers.
+    pub(crate) fn table(&self) -> Table {
+        match &self.chart {
+            Chart::Lines(chart) => table::of_lines(chart),
+            Chart::Dots(chart) => table::of_dots(chart),
+            Chart::Bars(chart) => table::of_bars(chart),
+            Chart::Heat(chart) => table::of_heat(chart),
+        }
+    }
+}

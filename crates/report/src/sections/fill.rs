@@ -1,0 +1,323 @@
+//! Fills: rows over time, steps, sizes, probes, marks of a volume, whole schemas, and the ladder.
+
+use measure::{Run, Trial};
+use serde_json::Value;
+
+use super::tps::{rates, text};
+use super::{Section, Shown, dots, trials};
+use crate::document::{configs, median, series};
+use crate::plot::scale::Spread;
+use crate::plot::{Axis, Bars, Chart, Line, Lines, Plot, Span, SpanKind, Table};
+use crate::quantity::Quantity;
+
+/// The trial of a schema that sums up its tables.
+const ALL: &str = "all tables";
+const STEPS: [&str; 7] =
+    ["drop", "create", "generate", "vacuum", "primary-keys", "foreign-keys", "keys-and-indexes"];
+
+pub(super) fn shown(run: &Run) -> Shown {
+    let mut sections = Vec::new();
+    let all = run.trials.iter().find(|trial| trial.config == ALL);
+    if all.is_some() {
+        sections.push(tables(run));
+    }
+    if let [trial] = run.trials.as_slice() {
+        let plots: Vec<Plot> = [rate(trial), steps(trial), sizes(trial)].into_iter().flatten().collect();
+        sections.push(Section::new("Filling", plots));
+        sections.extend(probes(trial));
+    }
+    let whole = all.or(run.trials.first());
+    let result = whole.and_then(result).unwrap_or_else(|| {
+        match run.trials.iter().flat_map(|trial| &trial.events).last() {
+            Some(event) => event.text.clone(),
+            None => "Nothing was loaded to its end".to_owned(),
+        }
+    });
+    Shown { result, sections }
+}
+
+fn size(trial: &Trial) -> Option<f64> {
+    let before = trial.value("heap-before").unwrap_or(0.0) + trial.value("index-before").unwrap_or(0.0);
+    Some(trial.value("heap")? + trial.value("index").unwrap_or(0.0) - before)
+}
+
+fn result(trial: &Trial) -> Option<String> {
+    let (size, seconds) = (size(trial)?, trial.value("total")?);
+    let rows =
+        trial.value("rows").map_or_else(String::new, |rows| format!(", {} rows", Quantity::Count.text(rows)));
+    Some(format!(
+        "{} in {}: {}{rows}",
+        Quantity::Bytes.text(size),
+        Quantity::Seconds.text(seconds),
+        Quantity::BytesPerSecond.text(size / seconds)
+    ))
+}
+
+fn rate(trial: &Trial) -> Option<Plot> {
+    let points = rates(series(trial, "rows-sent")?);
+    let (low, high) = (
+        points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min),
+        points.iter().map(|point| point.1).fold(0.0, f64::max),
+    );
+    let kinds = [
+        "mark-crossed",
+        "mark-passed-before",
+        "waiting-for-space",
+        "space-came-back",
+        "stopped",
+        "volume-grew",
+        "volume-shrank",
+    ];
+    let events = trial
+        .events
+        .iter()
+        .filter(|event| event.what["event"].as_str().is_some_and(|kind| kinds.contains(&kind)));
+    let spans: Vec<Span> = events
+        .map(|event| Span {
+            from: event.at,
+            until: event.at,
+            kind: SpanKind::Moment,
+            text: event.text.clone(),
+        })
+        .collect();
+    let marked =
+        if spans.is_empty() { String::new() } else { format!(" {} events are marked.", spans.len()) };
+    let caption = format!(
+        "Between {} and {} rows per second were sent while rows were made.{marked}",
+        Quantity::Count.text(low),
+        Quantity::Count.text(high)
+    );
+    let lines = vec![Line { name: "rows sent".to_owned(), points }];
+    let y = Axis::new("rows per second", Quantity::RowsPerSecond, Spread::Linear);
+    let x = Axis::new("time since generate began", Quantity::Elapsed, Spread::Linear);
+    Some(Plot::new("rows", "Rows per second", caption, Chart::Lines(Lines { x, y, lines, spans })))
+}
+
+fn steps(trial: &Trial) -> Option<Plot> {
+    let rows: Vec<(String, Vec<Option<f64>>)> = STEPS
+        .into_iter()
+        .filter_map(|step| Some((step.to_owned(), vec![Some(trial.value(step)?)])))
+        .collect();
+    let longest =
+        rows.iter().max_by(|one, other| one.1[0].unwrap_or(0.0).total_cmp(&other.1[0].unwrap_or(0.0)))?;
+    let caption = format!(
+        "The longest step, {}, took {}.",
+        longest.0,
+        Quantity::Seconds.text(longest.1[0].unwrap_or(0.0))
+    );
+    let axis = Axis::new("time", Quantity::Seconds, Spread::Linear);
+    Some(Plot::new("steps", "Steps", caption, Chart::Bars(Bars { axis, groups: vec![String::new()], rows })))
+}
+
+fn sizes(trial: &Trial) -> Option<Plot> {
+    let row = |name: &str, shown: &str| {
+        let values = [trial.value(&format!("predicted-{name}")), trial.value(name)];
+        values.iter().all(Option::is_some).then(|| (shown.to_owned(), values.to_vec()))
+    };
+    let rows: Vec<(String, Vec<Option<f64>>)> = [("heap", "tables"), ("index", "indexes"), ("wal", "WAL")]
+        .into_iter()
+        .filter_map(|(name, shown)| row(name, shown))
+        .collect();
+    let heap = rows.first()?;
+    let text = |value: Option<f64>| value.map_or_else(String::new, |value| Quantity::Bytes.text(value));
+    let caption = format!("Predicted for {}: {}; actual: {}.", heap.0, text(heap.1[0]), text(heap.1[1]));
+    let axis = Axis::new("bytes", Quantity::Bytes, Spread::Linear);
+    let groups = vec!["predicted".to_owned(), "actual".to_owned()];
+    Some(Plot::new("sizes", "Predicted and actual sizes", caption, Chart::Bars(Bars { axis, groups, rows })))
+}
+
+/// Latency of each probe by the size of the table, and how much of it came from shared_buffers.
+fn probes(trial: &Trial) -> Option<Section> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for series in &trial.series {
+        let kind = series.name.strip_prefix("probe-").and_then(|name| name.strip_suffix("-p50"));
+        kinds.extend(kind.filter(|kind| !kinds.contains(kind)));
+    }
+    let plots: Vec<Plot> =
+        kinds.into_iter().flat_map(|kind| [probe(trial, kind), hits(trial, kind)]).flatten().collect();
+    (!plots.is_empty()).then(|| Section::new("Probes by size of the table", plots))
+}
+
+fn by_size(y: Axis, lines: Vec<Line>) -> Chart {
+    Chart::Lines(Lines {
+        x: Axis::new("size of the table", Quantity::Bytes, Spread::Linear),
+        y,
+        lines,
+        spans: Vec::new(),
+    })
+}
+
+fn probe(trial: &Trial, kind: &str) -> Option<Plot> {
+    let line = |name: &str| {
+        Some(Line { name: name.to_owned(), points: series(trial, &format!("probe-{kind}-{name}"))?.to_vec() })
+    };
+    let lines: Vec<Line> = ["max", "p99", "p95", "p50"].into_iter().filter_map(line).collect();
+    let middle = series(trial, &format!("probe-{kind}-p50"))?;
+    let (first, last) = (middle.first()?, middle.last()?);
+    let caption = format!(
+        "The median latency of {kind} was {} at {} and {} at {}.",
+        Quantity::Seconds.text(first.1),
+        Quantity::Bytes.text(first.0),
+        Quantity::Seconds.text(last.1),
+        Quantity::Bytes.text(last.0)
+    );
+    let y = Axis::new("latency", Quantity::Seconds, Spread::Log);
+    Some(Plot::new(
+        &format!("probe-{kind}"),
+        &format!("Latency of the probe {kind}"),
+        caption,
+        by_size(y, lines),
+    ))
+}
+
+/// The share of blocks that were found in shared_buffers: where it falls, the table has outgrown the cache.
+fn hits(trial: &Trial, kind: &str) -> Option<Plot> {
+    let (hits, reads) =
+        (series(trial, &format!("probe-{kind}-hits"))?, series(trial, &format!("probe-{kind}-reads"))?);
+    let share = |((size, hits), (_, reads)): (&(f64, f64), &(f64, f64))| {
+        (hits + reads > 0.0).then(|| (*size, hits / (hits + reads)))
+    };
+    let points: Vec<(f64, f64)> = hits.iter().zip(reads).filter_map(share).collect();
+    let caption = match points.iter().find(|point| point.1 < 0.95) {
+        Some(left) => format!(
+            "From {} on, less than 95 % of the blocks were found in shared_buffers.",
+            Quantity::Bytes.text(left.0)
+        ),
+        None => "At every size, at least 95 % of the blocks were found in shared_buffers.".to_owned(),
+    };
+    points.first()?;
+    let y = Axis::new("share of blocks found in shared_buffers", Quantity::Share, Spread::Linear);
+    let lines = vec![Line { name: "hits".to_owned(), points }];
+    Some(Plot::new(
+        &format!("hits-{kind}"),
+        &format!("Blocks of the probe {kind} in shared_buffers"),
+        caption,
+        by_size(y, lines),
+    ))
+}
+
+/// Each table of a schema, by size and by rate.
+fn tables(run: &Run) -> Section {
+    let trials: Vec<&Trial> = run.trials.iter().filter(|trial| trial.config != ALL).collect();
+    let mut by_size: Vec<(String, f64, f64)> = trials
+        .iter()
+        .filter_map(|trial| {
+            Some((trial.config.clone(), size(trial)?, trial.value("rows")? / trial.value("total")?))
+        })
+        .collect();
+    by_size.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let mut table = Table::new(&["table", "rows", "size", "time", "rows/s"]);
+    for trial in &trials {
+        let cell = |name: &str, quantity: Quantity| {
+            trial.value(name).map_or_else(|| "–".to_owned(), |value| quantity.text(value))
+        };
+        let rate = by_size
+            .iter()
+            .find(|(name, ..)| *name == trial.config)
+            .map_or_else(String::new, |row| Quantity::RowsPerSecond.text(row.2));
+        table.add([
+            trial.config.clone(),
+            cell("rows", Quantity::Count),
+            size(trial).map_or_else(String::new, |size| Quantity::Bytes.text(size)),
+            cell("total", Quantity::Seconds),
+            rate,
+        ]);
+    }
+    let mut plots = Vec::new();
+    if let Some(first) = by_size.first() {
+        let largest: Vec<&(String, f64, f64)> = by_size.iter().take(30).collect();
+        let rows = |of: &dyn Fn(&(String, f64, f64)) -> f64| {
+            largest.iter().map(|row| (row.0.clone(), vec![Some(of(row))])).collect()
+        };
+        let bars = |label: &str, quantity, rows| {
+            Chart::Bars(Bars {
+                axis: Axis::new(label, quantity, Spread::Linear),
+                groups: vec![String::new()],
+                rows,
+            })
+        };
+        let caption = format!(
+            "{} tables; the largest, {}, has {} with its indexes.",
+            by_size.len(),
+            first.0,
+            Quantity::Bytes.text(first.1)
+        );
+        plots.push(Plot::new(
+            "tables",
+            "Tables by size",
+            caption,
+            bars("bytes", Quantity::Bytes, rows(&|row| row.1)),
+        ));
+        let slowest = largest.iter().min_by(|one, other| one.2.total_cmp(&other.2)).unwrap_or(&first);
+        let caption = format!(
+            "Rows divided by the time of all steps; the slowest of them, {}, got {} rows per second.",
+            slowest.0,
+            Quantity::Count.text(slowest.2)
+        );
+        plots.push(Plot::new(
+            "table-rates",
+            "Rows per second of each table",
+            caption,
+            bars("rows per second", Quantity::RowsPerSecond, rows(&|row| row.2)),
+        ));
+    }
+    Section {
+        title: "Tables".to_owned(),
+        plots,
+        tables: vec![("All tables".to_owned(), table)],
+        ..Section::default()
+    }
+}
+
+/// The levels of the ladder, in their order.
+pub(super) fn ladder(run: &Run) -> Shown {
+    let rate = |trial: &Trial| Some(size(trial)? / trial.value("total")?);
+    let mut levels: Vec<String> = configs(run);
+    levels.sort_by_key(|level| (level.starts_with("best"), level.parse::<u32>().unwrap_or(u32::MAX)));
+    let mut rows = trials(run, &levels, rate);
+    for row in &mut rows {
+        row.name = format!("level {}", row.name);
+    }
+    let best = rows.iter().max_by(|one, other| one.value.total_cmp(&other.value));
+    let result = best.map_or_else(
+        || "No level was completed".to_owned(),
+        |best| {
+            let first = rows.iter().find(|row| row.name == "level 1").map_or_else(String::new, |first| {
+                format!(
+                    ", {} times level 1 (pgbench's plain init)",
+                    crate::quantity::short(best.value / first.value)
+                )
+            });
+            format!("Fastest: {} with {}{first}", best.name, Quantity::BytesPerSecond.text(best.value))
+        },
+    );
+    let caption = format!("Each circle is a trial, each line the median. {result}.");
+    let flags: &Value = &run.request["ladder"]["levels"];
+    let mut table = Table::new(&["level", "flags", "median time"]);
+    for level in &levels {
+        let times: Vec<f64> = run
+            .trials
+            .iter()
+            .filter(|trial| trial.config == *level)
+            .filter_map(|trial| trial.value("total"))
+            .collect();
+        table.add([
+            level.clone(),
+            text(&flags[level]),
+            median(&times).map_or_else(String::new, |value| Quantity::Seconds.text(value)),
+        ]);
+    }
+    let plot = Plot::new(
+        "ladder",
+        "Write rate of each level",
+        caption,
+        dots("finished tables and indexes per second", Quantity::BytesPerSecond, rows),
+    );
+    let section = Section {
+        title: "Levels".to_owned(),
+        plots: vec![plot],
+        tables: vec![("Flags of the levels".to_owned(), table)],
+        ..Section::default()
+    };
+    Shown { result, sections: vec![section] }
+}

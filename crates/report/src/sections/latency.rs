@@ -1,0 +1,73 @@
+//! Percentiles of histograms.
+
+use std::time::Duration;
+
+use measure::{Latencies, Run};
+
+use crate::plot::scale::Spread;
+use crate::plot::{Axis, Chart, Line, Lines, Plot};
+use crate::quantity::Quantity;
+
+/// Points for each factor of ten of 1/(1−p).
+const PER_DECADE: u32 = 24;
+
+/// The histograms of that name of all trials of a run, merged; none if there are none.
+pub(super) fn merged(run: &Run, config: Option<&str>, name: &str) -> Option<Latencies> {
+    let mut all = Latencies::default();
+    let trials = run.trials.iter().filter(|trial| config.is_none_or(|config| trial.config == config));
+    for histogram in trials.flat_map(|trial| &trial.histograms).filter(|histogram| histogram.name == name) {
+        all += &histogram.latencies;
+    }
+    (all.count() > 0).then_some(all)
+}
+
+/// The latency at each percentile, as far as there are latencies beyond it.
+pub(super) fn percentiles(latencies: &Latencies) -> Vec<(f64, f64)> {
+    let decades = (latencies.count().max(2) as f64).log10();
+    let point = |step: u32| {
+        let share = 1.0 - 10f64.powf(-f64::from(step) / f64::from(PER_DECADE));
+        Some((share, seconds(latencies.quantile(share)?)))
+    };
+    let steps = (0..).take_while(|step| f64::from(*step) <= decades * f64::from(PER_DECADE));
+    steps.filter_map(point).collect()
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+/// The plot of percentiles over log 1/(1−p).
+pub(super) fn plot(lines: Vec<Line>) -> Option<Plot> {
+    let lines: Vec<Line> = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let text = |line: &Line| {
+        let at = |share: f64| {
+            let found = line.points.iter().rfind(|point| point.0 <= share + 1e-9);
+            found.map_or_else(|| "–".to_owned(), |point| Quantity::Seconds.text(point.1))
+        };
+        let last = line.points.last().map_or(0.0, |point| point.1);
+        let name = if line.name == "latency" { String::new() } else { format!("{}: ", line.name) };
+        format!(
+            "{name}half of the transactions take at most {}, 99 % at most {}, the slowest shown {}",
+            at(0.5),
+            at(0.99),
+            Quantity::Seconds.text(last)
+        )
+    };
+    let caption = format!("{}.", lines.iter().take(4).map(text).collect::<Vec<_>>().join("; "));
+    let chart = Lines {
+        x: Axis::new("share of transactions", Quantity::Percentile, Spread::Nines),
+        y: Axis::new("latency", Quantity::Seconds, Spread::Log),
+        lines,
+        spans: Vec::new(),
+    };
+    Some(Plot::new("percentiles", "Latency by percentile", first_up(&caption), Chart::Lines(chart)))
+}
+
+/// With a capital at the start.
+pub(super) fn first_up(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}

@@ -1,0 +1,102 @@
+//! What a report shows of runs: a module for each verb turns documents into sections.
+
+mod blockio;
+mod fill;
+mod latency;
+mod matrix;
+mod micro;
+mod model;
+mod several;
+mod testdb;
+mod tps;
+
+use measure::{Run, Status};
+
+use crate::plot::scale::Spread;
+use crate::plot::{Axis, Chart, Dot, Dots, Plot, Table};
+use crate::quantity::Quantity;
+
+/// A part of a report.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Section {
+    pub(crate) title: String,
+    /// Sentences before the plots.
+    pub(crate) text: Vec<String>,
+    pub(crate) plots: Vec<Plot>,
+    /// Tables with their titles.
+    pub(crate) tables: Vec<(String, Table)>,
+}
+
+/// The verb's part of a report.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// The result in one sentence.
+    pub(crate) result: String,
+    pub(crate) sections: Vec<Section>,
+}
+
+impl Section {
+    pub(crate) fn new(title: &str, plots: Vec<Plot>) -> Self {
+        Self { title: title.to_owned(), plots, ..Self::default() }
+    }
+}
+
+/// The parts on runs of one verb, in the order in which they began.
+pub(crate) fn of(runs: &[&Run]) -> Shown {
+    match runs {
+        [run] => {
+            let mut shown = of_one(run);
+            let state = match run.status {
+                Status::Done => "",
+                Status::Unfinished => "Unfinished: ",
+                Status::Failed => "Failed: ",
+                Status::Interrupted => "Interrupted: ",
+            };
+            shown.result.insert_str(0, state);
+            shown
+        }
+        several => several::shown(several),
+    }
+}
+
+fn of_one(run: &Run) -> Shown {
+    match run.verb.as_str() {
+        "tps" if run.request["matrix"].is_object() => matrix::shown(run),
+        "tps" => tps::shown(run),
+        "fill" if run.request["ladder"].is_object() => fill::ladder(run),
+        "fill" => fill::shown(run),
+        "blockio" => blockio::shown(run),
+        "micro" => micro::shown(run),
+        "testdb" => testdb::shown(run),
+        "model" => model::shown(run),
+        verb => Shown { result: format!("A run of {verb}"), sections: Vec::new() },
+    }
+}
+
+/// A row of dots for each configuration: trials and their median.
+pub(crate) fn trials(
+    run: &Run,
+    configs: &[String],
+    value: impl Fn(&measure::Trial) -> Option<f64>,
+) -> Vec<Dot> {
+    let row = |config: &String| {
+        let observed: Vec<f64> =
+            run.trials.iter().filter(|trial| trial.config == *config).filter_map(&value).collect();
+        let value = crate::document::median(&observed)?;
+        Some(Dot { name: config.clone(), value, interval: None, observed, remark: String::new() })
+    };
+    configs.iter().filter_map(row).collect()
+}
+
+/// Dots on an axis that starts at zero.
+pub(crate) fn dots(label: &str, quantity: Quantity, rows: Vec<Dot>) -> Chart {
+    let axis = Axis::new(label, quantity, Spread::Linear);
+    Chart::Dots(Dots { axis, rows, reference: None, band: None })
+}
+
+/// Dots on a logarithmic axis.
+pub(crate) fn log_dots(label: &str, quantity: Quantity, mut rows: Vec<Dot>) -> Chart {
+    rows.retain(|row| row.value > 0.0);
+    let axis = Axis::new(label, quantity, Spread::Log);
+    Chart::Dots(Dots { axis, rows, reference: None, band: None })
+}
