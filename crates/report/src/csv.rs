@@ -1,5 +1,7 @@
 //! All numbers of run documents as CSV, a row for each (RFC 4180).
 
+use std::fmt::Write;
+
 use measure::figures;
 use serde::Serialize;
 
@@ -17,8 +19,9 @@ pub(crate) fn csv(documents: &[Document]) -> String {
         for (number, trial) in run.trials.iter().enumerate() {
             let start = format!("{start}{},{}", quoted(&trial.config), number + 1);
             for one in &trial.observations {
-                text += &format!(
-                    "{start},observation,{},,,{},{}\n",
+                let _ = writeln!(
+                    text,
+                    "{start},observation,{},,,{},{}",
                     quoted(&one.name),
                     one.value,
                     unit(one.unit)
@@ -27,13 +30,14 @@ pub(crate) fn csv(documents: &[Document]) -> String {
             for series in &trial.series {
                 let (x_unit, y_unit, name) = (unit(series.x_unit), unit(series.y_unit), quoted(&series.name));
                 for (x, y) in &series.points {
-                    text += &format!("{start},series,{name},{x},{x_unit},{y},{y_unit}\n");
+                    let _ = writeln!(text, "{start},series,{name},{x},{x_unit},{y},{y_unit}");
                 }
             }
         }
         for (figure, value) in figures(run) {
-            text += &format!(
-                "{start}{},,figure,{},,,{value},{}\n",
+            let _ = writeln!(
+                text,
+                "{start}{},,figure,{},,,{value},{}",
                 quoted(&figure.config),
                 quoted(&figure.name),
                 unit(figure.unit)

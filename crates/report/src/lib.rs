@@ -51,7 +51,7 @@ pub fn svgs(documents: &[Document]) -> Vec<(String, String)> {
         for plot in part.shown.sections.iter().flat_map(|section| &section.plots) {
             let plain: String =
                 plot.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(60).collect();
-            let name = format!("{}-{plain}", part.verb);
+            let name = format!("{}-{plain}", part.verb.replace(" --", "-"));
             let others = drawn.iter().filter(|(other, _)| other.starts_with(&name)).count();
             let name = if others == 0 { format!("{name}.svg") } else { format!("{name}-{}.svg", others + 1) };
             let style = format!(">\n<style>\n{}svg.plot{{background:var(--paper)}}\n</style>\n", plot::STYLE);

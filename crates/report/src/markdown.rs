@@ -1,5 +1,7 @@
 //! A report as Markdown: for pull requests and the summaries of CI.
 
+use std::fmt::Write;
+
 use crate::document::{Document, began};
 use crate::escape::is_hidden;
 use crate::page::{conditions_of, parts, repeat};
@@ -12,30 +14,34 @@ const MOST: usize = 60;
 pub(crate) fn markdown(documents: &[Document]) -> String {
     let mut text = String::new();
     for part in parts(documents) {
-        text += &format!("## pgrig {}: {}\n\n", cell(part.verb), cell(&part.shown.result));
+        let _ = write!(text, "## pgrig {}: {}\n\n", cell(&part.verb), cell(&part.shown.result));
         for run in &part.runs {
             let conditions: Vec<String> =
                 conditions_of(run).iter().map(|(name, value)| format!("{name}: {}", cell(value))).collect();
-            text += &format!("{} UTC; {}\n\n", cell(&began(run)), conditions.join("; "));
-            run.notes.iter().for_each(|note| text += &format!("- {}\n", cell(&note.text)));
+            let _ = write!(text, "{} UTC; {}\n\n", cell(&began(run)), conditions.join("; "));
+            for note in &run.notes {
+                let _ = writeln!(text, "- {}", cell(&note.text));
+            }
             if !run.notes.is_empty() {
                 text.push('\n');
             }
             if let Some(command) = repeat(run) {
-                text += &format!("{}\n\n", code(&command));
+                let _ = write!(text, "{}\n\n", code(&command));
             }
         }
         for section in &part.shown.sections {
-            section.text.iter().for_each(|sentence| text += &format!("{}\n\n", cell(sentence)));
+            for sentence in &section.text {
+                let _ = write!(text, "{}\n\n", cell(sentence));
+            }
             for plot in &section.plots {
-                text += &format!("### {}\n\n{}\n\n", cell(&plot.title), cell(&plot.caption));
+                let _ = write!(text, "### {}\n\n{}\n\n", cell(&plot.title), cell(&plot.caption));
                 // Long series are to be looked at.
                 if plot.table().rows.len() <= MOST {
                     text += &table(&plot.table());
                 }
             }
             for (title, found) in &section.tables {
-                text += &format!("### {}\n\n{}", cell(title), table(found));
+                let _ = write!(text, "### {}\n\n{}", cell(title), table(found));
             }
         }
     }
@@ -60,11 +66,13 @@ fn cell(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => escaped.push(' '),
-            hidden if is_hidden(hidden) => escaped += &format!("\u{ab}U+{:04X}\u{bb}", u32::from(hidden)),
+            hidden if is_hidden(hidden) => {
+                let _ = write!(escaped, "\u{ab}U+{:04X}\u{bb}", u32::from(hidden));
+            }
             '<' => escaped += "&lt;",
             '&' => escaped += "&amp;",
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '#' | '>' | '@' => {
-                escaped.extend(['\\', character])
+                escaped.extend(['\\', character]);
             }
             other => escaped.push(other),
         }

@@ -1,7 +1,7 @@
 //! Numbers with their unit: as text on an axis, in a table and in a sentence.
 
+use measure::FigureUnit;
 use measure::human::{self, grouped};
-use measure::{FigureUnit, Unit};
 
 /// The unit of an axis or a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,15 +48,6 @@ impl Quantity {
             Self::PerRow => "seconds-per-row",
             Self::Percentile => "percentile",
             Self::Sessions => "sessions",
-        }
-    }
-
-    /// The quantity of observations and series.
-    pub(crate) fn of(unit: Unit) -> Self {
-        match unit {
-            Unit::Seconds => Self::Seconds,
-            Unit::Bytes => Self::Bytes,
-            Unit::Rows | Unit::Blocks | Unit::Count => Self::Count,
         }
     }
 
@@ -115,8 +106,9 @@ impl Quantity {
             Self::PerSecond | Self::Count | Self::RowsPerSecond if value >= 1e4 => {
                 trimmed(&human::count(value))
             }
-            Self::PerSecond | Self::Count | Self::RowsPerSecond | Self::Sessions => short(value),
-            Self::Times => short(value),
+            Self::PerSecond | Self::Count | Self::RowsPerSecond | Self::Sessions | Self::Times => {
+                short(value)
+            }
             other => trimmed(&other.text(value)),
         }
     }
@@ -184,7 +176,7 @@ mod tests {
     fn ticks_are_short() {
         for (quantity, value, expected) in [
             (Quantity::Seconds, 0.005, "5 ms"),
-            (Quantity::Seconds, 0.000_5, "500 µs"),
+            (Quantity::Seconds, 0.000_5, "0.5 ms"),
             (Quantity::Elapsed, 30.0, "30 s"),
             (Quantity::Elapsed, 300.0, "5 min"),
             (Quantity::Elapsed, 5400.0, "1 h 30 min"),

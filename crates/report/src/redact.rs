@@ -113,8 +113,8 @@ impl Names {
 
     fn environment(&mut self, run: &mut Run) {
         let environment = &mut run.environment;
-        environment.database = LEFT_OUT.to_owned();
-        environment.role = LEFT_OUT.to_owned();
+        LEFT_OUT.clone_into(&mut environment.database);
+        LEFT_OUT.clone_into(&mut environment.role);
         let kind = environment.transport.split(' ').next().unwrap_or_default();
         environment.transport = match kind {
             "tcp" => "tcp".to_owned(),
@@ -122,7 +122,7 @@ impl Names {
             _ => LEFT_OUT.to_owned(),
         };
         if let Some(volume) = &mut environment.data_volume {
-            volume.mount = LEFT_OUT.to_owned();
+            LEFT_OUT.clone_into(&mut volume.mount);
         }
         for setting in &mut environment.server.settings {
             // Names with a dot are an application's own.
@@ -130,7 +130,7 @@ impl Names {
                 setting.name = self.of("setting", &setting.name.clone());
             }
             if !is_harmless(&setting.value) {
-                setting.value = LEFT_OUT.to_owned();
+                LEFT_OUT.clone_into(&mut setting.value);
             }
             setting.source = self.word("source", &setting.source);
         }

@@ -17,6 +17,7 @@ pub(crate) use crate::cmd::doctor::args::DoctorArgs;
 pub(crate) use crate::cmd::fill::args::FillArgs;
 pub(crate) use crate::cmd::micro::args::{MicroArgs, TableFormat};
 pub(crate) use crate::cmd::model::args::ModelArgs;
+pub(crate) use crate::cmd::report::args::ReportArgs;
 pub(crate) use crate::cmd::runs::args::{
     ExportArgs, ImportArgs, ListArgs, PruneArgs, RmArgs, RunsArgs, ShowArgs,
 };
@@ -110,6 +111,7 @@ pub(crate) enum Verb {
     Testdb(TestdbArgs),
     Compare(CompareArgs),
     Ab(AbArgs),
+    Report(ReportArgs),
     Runs(RunsArgs),
     Server(ServerArgs),
     Doctor(DoctorArgs),
@@ -131,6 +133,7 @@ impl Verb {
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
             Self::Runs(runs) => runs.json_to_stdout(),
+            Self::Report(_) => false,
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
@@ -150,6 +153,7 @@ impl Verb {
             Self::Model(model) => model.save(),
             Self::Ab(_)
             | Self::Compare(_)
+            | Self::Report(_)
             | Self::Runs(_)
             | Self::Size(_)
             | Self::Server(_)
@@ -184,6 +188,7 @@ impl Verb {
             Self::Model(model) => model.server(),
             Self::Ab(_)
             | Self::Compare(_)
+            | Self::Report(_)
             | Self::Runs(_)
             | Self::Size(_)
             | Self::Server(_)
@@ -199,9 +204,26 @@ pub(crate) struct SaveArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) json: Option<String>,
 
+    /// Also write a page with plots to FILE at the end (see pgrig report)
+    #[arg(long, value_name = "FILE", value_parser = report_file, help_heading = "Output")]
+    pub(crate) report: Option<String>,
+
     /// Label of this run, for `pgrig compare`
     #[arg(long, value_name = "NAME", value_parser = label, help_heading = "Output")]
     pub(crate) label: Option<String>,
+}
+
+/// A file that can be written later, as far as that can be seen before a run.
+fn report_file(name: &str) -> Result<String, String> {
+    let path = std::path::Path::new(name);
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    match directory {
+        _ if name.is_empty() || name == "-" || path.is_dir() => Err("give the name of a file".to_owned()),
+        Some(directory) if !directory.is_dir() => {
+            Err(format!("there is no directory {}", directory.display()))
+        }
+        _ => Ok(name.to_owned()),
+    }
 }
 
 impl SaveArgs {

@@ -19,6 +19,7 @@ use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
 use crate::app::{command_line, interrupt, json};
+use crate::cmd::report;
 
 /// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
 /// found.
@@ -73,6 +74,8 @@ pub(crate) struct Begun<'a> {
 pub(crate) struct Recording {
     pub(crate) run: Run,
     file: RunFile,
+    /// The file of --report.
+    report: Option<String>,
     /// Why the last save failed.
     unsaved: Option<Failure>,
 }
@@ -109,7 +112,7 @@ impl Recording {
             trials: Vec::new(),
             notes: begun.notes,
         };
-        Ok(Self { run, file, unsaved: None })
+        Ok(Self { run, file, report: begun.save.report.clone(), unsaved: None })
     }
 
     /// Adds a trial, and saves.
@@ -153,6 +156,8 @@ impl Recording {
             self.note(text);
         }
         let saved = self.file.finish(&self.run).and(self.unsaved.map_or(Ok(()), Err));
+        let reported = self.report.as_deref().map_or(Ok(()), |name| report::of_run(name, &self.run));
+        let saved = saved.and(reported);
         Finished { path: self.file.path().to_owned(), run: self.run, notes, result, saved }
     }
 }

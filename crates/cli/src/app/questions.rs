@@ -15,6 +15,7 @@ Which of two expressions is cheaper?               pgrig micro 'EXPR' 'EXPR'
 Which setting makes my tests faster?               pgrig testdb bench -- COMMAND
 How does each test get a fresh database?           pgrig testdb new --from schema.sql
 Did my change make it slower?                      pgrig compare before after
+How do I look at a run, or show it?                pgrig report latest
 What have I measured so far?                       pgrig runs list
 
 Try first:

@@ -7,6 +7,7 @@ pub(crate) mod doctor;
 pub(crate) mod fill;
 pub(crate) mod micro;
 pub(crate) mod model;
+pub(crate) mod report;
 pub(crate) mod runs;
 pub(crate) mod server;
 pub(crate) mod size;

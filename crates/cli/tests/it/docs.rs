@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Rig;
 
 /// The guides, and the verbs whose options each guide ends with. Commands of a verb follow it.
-pub(crate) const GUIDES: [(&str, &[&str]); 11] = [
+pub(crate) const GUIDES: [(&str, &[&str]); 12] = [
     ("fill", &["fill"]),
     ("model", &["model"]),
     ("size", &["size"]),
@@ -17,6 +17,7 @@ pub(crate) const GUIDES: [(&str, &[&str]); 11] = [
     ("micro", &["micro"]),
     ("testdb", &["testdb"]),
     ("compare", &["ab", "compare"]),
+    ("report", &["report"]),
     ("runs", &["runs"]),
     ("server", &["server"]),
     ("doctor", &["doctor"]),

@@ -19,7 +19,8 @@ const POLICY: &str =
 
 /// Runs of one verb with what a report shows of them.
 pub(crate) struct Part<'a> {
-    pub(crate) verb: &'a str,
+    /// The verb, with its mode.
+    pub(crate) verb: String,
     pub(crate) runs: Vec<&'a Run>,
     pub(crate) shown: sections::Shown,
 }
@@ -30,14 +31,15 @@ pub(crate) fn parts(documents: &[Document]) -> Vec<Part<'_>> {
     runs.sort_by(|one, other| {
         one.started_at.trim_end_matches('Z').cmp(other.started_at.trim_end_matches('Z'))
     });
-    let mut verbs: Vec<&str> = Vec::new();
+    let mut verbs: Vec<String> = Vec::new();
     for run in &runs {
-        if !verbs.contains(&run.verb.as_str()) {
-            verbs.push(&run.verb);
+        let kind = sections::kind(run);
+        if !verbs.contains(&kind) {
+            verbs.push(kind);
         }
     }
-    let part = |verb| {
-        let runs: Vec<&Run> = runs.iter().copied().filter(|run| run.verb == verb).collect();
+    let part = |verb: String| {
+        let runs: Vec<&Run> = runs.iter().copied().filter(|run| sections::kind(run) == verb).collect();
         Part { verb, shown: sections::of(&runs), runs }
     };
     verbs.into_iter().map(part).collect()
@@ -49,7 +51,10 @@ pub(crate) fn page(documents: &[Document]) -> String {
     let title = match parts.as_slice() {
         [part] => format!("pgrig {}: {}", part.verb, part.shown.result),
         several => {
-            format!("pgrig: runs of {}", several.iter().map(|part| part.verb).collect::<Vec<_>>().join(", "))
+            format!(
+                "pgrig: runs of {}",
+                several.iter().map(|part| part.verb.as_str()).collect::<Vec<_>>().join(", ")
+            )
         }
     };
     let mut page = format!(
@@ -61,12 +66,16 @@ pub(crate) fn page(documents: &[Document]) -> String {
     );
     if let [part] = parts.as_slice() {
         head(&mut page, part);
-        part.shown.sections.iter().for_each(|section| self::section(&mut page, section));
+        for section in &part.shown.sections {
+            self::section(&mut page, section);
+        }
     } else {
         let _ = writeln!(page, "<h1>{}</h1>", html(&title));
         for part in &parts {
             head(&mut page, part);
-            part.shown.sections.iter().for_each(|section| self::section(&mut page, section));
+            for section in &part.shown.sections {
+                self::section(&mut page, section);
+            }
         }
     }
     page += "<h2>Run documents</h2>\n<p>This page contains the whole run documents: pgrig compare and pgrig report accept it where they accept a run.</p>\n<ul>\n";
@@ -74,8 +83,10 @@ pub(crate) fn page(documents: &[Document]) -> String {
         let _ = writeln!(page, "<li>{}, {}</li>", html(&document.run.id), bytes(document.text.len() as u64));
     }
     page += "</ul>\n</main>\n";
-    documents.iter().for_each(|document| page += &embed::block(&document.text));
-    let _ = write!(page, "<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
+    for document in documents {
+        page += &embed::block(&document.text);
+    }
+    let _ = writeln!(page, "<script>\n{SCRIPT}</script>\n</body>\n</html>");
     page
 }
 
@@ -83,10 +94,10 @@ pub(crate) fn page(documents: &[Document]) -> String {
 fn head(page: &mut String, part: &Part<'_>) {
     let is_alone = part.runs.len() == 1;
     let when = if is_alone { name_and_start(part.runs[0]) } else { format!("{} runs", part.runs.len()) };
-    let _ = write!(
+    let _ = writeln!(
         page,
-        "<p class=\"kind\">pgrig {}, {}</p>\n<h1>{}</h1>\n",
-        html(part.verb),
+        "<p class=\"kind\">pgrig {}, {}</p>\n<h1>{}</h1>",
+        html(&part.verb),
         html(&when),
         html(&part.shown.result)
     );
@@ -162,7 +173,9 @@ fn conditions(page: &mut String, run: &Run) {
     *page += "</dl>\n";
     if !run.notes.is_empty() {
         *page += "<ul>\n";
-        run.notes.iter().for_each(|note| *page += &format!("<li>{}</li>\n", html(&note.text)));
+        for note in &run.notes {
+            let _ = writeln!(page, "<li>{}</li>", html(&note.text));
+        }
         *page += "</ul>\n";
     }
     if let Some(command) = repeat(run) {
@@ -171,7 +184,9 @@ fn conditions(page: &mut String, run: &Run) {
     let settings = &run.environment.server.settings;
     if !settings.is_empty() {
         let mut table = Table::new(&["setting", "value"]);
-        settings.iter().for_each(|setting| table.add([setting.name.clone(), setting.value.clone()]));
+        for setting in settings {
+            table.add([setting.name.clone(), setting.value.clone()]);
+        }
         folded(page, &format!("{} settings that differ from PostgreSQL's defaults", settings.len()), &table);
     }
 }
@@ -191,9 +206,15 @@ pub(crate) fn repeat(run: &Run) -> Option<String> {
 
 fn section(page: &mut String, section: &Section) {
     let _ = writeln!(page, "<h2>{}</h2>", html(&section.title));
-    section.text.iter().for_each(|text| *page += &format!("<p>{}</p>\n", html(text)));
-    section.plots.iter().for_each(|plot| figure(page, plot));
-    section.tables.iter().for_each(|(title, table)| folded(page, title, table));
+    for text in &section.text {
+        let _ = writeln!(page, "<p>{}</p>", html(text));
+    }
+    for plot in &section.plots {
+        figure(page, plot);
+    }
+    for (title, table) in &section.tables {
+        folded(page, title, table);
+    }
 }
 
 fn figure(page: &mut String, plot: &Plot) {
@@ -218,11 +239,17 @@ fn folded(page: &mut String, title: &str, table: &Table) {
     );
     for name in &table.header {
         // An empty header would name nothing.
-        if name.is_empty() { *page += "<td>" } else { *page += &format!("<th scope=\"col\">{}", html(name)) }
+        let _ = if name.is_empty() {
+            write!(page, "<td>")
+        } else {
+            write!(page, "<th scope=\"col\">{}", html(name))
+        };
     }
     for row in &table.rows {
         *page += "\n<tr>";
-        row.iter().for_each(|cell| *page += &format!("<td>{}", html(cell)));
+        for cell in row {
+            let _ = write!(page, "<td>{}", html(cell));
+        }
     }
     *page += "\n</table></div></details>\n";
 }

@@ -85,7 +85,9 @@ pub(super) fn x_axis(axis: &Axis, scale: &Scale, (top, bottom): (f64, f64)) -> S
         }
     }
     drawn += &rule("axis", (scale.pixels.0, bottom), (scale.pixels.1, bottom));
-    drawn + &text(scale.pixels.1, bottom + 34.0, "end soft", &axis.label)
+    // Its start stays within the drawing.
+    let end = scale.pixels.1.max(text_width(&axis.label) + 8.0);
+    drawn + &text(end, bottom + 34.0, "end soft", &axis.label)
 }
 
 /// The scale's description for the script of a page: spread, values, pixels, quantity.

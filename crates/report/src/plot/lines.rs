@@ -15,8 +15,8 @@ const MARKED: usize = 40;
 
 pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
     let height = if is_narrow(width) { 200.0 } else { 240.0 };
-    let xs = || chart.lines.iter().flat_map(|line| &line.points).map(|point| point.0);
-    let ys = chart.lines.iter().flat_map(|line| &line.points).map(|point| point.1);
+    let xs = || chart.series.iter().flat_map(|line| &line.points).map(|point| point.0);
+    let ys = chart.series.iter().flat_map(|line| &line.points).map(|point| point.1);
     let y_values = range(chart.y.spread, ys, chart.y.from_zero, 5);
     let (keys, top) = legend(&keys(chart), width);
     let top = top + 26.0;
@@ -41,7 +41,7 @@ pub(super) fn svg(plot: &Plot, chart: &Lines, width: Width) -> String {
     for span in &chart.spans {
         drawn += &event(span, &x, (top, bottom));
     }
-    for (number, line) in chart.lines.iter().enumerate() {
+    for (number, line) in chart.series.iter().enumerate() {
         let style = number % STYLES;
         let path = path(&line.points, &x, &y);
         let _ = writeln!(
@@ -68,8 +68,8 @@ fn ends(values: impl Iterator<Item = f64>, from_zero: bool) -> (f64, f64) {
 }
 
 fn keys(chart: &Lines) -> Vec<(String, String)> {
-    let is_named = chart.lines.len() > 1 || !chart.spans.is_empty();
-    let named = chart.lines.iter().enumerate().filter(|_| is_named).map(|(number, line)| {
+    let is_named = chart.series.len() > 1 || !chart.spans.is_empty();
+    let named = chart.series.iter().enumerate().filter(|_| is_named).map(|(number, line)| {
         let style = number % STYLES;
         let marker = if line.points.len() <= MARKED { marker(style, 14.0, 0.0) } else { String::new() };
         (format!("<path class=\"line s{style}\" d=\"M0 0H28\"/>{marker}"), line.name.clone())

@@ -27,8 +27,8 @@ pub(crate) struct Plot {
     pub(crate) title: String,
     /// What it shows, in a sentence: for people who do not see it, and as its caption.
     pub(crate) caption: String,
-    /// What is drawn.
-    pub(crate) chart: Chart,
+    /// The drawing.
+    pub(crate) drawing: Chart,
 }
 
 /// Kinds of plots.
@@ -59,7 +59,7 @@ pub(crate) struct Axis {
 pub(crate) struct Lines {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) series: Vec<Line>,
     pub(crate) spans: Vec<Span>,
 }
 
@@ -143,13 +143,13 @@ impl Axis {
 }
 
 impl Plot {
-    pub(crate) fn new(name: &str, title: &str, caption: String, chart: Chart) -> Self {
-        Self { name: name.to_owned(), title: title.to_owned(), caption, chart }
+    pub(crate) fn new(name: &str, title: &str, caption: String, drawing: Chart) -> Self {
+        Self { name: name.to_owned(), title: title.to_owned(), caption, drawing }
     }
 
     /// The drawing, for a page of this width.
     pub(crate) fn svg(&self, width: Width) -> String {
-        match &self.chart {
+        match &self.drawing {
             Chart::Lines(chart) => lines::svg(self, chart, width),
             Chart::Dots(chart) => dots::svg(self, chart, width),
             Chart::Bars(chart) => bars::svg(self, chart, width),
@@ -159,7 +159,7 @@ impl Plot {
 
     /// Its numbers.
     pub(crate) fn table(&self) -> Table {
-        match &self.chart {
+        match &self.drawing {
             Chart::Lines(chart) => table::of_lines(chart),
             Chart::Dots(chart) => table::of_dots(chart),
             Chart::Bars(chart) => table::of_bars(chart),

@@ -39,6 +39,7 @@ impl Spread {
         }
     }
 
+    #[cfg(test)]
     fn back(self, straight: f64) -> f64 {
         match self {
             Self::Linear => straight,
@@ -162,9 +163,12 @@ pub(crate) fn range(
             if from_zero {
                 (low, high) = (low.min(0.0), high.max(0.0));
             }
-            if low == high {
-                (low, high) =
-                    if low == 0.0 { (0.0, 1.0) } else { (low - low.abs() / 10.0, high + high.abs() / 10.0) };
+            if low >= high {
+                (low, high) = if low.abs() < f64::MIN_POSITIVE {
+                    (0.0, 1.0)
+                } else {
+                    (low - low.abs() / 10.0, high + high.abs() / 10.0)
+                };
             }
             let step = step(high - low, most, false);
             ((low / step + 1e-9).floor() * step, (high / step - 1e-9).ceil() * step)

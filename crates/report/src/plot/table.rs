@@ -27,12 +27,12 @@ impl Table {
 /// A row for each x; of long series one for each period, with the lowest and the highest value.
 pub(super) fn of_lines(chart: &Lines) -> Table {
     let header =
-        std::iter::once(chart.x.label.clone()).chain(chart.lines.iter().map(|line| line.name.clone()));
+        std::iter::once(chart.x.label.clone()).chain(chart.series.iter().map(|line| line.name.clone()));
     let mut by_x: BTreeMap<u64, (f64, Vec<Option<f64>>)> = BTreeMap::new();
-    for (number, line) in chart.lines.iter().enumerate() {
+    for (number, line) in chart.series.iter().enumerate() {
         for (x, y) in line.points.iter().filter(|point| point.0 >= 0.0) {
             // The bits of numbers that are not negative are in their order.
-            let row = by_x.entry(x.to_bits()).or_insert_with(|| (*x, vec![None; chart.lines.len()]));
+            let row = by_x.entry(x.to_bits()).or_insert_with(|| (*x, vec![None; chart.series.len()]));
             row.1[number] = Some(*y);
         }
     }
@@ -43,7 +43,7 @@ pub(super) fn of_lines(chart: &Lines) -> Table {
         let x = |at: usize| chart.x.quantity.text(period[at].0);
         let last = period.len() - 1;
         let name = if last == 0 { x(0) } else { format!("{} to {}", x(0), x(last)) };
-        let cells = (0..chart.lines.len()).map(|line| {
+        let cells = (0..chart.series.len()).map(|line| {
             let values = || period.iter().filter_map(|(_, values)| values[line]);
             let (low, high) = (values().reduce(f64::min), values().reduce(f64::max));
             match (low, high) {

@@ -12,6 +12,8 @@ use crate::quantity::Quantity;
 
 /// The trial of a schema that sums up its tables.
 const ALL: &str = "all tables";
+/// Points of a rate over time that are worth a plot.
+const FEWEST: usize = 3;
 const STEPS: [&str; 7] =
     ["drop", "create", "generate", "vacuum", "primary-keys", "foreign-keys", "keys-and-indexes"];
 
@@ -55,6 +57,9 @@ fn result(trial: &Trial) -> Option<String> {
 
 fn rate(trial: &Trial) -> Option<Plot> {
     let points = rates(series(trial, "rows-sent")?);
+    if points.len() < FEWEST {
+        return None;
+    }
     let (low, high) = (
         points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min),
         points.iter().map(|point| point.1).fold(0.0, f64::max),
@@ -90,7 +95,7 @@ fn rate(trial: &Trial) -> Option<Plot> {
     let lines = vec![Line { name: "rows sent".to_owned(), points }];
     let y = Axis::new("rows per second", Quantity::RowsPerSecond, Spread::Linear);
     let x = Axis::new("time since generate began", Quantity::Elapsed, Spread::Linear);
-    Some(Plot::new("rows", "Rows per second", caption, Chart::Lines(Lines { x, y, lines, spans })))
+    Some(Plot::new("rows", "Rows per second", caption, Chart::Lines(Lines { x, y, series: lines, spans })))
 }
 
 fn steps(trial: &Trial) -> Option<Plot> {
@@ -142,7 +147,7 @@ fn by_size(y: Axis, lines: Vec<Line>) -> Chart {
     Chart::Lines(Lines {
         x: Axis::new("size of the table", Quantity::Bytes, Spread::Linear),
         y,
-        lines,
+        series: lines,
         spans: Vec::new(),
     })
 }

@@ -60,7 +60,7 @@ pub(super) fn plot(lines: Vec<Line>) -> Option<Plot> {
     let chart = Lines {
         x: Axis::new("share of transactions", Quantity::Percentile, Spread::Nines),
         y: Axis::new("latency", Quantity::Seconds, Spread::Log),
-        lines,
+        series: lines,
         spans: Vec::new(),
     };
     Some(Plot::new("percentiles", "Latency by percentile", first_up(&caption), Chart::Lines(chart)))

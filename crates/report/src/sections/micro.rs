@@ -3,7 +3,6 @@
 use measure::{Run, Trial};
 use serde_json::Value;
 
-use super::latency::first_up;
 use super::tps::text;
 use super::{Section, Shown, dots};
 use crate::plot::scale::Spread;
@@ -35,7 +34,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     let result = match (sentence.as_slice(), own.first()) {
         ([], Some(only)) => format!("{} takes {} per row", only.name, Quantity::PerRow.text(only.value)),
         ([], None) => "No candidate was judged".to_owned(),
-        (several, _) => first_up(&several.join("; ")),
+        (several, _) => several.join("; "),
     };
     if !differences.is_empty() {
         let caption = format!(
@@ -122,7 +121,7 @@ fn samples(run: &Run) -> Option<Plot> {
     let chart = Lines {
         x: Axis::new("round", Quantity::Count, Spread::Linear),
         y: Axis::new("nanoseconds per row", Quantity::PerRow, Spread::Log),
-        lines,
+        series: lines,
         spans: Vec::new(),
     };
     Some(Plot::new("rounds", "Samples over rounds", caption, Chart::Lines(chart)))

@@ -41,7 +41,19 @@ impl Section {
     }
 }
 
-/// The parts on runs of one verb, in the order in which they began.
+/// The verb of a run, with the mode that makes its results another thing.
+pub(crate) fn kind(run: &Run) -> String {
+    let mode = match run.verb.as_str() {
+        "tps" if run.request["matrix"].is_object() => " --matrix",
+        "fill" if run.request["ladder"].is_object() => " --ladder",
+        "fill" if run.request["rules"].is_array() => " --ddl",
+        "blockio" if run.request["mode"] == "compat" => " --compat",
+        _ => "",
+    };
+    format!("{}{mode}", run.verb)
+}
+
+/// The parts on runs of one kind, in the order in which they began.
 pub(crate) fn of(runs: &[&Run]) -> Shown {
     match runs {
         [run] => {

@@ -11,6 +11,9 @@ use crate::plot::scale::Spread;
 use crate::plot::{Axis, Chart, Dot, Dots, Line, Lines, Plot, Table};
 use crate::quantity::Quantity;
 
+/// x and y.
+type Points = Vec<(f64, f64)>;
+
 /// Runs whose lines are drawn on top of each other.
 const MOST_LINES: usize = 8;
 /// Figures of which each run's value is drawn.
@@ -211,7 +214,7 @@ fn values(runs: &[&Run], names: &[String]) -> Option<Section> {
 
 fn over_time(runs: &[&Run], names: &[String]) -> Vec<Section> {
     let shown = || runs.iter().zip(names).take(MOST_LINES);
-    let lines = |of: &dyn Fn(&Run) -> Option<Vec<(f64, f64)>>| {
+    let lines = |of: &dyn Fn(&Run) -> Option<Points>| {
         shown()
             .filter_map(|(run, name)| Some(Line { name: name.clone(), points: of(run)? }))
             .collect::<Vec<Line>>()
@@ -229,17 +232,17 @@ fn over_time(runs: &[&Run], names: &[String]) -> Vec<Section> {
     let tps = Lines {
         x: x(),
         y: Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear),
-        lines: lines(&|run| first(run, "succeeded").map(|points| rates(&points))),
+        series: lines(&|run| first(run, "succeeded").map(|points| rates(&points))),
         spans: Vec::new(),
     };
     let p99 = Lines {
         x: x(),
         y: Axis::new("latency, p99", Quantity::Seconds, Spread::Log),
-        lines: lines(&|run| first(run, "latency-p99")),
+        series: lines(&|run| first(run, "latency-p99")),
         spans: Vec::new(),
     };
     let mut plots = Vec::new();
-    if !tps.lines.is_empty() {
+    if !tps.series.is_empty() {
         plots.push(Plot::new(
             "tps",
             "Transactions per second over time",
@@ -247,7 +250,7 @@ fn over_time(runs: &[&Run], names: &[String]) -> Vec<Section> {
             Chart::Lines(tps),
         ));
     }
-    if !p99.lines.is_empty() {
+    if !p99.series.is_empty() {
         plots.push(Plot::new(
             "p99",
             "p99 over time",

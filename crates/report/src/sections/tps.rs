@@ -12,6 +12,8 @@ use crate::plot::{Axis, Bars, Chart, Line, Lines, Plot, Span, SpanKind, Table};
 use crate::quantity::Quantity;
 
 pub(super) const CONFIG: &str = "tps";
+/// An interval is short if it lasts less than this share of the one before.
+const SHORT: f64 = 0.5;
 /// Waits that are shown by name.
 const WAITS: usize = 12;
 
@@ -69,12 +71,21 @@ fn result(run: &Run) -> String {
     )
 }
 
-/// Counts of a series, as rates: each divided by the time since the point before.
+/// Counts of a series, as rates: each divided by the time since the point before. A last interval that is much shorter
+/// than the others counts with the one before: a few transactions in a millisecond are no rate.
 pub(super) fn rates(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let starts = std::iter::once(0.0).chain(points.iter().map(|point| point.0));
-    let rate =
-        |(start, (end, count)): (f64, &(f64, f64))| (*end > start).then(|| (*end, count / (end - start)));
-    starts.zip(points).filter_map(rate).collect()
+    let mut intervals: Vec<(f64, f64, f64)> = Vec::new();
+    for (end, count) in points {
+        let start = intervals.last().map_or(0.0, |before| before.1);
+        match intervals.last_mut() {
+            Some(before) if end - start < SHORT * (before.1 - before.0) => {
+                *before = (before.0, *end, before.2 + count);
+            }
+            _ => intervals.push((start, *end, *count)),
+        }
+    }
+    let rate = |(start, end, count): (f64, f64, f64)| (end > start).then(|| (end, count / (end - start)));
+    intervals.into_iter().filter_map(rate).collect()
 }
 
 /// What happened meanwhile.
@@ -98,7 +109,7 @@ fn span(event: &Event) -> Option<Span> {
 }
 
 fn over_time(y: Axis, lines: Vec<Line>, spans: Vec<Span>) -> Chart {
-    Chart::Lines(Lines { x: Axis::new("time", Quantity::Elapsed, Spread::Linear), y, lines, spans })
+    Chart::Lines(Lines { x: Axis::new("time", Quantity::Elapsed, Spread::Linear), y, series: lines, spans })
 }
 
 fn rate(trial: &Trial) -> Option<Plot> {
@@ -117,13 +128,27 @@ fn rate(trial: &Trial) -> Option<Plot> {
     let (low, high) = (all.clone().fold(f64::INFINITY, f64::min), all.fold(0.0, f64::max));
     let spans = spans(trial);
     let count = |kind| spans.iter().filter(|span| span.kind == kind).count();
-    let (checkpoints, vacuums) = (count(SpanKind::Checkpoint), count(SpanKind::Maintenance));
+    let number = |count: usize, one: &str, several: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        _ => Some(format!("{count} {several}")),
+    };
+    let marked: Vec<String> = [
+        number(count(SpanKind::Checkpoint), "checkpoint", "checkpoints"),
+        number(count(SpanKind::Maintenance), "vacuum or analyze", "vacuums and analyzes"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let marked = if marked.is_empty() {
+        "no checkpoint or vacuum was seen".to_owned()
+    } else {
+        format!("{} marked", marked.join(" and "))
+    };
     let caption = format!(
-        "Between {} and {} transactions per second; {checkpoints} {} and {vacuums} {} of tables are marked.",
+        "Between {} and {} transactions per second; {marked}.",
         Quantity::PerSecond.text(low),
-        Quantity::PerSecond.text(high),
-        if checkpoints == 1 { "checkpoint" } else { "checkpoints" },
-        if vacuums == 1 { "vacuum or analyze" } else { "vacuums and analyzes" },
+        Quantity::PerSecond.text(high)
     );
     let y = Axis::new("transactions per second", Quantity::PerSecond, Spread::Linear);
     Some(Plot::new("tps", "Transactions per second over time", caption, over_time(y, lines, spans)))

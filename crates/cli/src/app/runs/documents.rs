@@ -1,4 +1,4 @@
-//! The documents in a file: one run document, or several one after the other.
+//! The documents in a file: one run document, several one after the other, or those in a report.
 
 use std::path::Path;
 
@@ -28,6 +28,12 @@ pub(crate) fn in_file(file: &Path) -> Result<Vec<Document>, Failure> {
 }
 
 fn all(text: &str) -> Result<Vec<Document>, String> {
+    if report::embed::is_report(text) {
+        let embedded = report::embed::extract(text).map_err(|error| error.to_string())?;
+        let read =
+            |text: String| Ok(Document { run: Run::read(&text).map_err(|error| error.to_string())?, text });
+        return embedded.into_iter().map(read).collect();
+    }
     let texts = split(text);
     let several = texts.len() > 1;
     let read = |(number, text): (usize, &str)| {

@@ -1,0 +1,100 @@
+//! `pgrig report`: run documents in, a page with plots out.
+
+pub(crate) mod args;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use measure::human::bytes;
+use report::Document;
+
+use crate::app::args::ReportArgs;
+use crate::app::failure::{Context, Failure, Usage};
+use crate::app::output::{Existing, whole};
+use crate::app::printer::Printer;
+use crate::app::runs::{Labelled, Selection};
+use crate::cmd::report::args::Format;
+
+/// The file without -o.
+const DEFAULT: &str = "report.html";
+const STDOUT: &str = "-";
+
+/// Finds the runs, and writes their report.
+pub(crate) fn run(arguments: &ReportArgs, printer: &Printer) -> Result<(), Failure> {
+    let output = arguments.output.as_deref();
+    if arguments.format == Format::Svg && output.is_none_or(|name| name == STDOUT) {
+        return Err(
+            Usage("--format svg writes a file for each plot: give a directory with -o".to_owned()).into()
+        );
+    }
+    let words = if arguments.runs.is_empty() { &["latest".to_owned()] } else { arguments.runs.as_slice() };
+    let found = Selection::new(Labelled::All, printer)?.documents(words)?;
+    let documents: Vec<Document> =
+        found.into_iter().map(|one| Document { text: one.text, run: one.run }).collect();
+    let documents = if arguments.redact {
+        report::redacted(&documents).map_err(|error| Usage(format!("cannot redact these runs: {error}")))?
+    } else {
+        documents
+    };
+    match (arguments.format, output) {
+        (Format::Svg, directory) => svgs(Path::new(directory.unwrap_or_default()), &documents, printer),
+        (Format::Html, None) => page(DEFAULT, &report::html(&documents), Existing::Kept, printer),
+        (Format::Html, output) => text(output, &report::html(&documents), printer),
+        (Format::Md, output) => text(output, &report::markdown(&documents), printer),
+        (Format::Csv, output) => text(output, &report::csv(&documents), printer),
+    }
+}
+
+fn text(output: Option<&str>, text: &str, printer: &Printer) -> Result<(), Failure> {
+    match output {
+        None | Some(STDOUT) => Ok(Printer::json(text.trim_end_matches('\n'))?),
+        Some(name) => page(name, text, Existing::Replaced, printer),
+    }
+}
+
+fn page(name: &str, text: &str, existing: Existing, printer: &Printer) -> Result<(), Failure> {
+    save(Path::new(name), text, existing)?;
+    printer.say(format!("report: {name} ({})", bytes(text.len() as u64)));
+    Ok(())
+}
+
+fn svgs(directory: &Path, documents: &[Document], printer: &Printer) -> Result<(), Failure> {
+    let name = directory.display();
+    fs::create_dir_all(directory)
+        .map_err(|error| Usage(format!("cannot create the directory {name}: {error}")))?;
+    let drawn = report::svgs(documents);
+    for (file, svg) in &drawn {
+        save(&directory.join(file), svg, Existing::Replaced)?;
+    }
+    printer.say(format!("plots: {} in {name}", drawn.len()));
+    Ok(())
+}
+
+fn save(file: &Path, text: &str, existing: Existing) -> Result<(), Failure> {
+    let name = file.display();
+    match whole(file, text.as_bytes(), existing) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(Usage(format!("{name} exists: to replace it, give -o {name}")).into())
+        }
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Err(Usage(format!("cannot write the report to {name}: {error}")).into())
+        }
+        result => result.with_context(|| format!("cannot write the report to {name}")),
+    }
+}
+
+/// Writes the report of a run that has just ended: --report of the measuring verbs.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn of_run(name: &str, run: &measure::Run) -> Result<(), Failure> {
+    let text = run.document().map_err(io::Error::from)?;
+    let page = report::html(&[Document { text, run: run.clone() }]);
+    save(Path::new(name), &page, Existing::Replaced)
+}

@@ -1,0 +1,33 @@
+//! Pages of documents of real runs, one of each kind.
+
+mod colours;
+mod page;
+mod private;
+
+use report::Document;
+
+/// Real runs, without blanks.
+pub(crate) const DOCUMENTS: [(&str, &str); 10] = [
+    ("blockio", include_str!("../documents/blockio.json")),
+    ("compat", include_str!("../documents/compat.json")),
+    ("fill", include_str!("../documents/fill.json")),
+    ("ladder", include_str!("../documents/ladder.json")),
+    ("matrix", include_str!("../documents/matrix.json")),
+    ("micro", include_str!("../documents/micro.json")),
+    ("model", include_str!("../documents/model.json")),
+    ("schema", include_str!("../documents/schema.json")),
+    ("testdb", include_str!("../documents/testdb.json")),
+    ("tps", include_str!("../documents/tps.json")),
+];
+
+pub(crate) fn document(name: &str) -> Document {
+    let (_, text) = DOCUMENTS.iter().find(|(known, _)| *known == name).unwrap();
+    Document::read((*text).to_owned()).unwrap()
+}
+
+/// The same with another run.
+pub(crate) fn changed(name: &str, change: impl FnOnce(&mut measure::Run)) -> Document {
+    let mut run = document(name).run;
+    change(&mut run);
+    Document::read(run.document().unwrap()).unwrap()
+}

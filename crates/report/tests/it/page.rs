@@ -1,0 +1,199 @@
+//! What a page contains, and how long it is.
+
+use std::collections::BTreeMap;
+
+use measure::{Run, Series, Unit};
+use report::{Document, csv, embed, html, markdown, svgs};
+
+use crate::{DOCUMENTS, changed, document};
+
+#[test]
+fn each_kind_of_run_has_a_result_plots_and_tables_and_its_document() {
+    for (name, text) in DOCUMENTS {
+        let page = html(&[document(name)]);
+        assert_eq!(embed::extract(&page).unwrap(), [text], "{name}");
+        let count = |part: &str| page.matches(part).count();
+        assert!(count("class=\"plot wide\"") >= 1, "{name} has no plot");
+        assert_eq!(count("class=\"plot wide\""), count("class=\"plot narrow\""), "{name}");
+        assert_eq!(count("role=\"img\" aria-label=\""), 2 * count("class=\"plot wide\""), "{name}");
+        assert!(count("<details>") > count("<figure>"), "{name}: each plot has a table");
+        // In base64 there may be any letters.
+        let (shown, _) = page.split_once("<script type=").unwrap();
+        assert!(!shown.contains("NaN") && !shown.contains("inf "), "{name}");
+        assert_eq!(count("<h1>"), 1, "{name}");
+        // Nothing is fetched: what looks like an address is the name space of SVG.
+        let addresses = page.matches("://").count();
+        assert_eq!(addresses, page.matches("http://www.w3.org/2000/svg").count(), "{name}");
+        assert!(!markdown(&[document(name)]).is_empty());
+        assert_eq!(svgs(&[document(name)]).len(), count("class=\"plot wide\""), "{name}");
+    }
+}
+
+#[test]
+fn runs_of_all_kinds_fit_one_page() {
+    let all: Vec<Document> = DOCUMENTS.iter().map(|(name, _)| document(name)).collect();
+    let page = html(&all);
+    assert_eq!(embed::extract(&page).unwrap().len(), DOCUMENTS.len());
+    for part in ["tps --matrix", "fill --ladder", "fill --ddl", "blockio --compat"] {
+        assert!(page.contains(&format!("pgrig {part},")), "{part}");
+    }
+}
+
+#[test]
+fn runs_of_two_labels_are_compared() {
+    let mut documents = Vec::new();
+    for (label, times) in [("before", 1.0), ("after", 2.0)] {
+        for number in 0..5_u32 {
+            let noise = f64::from(number) / 1000.0;
+            documents.push(changed("tps", |run| {
+                run.id.push(if label == "before" { 'b' } else { 'a' });
+                run.id.push_str(&number.to_string());
+                run.label = Some(label.to_owned());
+                let elapsed =
+                    run.trials[0].observations.iter_mut().find(|one| one.name == "elapsed").unwrap();
+                elapsed.value *= (1.0 + noise) / times;
+            }));
+        }
+    }
+    let page = html(&documents);
+    assert!(page.contains("tps improved (+100."), "{}", &page[..4000]);
+    assert!(page.contains("On top of each other") && page.contains("No verdict is drawn"));
+    assert_eq!(embed::extract(&page).unwrap().len(), 10);
+}
+
+/// The points of a series in a drawing, as pixels; and its two scales.
+fn drawn<'a>(svg: &'a str, series: &str) -> (Vec<(f64, f64)>, [&'a str; 2]) {
+    let attribute = |of: &'a str, name: &str| {
+        let start = of.find(&format!(" {name}=\"")).unwrap() + name.len() + 3;
+        of[start..].split('"').next().unwrap()
+    };
+    let path = &svg[svg.find(&format!("data-name=\"{series}\"")).unwrap() - 20..];
+    let numbers: Vec<f64> =
+        attribute(path, "d").split(['M', ' ', 'h']).filter_map(|part| part.parse().ok()).collect();
+    let points = numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    (points, [attribute(svg, "data-x"), attribute(svg, "data-y")])
+}
+
+/// From a pixel to a value.
+fn value(scale: &str, pixel: f64) -> f64 {
+    let parts: Vec<&str> = scale.split(' ').collect();
+    let number = |at: usize| parts[at].parse::<f64>().unwrap();
+    let share = (pixel - number(3)) / (number(4) - number(3));
+    match parts[0] {
+        "linear" => number(1) + share * (number(2) - number(1)),
+        "log" => number(1) * (number(2) / number(1)).powf(share),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn every_drawn_point_is_in_the_document_and_no_peak_is_lost() {
+    let hour = long_run(3600);
+    let plots = svgs(std::slice::from_ref(&hour));
+    let (_, svg) = plots.iter().find(|(name, _)| name == "tps-latency.svg").unwrap();
+    for name in ["max", "p99", "p95", "p50"] {
+        let (pixels, [x, y]) = drawn(svg, name);
+        let series =
+            hour.run.trials[0].series.iter().find(|series| series.name == format!("latency-{name}")).unwrap();
+        // A pixel is rounded to a tenth.
+        let is_near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.002;
+        let mut columns: BTreeMap<i64, (f64, f64)> = BTreeMap::new();
+        for (at, height) in &pixels {
+            let (seconds, latency) = (value(x, *at), value(y, *height));
+            let near = |point: &&(f64, f64)| (point.0 - seconds).abs() < 1.0 && is_near(latency, point.1);
+            assert!(series.points.iter().any(|point| near(&point)), "{name}: {seconds} s, {latency} s");
+            let second = columns.entry(column(seconds, x)).or_insert((latency, latency));
+            *second = (second.0.min(latency), second.1.max(latency));
+        }
+        let highest = |points: &mut dyn Iterator<Item = f64>| points.fold(0.0, f64::max);
+        let peak = highest(&mut series.points.iter().map(|point| point.1));
+        assert!(is_near(highest(&mut columns.values().map(|column| column.1)), peak), "{name}");
+        assert!(pixels.len() < series.points.len() / 2, "{name} is thinned");
+    }
+}
+
+#[expect(clippy::cast_possible_truncation)]
+fn column(seconds: f64, scale: &str) -> i64 {
+    let parts: Vec<f64> = scale.split(' ').skip(1).take(4).map(|part| part.parse().unwrap()).collect();
+    (parts[2] + seconds / parts[1] * (parts[3] - parts[2])) as i64
+}
+
+/// A run of so many seconds: the real one, again and again, with latencies that differ.
+fn long_run(seconds: u32) -> Document {
+    changed("tps", |run| {
+        let trial = &mut run.trials[0];
+        for series in &mut trial.series {
+            let real: Vec<f64> = series.points.iter().take(20).map(|point| point.1).collect();
+            let y = |at: u32| {
+                let noise = 1.0 + f64::from(at.wrapping_mul(2_654_435_761) >> 16) / 65_536.0;
+                let value = real[at as usize % real.len()] * noise;
+                // With three digits, as latencies have.
+                if series.y_unit == Unit::Seconds {
+                    format!("{value:.2e}").parse().unwrap()
+                } else {
+                    value.round()
+                }
+            };
+            let points = (1..=seconds).map(|at| (f64::from(at) + f64::from(at % 7) / 1e6, y(at)));
+            *series = Series { points: points.collect(), ..series.clone() };
+        }
+    })
+}
+
+#[test]
+fn pages_are_small() {
+    for (name, document, most) in [
+        ("5 minutes", long_run(300), 300_000),
+        ("an hour", long_run(3600), 600_000),
+        ("40 cells", cells(40), 1_000_000),
+    ] {
+        let length = html(std::slice::from_ref(&document)).len();
+        assert!(length <= most, "{name}: {length} bytes of {most}; the document has {}", document.text.len());
+    }
+}
+
+/// A matrix of two axes: the real cells, with others beside them.
+fn cells(count: usize) -> Document {
+    changed("matrix", |run: &mut Run| {
+        let real = run.trials.clone();
+        let names: Vec<String> =
+            (0..count).map(|at| format!("durability=v{} clients={}", at / 8, at % 8 + 1)).collect();
+        run.trials = (0..count * 3)
+            .map(|at| {
+                let mut trial = real[at % real.len()].clone();
+                trial.config.clone_from(&names[at % count]);
+                trial
+            })
+            .collect();
+        let values = |number: usize, prefix: &str, from: usize| {
+            (from..number + from).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>()
+        };
+        run.request["matrix"]["axes"] = serde_json::json!([
+            { "axis": "durability", "values": values(count / 8, "v", 0) },
+            { "axis": "clients", "values": values(8, "", 1) },
+        ]);
+        run.plan["cells"] = serde_json::json!(names);
+    })
+}
+
+#[test]
+fn a_matrix_of_two_axes_is_a_heat_map() {
+    let plots = svgs(&[cells(40)]);
+    let (_, svg) = plots.iter().find(|(name, _)| name.ends_with("-matrix.svg")).unwrap();
+    assert_eq!(svg.matches("<rect").count(), 40);
+}
+
+#[test]
+fn csv_has_a_row_for_each_number() {
+    let run = document("fill").run;
+    let text = csv(&[document("fill")]);
+    let numbers: usize = run
+        .trials
+        .iter()
+        .map(|trial| {
+            trial.observations.len() + trial.series.iter().map(|series| series.points.len()).sum::<usize>()
+        })
+        .sum();
+    assert_eq!(text.lines().count(), 1 + numbers + measure::figures(&run).len());
+    assert!(text.lines().all(|line| line.split(',').count() == 12), "{text}");
+}
