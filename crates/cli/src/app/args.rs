@@ -133,12 +133,11 @@ impl Verb {
             Self::Compare(compare) => compare.judge.json.as_deref() == Some("-"),
             Self::Ab(ab) => ab.judge.json.as_deref() == Some("-"),
             Self::Runs(runs) => runs.json_to_stdout(),
-            Self::Report(_) => false,
             Self::Size(size) => size.json,
             Self::Testdb(testdb) => testdb.json_to_stdout(),
             Self::Server(server) => matches!(&server.action, ServerAction::Status { json: true, .. }),
             Self::Model(model) => model.save().is_some_and(SaveArgs::is_to_stdout),
-            Self::Doctor(_) => false,
+            Self::Report(_) | Self::Doctor(_) => false,
         }
     }
 
