@@ -10,6 +10,10 @@ rows of tpchgen-cli. Then:
 - In turns, the first one changing from round to round: `pgrig fill --model` and `pgrig fill` of the same tables and numbers of
   rows with random values, keys and foreign keys included, neither analyzed.
 
+With `--original market` the original is bench/market.sql instead, which no statistics object describes: rows per parent by
+Zipf's law, dependent columns, NULL patterns. Copies of models with and without `--aggregates` are then measured by
+bench/faithful.py, which shares no code with pgrig, and by SDMetrics if Python has it. Nothing is timed.
+
 Needs psql, and tpchgen-cli 4 (PyPI, or crates.io).
 """
 
@@ -20,6 +24,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from faithful import distances, statistics_share
 from common import arguments, output, parsed, save, serving, shown, spread, surroundings, timed
 from tpch import TABLES, keys, peer, tables
 
@@ -54,7 +59,11 @@ def main():
     parser.add_argument("--scale", type=float, default=1, help="TPC-H's scale factor [1]")
     parser.add_argument("--queries", type=int, default=120, help="how many [120]")
     parser.add_argument("--tpchgen-cli", default="tpchgen-cli")
+    parser.add_argument("--original", default="tpch", choices=["tpch", "market"])
+    parser.add_argument("--aggregates", action="store_true", help="capture TPC-H with --aggregates")
     options = parsed(parser)
+    if options.original == "market":
+        return market(options)
     with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
         Path(scratch).chmod(0o755)
         original, copy = Database(server, options, "original"), Database(server, options, "copy")
@@ -63,7 +72,7 @@ def main():
             file.unlink()
         original.query("VACUUM ANALYZE")
         model = Path(scratch) / "original.model.toml"
-        server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model))
+        server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *(["--aggregates"] if options.aggregates else []))
         output([*server.fill(f"--model {model} -d copy --data-only")])
         drawn = Path(scratch) / "queries"
         drawn.mkdir()
@@ -75,11 +84,14 @@ def main():
         if found.returncode != 0:
             sys.exit(found.stderr)
         print(found.stdout)
+        within, fields = statistics_share(original, copy, TABLES)
+        print(f"witness     {within / fields:.1%} of {fields} fields, without histograms")
         times = rounds(options, server, original, copy, model, scratch)
         rows = sum(int(original.query(f"SELECT count(*) FROM {table}")) for table in TABLES)
         ratios = [theirs / mine for mine, theirs in zip(times["model"], times["random"])]
         record = {"benchmark": "model", **surroundings(options, server), "scale": options.scale, "rows": rows,
                   "model_bytes": model.stat().st_size, "check": found.stdout.splitlines(), "queries": options.queries,
+                  "aggregates": options.aggregates, "witness": {"within": within, "fields": fields},
                   "tpchgen-cli": output([options.tpchgen_cli, "--version"]),
                   "results": {way: spread(each) for way, each in times.items()} | {"speed of random": spread(ratios)},
                   "trials": times}
@@ -87,7 +99,94 @@ def main():
     for way, each in times.items():
         print(f"| {way} | {shown(*spread(each))} | {rows / spread(each)[1]:,.0f} |")
     print(f"\nmodel: {shown(*spread(ratios))} times the speed of random values, in pairs")
-    save(options, server, record, f"scale{options.scale:g}")
+    save(options, server, record, f"scale{options.scale:g}{'-aggregates' if options.aggregates else ''}")
+
+
+MARKET = ["clients", "orders", "tickets"]
+RANKED = "dense_rank() OVER (ORDER BY {} COLLATE \"C\")"
+OF_CLIENTS = "SELECT least(n, 60), count(*) FROM (SELECT count(o.id) AS n FROM clients c LEFT JOIN {} o ON o.client_id = c.id GROUP BY c.id) x GROUP BY 1"
+
+
+def pairs(table, one, other):
+    """Shares of pairs of values, each by its place in the order of values, so that replaced ones compare."""
+    ranks = f"{RANKED.format(one)} AS a, {RANKED.format(other)} AS b"
+    return "shares", f"SELECT a || ' ' || b, count(*) FROM (SELECT {ranks} FROM {table}) x GROUP BY 1"
+
+
+def ranks(table, one, other):
+    inner = f"SELECT rank() OVER (ORDER BY {one}) AS a, rank() OVER (ORDER BY {other}) AS b FROM {table}"
+    return "correlation", f"SELECT corr(a, b) FROM ({inner}) x"
+
+
+def nulls(table, *columns):
+    pattern = " || ".join(f"({column} IS NULL)::int" for column in columns)
+    return "shares", f"SELECT {pattern}, count(*) FROM {table} GROUP BY 1"
+
+
+MEASURES = {
+    "orders per client (total variation)": ("shares", OF_CLIENTS.format("orders")),
+    "tickets per client (total variation)": ("shares", OF_CLIENTS.format("tickets")),
+    "orders joined with themselves (factor)": ("number", "SELECT sum(n * n) FROM (SELECT count(*) AS n FROM orders GROUP BY client_id) x"),
+    "orders joined with tickets (factor)": ("number", "SELECT count(*) FROM orders JOIN tickets USING (client_id)"),
+    "country and city (total variation)": pairs("clients", "country", "city"),
+    "state and kind (total variation)": pairs("orders", "state", "kind"),
+    "country and segment (total variation)": pairs("clients", "country", "segment::text"),
+    "NULLs of phone and mobile (total variation)": nulls("clients", "phone", "mobile"),
+    "NULLs of sent and back (total variation)": nulls("orders", "sent", "back"),
+    "state and NULLs of sent (total variation)":
+        ("shares", f"SELECT a || ' ' || (sent IS NULL)::int, count(*) FROM (SELECT {RANKED.format('state')} AS a, sent FROM orders) x GROUP BY 1"),
+    "correlation of price and weight (difference)": ranks("orders", "price", "weight"),
+    "correlation of income and spent (difference)": ranks("clients", "income", "spent"),
+}
+
+
+def market(options):
+    """Copies from statistics alone and with aggregates, beside the original."""
+    with serving(options) as server, tempfile.TemporaryDirectory() as scratch:
+        original = Database(server, options, "original")
+        output([options.psql, "-Xq", "-v", "ON_ERROR_STOP=1", "-f", str(Path(__file__).parent / "market.sql"), original.url])
+        results, bytes_of = {}, {}
+        for way, flags in {"statistics": [], "aggregates": ["--aggregates"]}.items():
+            model = Path(scratch) / f"{way}.model.toml"
+            server.pgrig("model", "capture", "-q", "-d", "original", "-o", str(model), *flags)
+            copy = Database(server, options, way)
+            output([*server.fill(f"--model {model} -d {way}")])
+            within, fields = statistics_share(original, copy, MARKET)
+            results[way] = {"fields of pg_stats within tolerance": within / fields, **distances(original, copy, MEASURES),
+                            **judged(options, original, copy)}
+            bytes_of[way] = model.stat().st_size
+        rows = {table: int(original.query(f"SELECT count(*) FROM {table}")) for table in MARKET}
+        record = {"benchmark": "model-market", **surroundings(options, server), "rows": rows, "model_bytes": bytes_of, "results": results}
+    print("| measure | statistics | aggregates |\n|---|---|---|")
+    for name in results["statistics"]:
+        print(f"| {name} | {results['statistics'][name]:.3f} | {results['aggregates'][name]:.3f} |")
+    save(options, server, record, f"{sum(rows.values())}-rows")
+
+
+def judged(options, original, copy):
+    """SDMetrics' scores of numbers and times, pairs and rows per parent: 1 is best."""
+    try:
+        import pandas
+        from sdmetrics.column_pairs import CorrelationSimilarity
+        from sdmetrics.single_column import KSComplement
+    except ImportError:
+        print("SDMetrics is not installed: its scores are left out", file=sys.stderr)
+        return {}
+    columns = {"clients": ["income", "spent"], "orders": ["price", "weight"]}
+    found = {}
+    for table, (one, other) in columns.items():
+        def frame(database):
+            lines = database.query(f"SELECT {one}, {other} FROM {table} ORDER BY md5(id::text) LIMIT 20000").splitlines()
+            return pandas.DataFrame([[float(value) for value in line.split("|")] for line in lines], columns=[one, other])
+        ours, theirs = frame(original), frame(copy)
+        for column in (one, other):
+            found[f"SDMetrics KSComplement of {column}"] = float(KSComplement.compute(ours[column], theirs[column]))
+        found[f"SDMetrics CorrelationSimilarity of {one}, {other}"] = float(CorrelationSimilarity.compute(ours, theirs, coefficient="Spearman"))
+    def counts(database):
+        lines = database.query("SELECT count(o.id) FROM clients c LEFT JOIN orders o ON o.client_id = c.id GROUP BY c.id").splitlines()
+        return pandas.Series([float(line) for line in lines])
+    found["SDMetrics KSComplement of orders per client (cardinality)"] = float(KSComplement.compute(counts(original), counts(copy)))
+    return found
 
 
 def rounds(options, server, original, copy, model, scratch):

@@ -86,7 +86,7 @@ fn information(correlation: f64) -> f64 {
 /// The column's correlation with the physical order, but for what rows with equal values add.
 pub(crate) fn untied(column: &Column, rows: u64) -> f64 {
     let (correlation, shares): (f64, Vec<f64>) = match &column.values {
-        Values::Fill { .. } | Values::Any { .. } => return 0.0,
+        Values::Fill { .. } | Values::Serial { .. } | Values::Any { .. } => return 0.0,
         Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
             (*correlation, common.iter().map(|(_, share)| *share).collect())
         }
@@ -219,7 +219,7 @@ fn shares(column: &Column, rows: u64) -> (Vec<f64>, f64, f64) {
 /// Shares of the frequent values, in their order, of the rows that are not NULL.
 pub(crate) fn common(column: &Column) -> Vec<f64> {
     match &column.values {
-        Values::Fill { .. } => Vec::new(),
+        Values::Fill { .. } | Values::Serial { .. } => Vec::new(),
         Values::Keys { common, .. } | Values::Letters { common, .. } | Values::Any { common, .. } => {
             common.iter().map(|(_, share)| *share).collect()
         }

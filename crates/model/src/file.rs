@@ -182,6 +182,13 @@ pub enum Values {
         /// Why.
         why: String,
     },
+    /// Keys at equal distances, in the order of the rows.
+    Serial {
+        /// The first one.
+        start: i64,
+        /// Distance, not 0.
+        step: i64,
+    },
     /// Keys of the table that the foreign key refers to.
     Keys {
         /// Keys in use: below 0 a fraction of all.
@@ -369,7 +376,8 @@ impl Table {
 
     fn check_follows(&self, column: &Column) -> Result<(), String> {
         let Some(Follows { column: name, how }) = &column.follows else { return Ok(()) };
-        let is_filled = |column: &Column| matches!(column.values, Values::Fill { .. });
+        let is_filled =
+            |column: &Column| matches!(column.values, Values::Fill { .. } | Values::Serial { .. });
         let Some((other, _)) = self.followed(column) else {
             return Err(format!("it follows {name}, which is no column of the table"));
         };
@@ -397,6 +405,7 @@ impl Values {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fill { .. } => "fill",
+            Self::Serial { .. } => "serial",
             Self::Keys { .. } => "keys",
             Self::Statistics { .. } => "statistics",
             Self::Letters { .. } => "letters",
@@ -408,7 +417,7 @@ impl Values {
     /// Number of different values, as in `pg_stats`.
     pub fn distinct(&self) -> Option<f64> {
         match self {
-            Self::Fill { .. } => None,
+            Self::Fill { .. } | Self::Serial { .. } => None,
             Self::Keys { distinct, .. }
             | Self::Statistics { distinct, .. }
             | Self::Letters { distinct, .. }
@@ -424,7 +433,8 @@ impl Values {
             return Err("distinct must be above 0, or from -1 to below 0; a list needs a value".to_owned());
         }
         let shares: f64 = match self {
-            Self::Fill { .. } => 0.0,
+            Self::Serial { step: 0, .. } => return Err("the step must not be 0".to_owned()),
+            Self::Fill { .. } | Self::Serial { .. } => 0.0,
             Self::Keys { common, .. } | Self::Letters { common, .. } | Self::Any { common, .. } => {
                 common.iter().map(|(_, share)| share).sum()
             }

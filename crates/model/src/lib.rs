@@ -20,4 +20,4 @@ pub use facts::{ColumnFacts, ColumnRole, Facts, Joint, Pair, Statistics, TableFa
 pub use fidelity::{Fidelity, Field, Sizes};
 pub use file::{Bytes, Column, Follows, How, Model, ModelError, Table, Values};
 pub use make::Privacy;
-pub use plans::{Plans, PlansCompared, QueryPlan};
+pub use plans::{Plans, PlansCompared, QueryPlan, quantile};

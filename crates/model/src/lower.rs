@@ -45,7 +45,7 @@ impl Column {
     fn statistics(&self) -> Option<Statistics> {
         let there = 1.0 - self.nulls;
         let (correlation, common, bounds) = match &self.values {
-            Values::Fill { .. } => return None,
+            Values::Fill { .. } | Values::Serial { .. } => return None,
             Values::Keys { correlation, common, .. } | Values::Letters { correlation, common, .. } => {
                 (Some(*correlation), places_as_values(common), Vec::new())
             }
@@ -182,7 +182,7 @@ fn line(column: &Column) -> String {
     };
     let all: f64 = shares.iter().sum();
     let has_others = match &column.values {
-        Values::Fill { .. } | Values::List { .. } => false,
+        Values::Fill { .. } | Values::Serial { .. } | Values::List { .. } => false,
         Values::Statistics { bounds, .. } => bounds.len() > 1,
         values => values.distinct().is_none_or(|distinct| distinct < 0.0 || distinct > shares.len() as f64),
     };
@@ -211,6 +211,7 @@ impl Values {
     pub(crate) fn spec(&self, ranked: Option<f64>) -> Option<String> {
         Some(match self {
             Self::Fill { .. } => return None,
+            Self::Serial { start, step } => format!("serial({start},{step})"),
             Self::Keys { distinct, correlation, common, bounds, rows } => {
                 let correlation = ranked.unwrap_or(*correlation);
                 let bounds: Vec<String> = bounds.iter().map(f64::to_string).collect();

@@ -6,7 +6,7 @@ use rowgen::{Kind, Spec};
 use crate::depend::{self, Node};
 use crate::facts::{ColumnFacts, ColumnRole, Facts, Statistics, TableFacts};
 use crate::file::{Column, FORMAT, How, Model, Table, Values};
-use crate::numbers::{Number, move_bounds, replace_rare, step};
+use crate::numbers::{Number, move_bounds, replace_rare, smooth, step};
 use crate::replace::{self, alphabet_of};
 
 /// Rules for values of the original.
@@ -98,7 +98,7 @@ impl Maker<'_> {
         let statistics = facts.statistics.clone().unwrap_or_default();
         let texts = || statistics.common.iter().map(|(value, _)| value.clone());
         let mut atoms: Vec<String> = match (&column.values, &facts.kind) {
-            (Values::Fill { .. }, _) => Vec::new(),
+            (Values::Fill { .. } | Values::Serial { .. }, _) => Vec::new(),
             (Values::Statistics { .. }, Some(kind)) => {
                 let mut numbers: Vec<Number> = texts().filter_map(|text| Number::read(kind, &text)).collect();
                 numbers.sort_by(|one, other| one.at.total_cmp(&other.at));
@@ -124,7 +124,10 @@ impl Maker<'_> {
         if atoms.len() != depend::common(column).len() {
             atoms.clear();
         }
-        Node { atoms, is_ranked: !is_tied && !matches!(column.values, Values::Fill { .. }) }
+        Node {
+            atoms,
+            is_ranked: !is_tied && !matches!(column.values, Values::Fill { .. } | Values::Serial { .. }),
+        }
     }
 
     fn values(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Values {
@@ -134,7 +137,9 @@ impl Maker<'_> {
             ColumnRole::Generated => return fill("generated"),
             ColumnRole::Constrained(why) => return fill(why),
             ColumnRole::Reference { table, column } => return self.keys(facts, statistics, table, column),
-            ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => return fill("a key"),
+            ColumnRole::Unique if !facts.kind.as_ref().is_some_and(is_text) => {
+                return self.serial(facts, statistics).unwrap_or_else(|| fill("a key"));
+            }
             ColumnRole::Unique | ColumnRole::Free | ColumnRole::Above { .. } => {}
         }
         let Some(kind) = &facts.kind else { return fill("a type without known values") };
@@ -151,6 +156,20 @@ impl Maker<'_> {
         let count = statistics.common.len().max(1) as f64;
         let place = |(at, (_, share)): (usize, &(String, f64))| ((at as f64 + 0.5) / count, round(*share));
         Values::Any { distinct, common: statistics.common.iter().enumerate().map(place).collect() }
+    }
+
+    /// Integers that ascend with the rows and leave gaps: at equal distances.
+    fn serial(&mut self, facts: &ColumnFacts, statistics: &Statistics) -> Option<Values> {
+        let kind = facts.kind.as_ref().filter(|kind| matches!(kind, Kind::Int4 | Kind::Int8))?;
+        let units = |text: &String| kind.read_units(text);
+        let (first, last) = (units(statistics.bounds.first()?)?, units(statistics.bounds.last()?)?);
+        let rows = i64::try_from(self.table.rows).ok().filter(|rows| *rows > 1_000)?;
+        let step = last.checked_sub(first)?.checked_add(rows / 2)? / rows;
+        if step < 2 || statistics.correlation.unwrap_or_default() < 0.999 {
+            return None;
+        }
+        // The least key is one row's.
+        Some(Values::Serial { start: first + self.rng.i64(0..step), step })
     }
 
     /// References: how many keys are used, which, and how often the most frequent ones.
@@ -267,6 +286,7 @@ impl Maker<'_> {
                 statistics.n_distinct
             };
             let is_rare = count * f64::from(self.privacy.k) > self.table.rows as f64;
+            smooth(kind, &mut bounds, step);
             move_bounds(self.rng, kind, &mut bounds, step, if is_rare { JITTER } else { 0.0 });
         }
         common.dedup_by(|one, other| one.0.at.total_cmp(&other.0.at).is_eq());

@@ -88,6 +88,27 @@ pub(crate) fn replace_rare(
     }
 }
 
+/// Bounds on each side that a bound is averaged with.
+const BESIDE: usize = 2;
+
+/// Evens out what sampling adds to the widths of buckets: each bound becomes the mean of its neighbours and itself, where
+/// the buckets between them are about as wide as each other.
+pub(crate) fn smooth(kind: &Kind, bounds: &mut [Number], step: f64) {
+    let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();
+    for (middle, bound) in bounds.iter_mut().enumerate().skip(BESIDE) {
+        let Some(near) = at.get(middle - BESIDE..=middle + BESIDE) else { break };
+        let widths = near.windows(2).map(|pair| pair[1] - pair[0]);
+        let (least, most) =
+            widths.fold((f64::INFINITY, 0.0), |(least, most), width| (width.min(least), width.max(most)));
+        if least > 0.0 && most < 2.0 * least {
+            let mean = near.iter().sum::<f64>() / near.len() as f64;
+            if let Some(number) = Number::near(kind, bound.at, mean, step) {
+                *bound = number;
+            }
+        }
+    }
+}
+
 /// Moves bounds by a share of the distance to the next one, the first and the last inwards.
 pub(crate) fn move_bounds(rng: &mut Rng, kind: &Kind, bounds: &mut [Number], step: f64, jitter: f64) {
     let at: Vec<f64> = bounds.iter().map(|bound| bound.at).collect();

@@ -9,6 +9,10 @@ pub struct QueryPlan {
     pub shape: Vec<String>,
     /// Estimated rows of each node.
     pub rows: Vec<f64>,
+    /// Whether each node is a join, or is above one.
+    pub is_joined: Vec<bool>,
+    /// Rows that each node returned, over all its loops; none where the query was not run.
+    pub actual: Vec<Option<f64>>,
 }
 
 /// Plans of one database: for each ANALYZE, those of all queries.
@@ -27,25 +31,38 @@ pub struct PlansCompared {
     pub factors: Vec<f64>,
     /// Queries whose shape never is the same, by their place.
     pub different: Vec<usize>,
+    /// Factors between rows that nodes returned, of scans and of joins with what is above them, where the shape is the same;
+    /// in ascending order.
+    pub actual: (Vec<f64>, Vec<f64>),
 }
 
 impl QueryPlan {
     /// Reads the answer of `EXPLAIN (FORMAT JSON)`; none if it is none.
     pub fn read(json: &Value) -> Option<Self> {
-        let mut plan = Self { shape: Vec::new(), rows: Vec::new() };
+        let mut plan =
+            Self { shape: Vec::new(), rows: Vec::new(), is_joined: Vec::new(), actual: Vec::new() };
         plan.add(json.get(0)?.get("Plan")?, 0);
         Some(plan)
     }
 
-    fn add(&mut self, node: &Value, depth: usize) {
+    /// Adds a node with all below it, and tells whether there is a join.
+    fn add(&mut self, node: &Value, depth: usize) -> bool {
         const NAMED: [&str; 7] =
             ["Node Type", "Join Type", "Strategy", "Partial Mode", "Relation Name", "Alias", "Index Name"];
         let words: Vec<&str> = NAMED.iter().filter_map(|name| node.get(name)?.as_str()).collect();
         self.shape.push(format!("{depth} {}", words.join(" ")));
-        self.rows.push(node.get("Plan Rows").and_then(Value::as_f64).unwrap_or(1.0));
+        let number = |name: &str| node.get(name).and_then(Value::as_f64);
+        self.rows.push(number("Plan Rows").unwrap_or(1.0));
+        let loops = number("Actual Loops").unwrap_or(1.0);
+        self.actual.push(number("Actual Rows").map(|rows| rows * loops));
+        let at = self.is_joined.len();
+        self.is_joined.push(false);
+        let mut is_joined = node.get("Join Type").is_some();
         for child in node.get("Plans").and_then(Value::as_array).into_iter().flatten() {
-            self.add(child, depth + 1);
+            is_joined |= self.add(child, depth + 1);
         }
+        self.is_joined[at] = is_joined;
+        is_joined
     }
 }
 
@@ -55,6 +72,7 @@ impl PlansCompared {
         let queries = original.first().map_or(0, Vec::len);
         let (mut pairs, mut same, mut factors) = (0_u32, 0_u32, Vec::new());
         let mut ever = vec![false; queries];
+        let mut actual = (Vec::new(), Vec::new());
         for (one, other) in original.iter().flat_map(|one| copy.iter().map(move |other| (one, other))) {
             for (at, (one, other)) in one.iter().zip(other).enumerate() {
                 pairs += 1;
@@ -66,21 +84,36 @@ impl PlansCompared {
                         (one / other).max(other / one)
                     };
                     factors.extend(one.rows.iter().zip(&other.rows).map(factor));
+                    for ((ours, theirs), is_joined) in
+                        one.actual.iter().zip(&other.actual).zip(&one.is_joined)
+                    {
+                        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                            let all = if *is_joined { &mut actual.1 } else { &mut actual.0 };
+                            all.push(factor((ours, theirs)));
+                        }
+                    }
                 }
             }
         }
         factors.sort_by(f64::total_cmp);
+        actual.0.sort_by(f64::total_cmp);
+        actual.1.sort_by(f64::total_cmp);
         let different = (0..queries).filter(|&at| !ever[at]).collect();
         let itself = (original.len() > 1).then(|| own(original));
-        Self { queries, same: (same, pairs), itself, factors, different }
+        Self { queries, same: (same, pairs), itself, factors, different, actual }
     }
 
-    /// A quantile of the factors, 1 if there are none.
-    pub fn factor(&self, quantile: f64) -> f64 {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
-        let at = (quantile * self.factors.len().saturating_sub(1) as f64).round() as usize;
-        self.factors.get(at).copied().unwrap_or(1.0)
+    /// A quantile of the factors between estimates, 1 if there are none.
+    pub fn factor(&self, at: f64) -> f64 {
+        quantile(&self.factors, at).unwrap_or(1.0)
     }
+}
+
+/// A quantile of numbers in ascending order; none if there are none.
+pub fn quantile(ascending: &[f64], at: f64) -> Option<f64> {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+    let at = (at * ascending.len().saturating_sub(1) as f64).round() as usize;
+    ascending.get(at).copied()
 }
 
 /// Queries and pairs of ANALYZEs of one database with the same shape, and all.
@@ -105,6 +138,17 @@ mod tests {
     fn plan(node: &str, rows: u32) -> QueryPlan {
         let scan = json!({"Node Type": node, "Relation Name": "t", "Alias": "t", "Plan Rows": rows});
         QueryPlan::read(&json!([{"Plan": {"Node Type": "Limit", "Plan Rows": 10, "Plans": [scan]}}])).unwrap()
+    }
+
+    #[test]
+    fn rows_of_scans_and_joins_are_told_apart() {
+        let plan = |scanned: u32, joined: u32| {
+            let scan = json!({"Node Type": "Seq Scan", "Relation Name": "t", "Plan Rows": 1, "Actual Rows": scanned, "Actual Loops": 2});
+            let join = json!({"Node Type": "Hash Join", "Join Type": "Inner", "Plan Rows": 1, "Actual Rows": joined, "Plans": [scan]});
+            QueryPlan::read(&json!([{"Plan": {"Node Type": "Limit", "Plan Rows": 1, "Actual Rows": joined, "Plans": [join]}}])).unwrap()
+        };
+        let found = PlansCompared::of(&vec![vec![plan(10, 400)]], &vec![vec![plan(20, 100)]]);
+        assert_eq!(found.actual, (vec![2.0], vec![4.0, 4.0]));
     }
 
     #[test]

@@ -137,13 +137,14 @@ fn follows_aggregates(version: &str) {
         assert!((ours - theirs).abs() <= most, "{query}: {ours} {theirs}");
     };
     let sales = "SELECT count(*) FROM m.sales WHERE";
-    are_close(&format!("{sales} sent IS NULL AND back IS NULL"), 40);
+    // ANALYZE reads three quarters of the rows: a share of a half varies by 60 rows (standard deviation).
+    are_close(&format!("{sales} sent IS NULL AND back IS NULL"), 300);
     are_close(&format!("{sales} sent IS NULL AND back IS NOT NULL"), 40);
     let of_state = "SELECT max(n) FROM (SELECT count(*) AS n FROM m.sales GROUP BY state, kind) AS x";
-    are_close(of_state, 100);
+    are_close(of_state, 300);
     are_close(
         "SELECT max(n) FROM (SELECT count(*) AS n FROM m.sales WHERE sent IS NULL GROUP BY state) AS x",
-        100,
+        300,
     );
     let correlation = "SELECT (1000 * corr(p, w))::bigint FROM (SELECT rank() OVER (ORDER BY price) AS p, \
                        rank() OVER (ORDER BY weight) AS w FROM m.sales) AS x";
@@ -162,6 +163,21 @@ fn follows_aggregates(version: &str) {
         let factor = ours as f64 / theirs as f64;
         assert!((1.0 / most..most).contains(&factor), "{query}: {ours} {theirs}");
     }
+
+    let queries = rig.home.path().join("queries");
+    fs::create_dir(&queries).unwrap();
+    fs::write(queries.join("scan.sql"), "SELECT count(*) FROM m.sales WHERE weight < 5").unwrap();
+    let join = "SELECT count(*) FROM m.shops JOIN m.sales s ON s.shop_id = shops.id WHERE s.weight < 5";
+    fs::write(queries.join("join.sql"), join).unwrap();
+    // It takes too long.
+    fs::write(queries.join("slow.sql"), "SELECT count(*), pg_sleep(3) FROM m.shops").unwrap();
+    let document = rig.document(&format!(
+        "model check original copy --queries {} --execute --execute-timeout 2 --instance default -q",
+        queries.display()
+    ));
+    let (scans, joins) =
+        (observed(&document, "rows-of-scans-factor-p95"), observed(&document, "rows-of-joins-factor-p90"));
+    assert!((1.0..1.2).contains(&scans) && (1.0..1.5).contains(&joins), "{scans} {joins}");
 
     let words = "SELECT state FROM m.sales UNION SELECT kind FROM m.sales UNION SELECT phone FROM m.sales \
                  UNION SELECT name FROM m.shops";

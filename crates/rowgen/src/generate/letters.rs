@@ -40,7 +40,11 @@ impl Lettering {
         let characters = self.alphabet.characters();
         let base = characters.len() as u64;
         let mut draw = stream.draw(number);
-        let length = self.length(draw.fraction()).max(self.ordered).min(self.most) as usize;
+        // Lengths of any numbers that follow each other are spread evenly (Weyl's sequence), so that few have the mean, too.
+        let first = stream.draw(u64::MAX).next();
+        let turn = number.wrapping_mul(0x9E37_79B9_7F4A_7C15).wrapping_add(first);
+        let length =
+            self.length((turn >> 11) as f64 / (1_u64 << 53) as f64).max(self.ordered).min(self.most) as usize;
         let start = out.len();
         out.resize(start + length, b' ');
         let text = &mut out[start..];

@@ -124,8 +124,12 @@ impl Generator {
             },
             Values::Reference(reference) => Self::reference(table, reference),
             Values::Repeated { spread, values } => {
-                let count = count_of(spread.distinct, table.rows);
-                let spreading = Spreading::new(spread, stream.further(), table.rows, count, count);
+                let (spreading, count) = if matches!(**values, Values::Letters(_) | Values::Any) {
+                    Spreading::drawn(spread, stream.further(), table.rows)
+                } else {
+                    let count = count_of(spread.distinct, table.rows);
+                    (Spreading::new(spread, stream.further(), table.rows, count, count), count)
+                };
                 let numbers = Table { rows: count, ..bare(table) };
                 Source::Repeated { values: Box::new(Self::of(&numbers, column, values)), spreading }
             }

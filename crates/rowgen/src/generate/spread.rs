@@ -12,6 +12,7 @@ use crate::random::Stream;
 #[derive(Clone, Debug)]
 pub(super) struct Spreading {
     order: Order,
+    stream: Stream,
     pieces: Vec<Piece>,
     /// Of each bucket; none if all numbers but the frequent ones are equally frequent.
     weights: Vec<Weights>,
@@ -30,6 +31,38 @@ struct Piece {
     /// How many of its numbers are used.
     numbers: u64,
     bucket: usize,
+    /// Whether numbers are drawn: some come more often than others, some not at all.
+    is_drawn: bool,
+}
+
+/// Ranks by which a rank is moved at random, up or down, where values are drawn.
+pub(super) const DISTURBED: u64 = 16;
+
+/// The number of values to draw from, so that so many different ones are among the rows; none if rows are so many that
+/// it makes no difference, or each has a value of its own.
+pub(super) fn drawn(distinct: u64, rows: u64) -> Option<u64> {
+    let share = distinct as f64 / rows.max(1) as f64;
+    if !(0.1..0.999).contains(&share) {
+        return None;
+    }
+    // Of as many draws from d values, d (1 - exp(-rows / d)) differ.
+    let (mut low, mut high) = (1e-3, 20.0);
+    for _ in 0..50 {
+        let middle = f64::midpoint(low, high);
+        if -libm::expm1(-middle) / middle > share { low = middle } else { high = middle }
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of values")]
+    let values = (rows as f64 / high).round() as u64;
+    Some(values.max(distinct))
+}
+
+/// A place among so many, moved at random by a few.
+pub(super) fn disturbed(place: u64, count: u64, stream: Stream, rank: u64) -> u64 {
+    let moved = stream.further().draw(rank).below(2 * DISTURBED + 1);
+    let moved = place + moved;
+    // Back from both ends.
+    let moved = moved.abs_diff(DISTURBED);
+    if moved < count { moved } else { (2 * count - 1).saturating_sub(moved) }
 }
 
 /// Different values among so many rows; `distinct` as in [`Spread`].
@@ -61,7 +94,25 @@ impl Spreading {
         for stretch in stretches(&common, &buckets, others as f64, rest) {
             pieces.push(&stretch);
         }
-        Self { order, pieces: pieces.all, weights: weights(spread, &buckets, count, stream.further()) }
+        let weights = weights(spread, &buckets, count, stream.further());
+        Self { order, stream: stream.further(), pieces: pieces.all, weights }
+    }
+
+    /// Over so many rows, with numbers that are drawn, so that as many are different as the spread says. The second value
+    /// is the number of all.
+    pub(super) fn drawn(spread: &Spread, stream: Stream, rows: u64) -> (Self, u64) {
+        let count = count_of(spread.distinct, rows);
+        let common = spread.common.len() as u64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the rows")]
+        let rest = ((1.0 - spread.common_share()).max(0.0) * rows as f64) as u64;
+        let all = drawn(count.saturating_sub(common), rest).map_or(count, |others| common + others);
+        let mut spreading = Self::new(spread, stream, rows, all, all);
+        if all > count {
+            for piece in &mut spreading.pieces {
+                piece.is_drawn = piece.length > 1 && piece.ranks > 4 * DISTURBED;
+            }
+        }
+        (spreading, all)
     }
 
     /// The number of a row.
@@ -69,8 +120,9 @@ impl Spreading {
     pub(super) fn number(&self, row: u64) -> u64 {
         let rank = self.order.rank(row);
         let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
-        let Piece { until, ranks, first, length, numbers, bucket } = self.pieces[at];
+        let Piece { until, ranks, first, length, numbers, bucket, is_drawn } = self.pieces[at];
         let within = rank - (until - ranks).min(rank);
+        let within = if is_drawn { disturbed(within, ranks, self.stream, rank) } else { within };
         if let Some(weights) = self.weights.get(bucket).filter(|_| length > 1) {
             return weights.number(first, length, (within as f64 + 0.5) / ranks.max(1) as f64);
         }
@@ -251,7 +303,7 @@ impl Pieces {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the ranks")]
         let until = ((self.share / self.total * self.ranks as f64).round() as u64).clamp(begin, self.ranks);
         let &Stretch { first, length, numbers, bucket, .. } = stretch;
-        self.all.push(Piece { until, ranks: until - begin, first, length, numbers, bucket });
+        self.all.push(Piece { until, ranks: until - begin, first, length, numbers, bucket, is_drawn: false });
     }
 }
 

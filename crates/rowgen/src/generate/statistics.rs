@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::level::{Place, level};
 use super::order::Order;
-use super::spread::count_of;
+use super::spread::{DISTURBED, count_of, disturbed, drawn};
 use crate::random::Stream;
 use crate::spread::{Buckets, Described};
 use crate::{Statistics, Units};
@@ -32,8 +32,10 @@ struct Piece {
     /// First rank after it.
     until: u64,
     ranks: u64,
-    /// Different values.
+    /// Different values that there are.
     values: u64,
+    /// Whether values are drawn from these: some come more often than others, some not at all.
+    is_drawn: bool,
     low: Number,
     /// From the least value to after the greatest.
     width: f64,
@@ -94,10 +96,16 @@ impl Describing {
                 reason = "a share of the ranks"
             )]
             let until = ((share * order.count() as f64).round() as u64).clamp(begin, order.count());
+            let ranks = until - begin;
+            let room = if stretch.step > 0.0 { stretch.width / stretch.step } else { 1e18 };
+            let drawn = drawn(stretch.values, ranks).filter(|_| ranks > 4 * DISTURBED);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of values")]
+            let drawn = drawn.map(|values| values.min(room.max(1.0) as u64)).filter(|_| !stretch.is_common);
             pieces.push(Piece {
                 until,
-                ranks: until - begin,
-                values: stretch.values,
+                ranks,
+                values: drawn.unwrap_or(stretch.values),
+                is_drawn: drawn.is_some(),
                 low: (bounds.number)(stretch.low),
                 width: stretch.width,
                 step: stretch.step,
@@ -112,9 +120,10 @@ impl Describing {
     pub(super) fn value(&self, row: u64) -> Made {
         let rank = self.order.rank(row);
         let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
-        let Piece { until, ranks, values, low, width, step } = self.pieces[at];
+        let Piece { until, ranks, values, is_drawn, low, width, step } = self.pieces[at];
         let offset = if values > 1 {
             let within = rank - (until - ranks).min(rank);
+            let within = if is_drawn { disturbed(within, ranks, self.stream, rank) } else { within };
             let value = u128::from(within) * u128::from(values) / u128::from(ranks.max(1));
             let value = u64::try_from(value).unwrap_or(u64::MAX).min(values - 1);
             // Not at even distances, but the same for all rows of the value: anywhere in a cell of its own.

@@ -115,6 +115,14 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "DIR", help_heading = "Check")]
     pub(crate) queries: Option<PathBuf>,
 
+    /// Run these queries once on both (EXPLAIN ANALYZE, in a read-only transaction), and compare the rows of their operators
+    #[arg(long, requires = "queries", help_heading = "Check")]
+    pub(crate) execute: bool,
+
+    /// End a query of --execute after this time; it is left out then
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Check")]
+    pub(crate) execute_timeout: u32,
+
     #[command(flatten)]
     pub(crate) save: SaveArgs,
 

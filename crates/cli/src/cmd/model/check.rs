@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use catalog::Aggregates;
-use connect::{ConnectOptions, Connection, Target, resolve};
+use connect::{ConnectOptions, Connection, SqlState, Target, resolve};
 use measure::{Note, Trial, Unit};
-use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan};
+use model::{Facts, Fidelity, Model, Plans, PlansCompared, QueryPlan, quantile};
 use pgserver::Home;
 use serde_json::{Value, json};
 use server::quote::identifier;
@@ -37,6 +37,8 @@ enum Original {
 struct Seen {
     facts: Vec<Facts>,
     plans: Plans,
+    /// Plans of queries that were run, none of those that took too long.
+    executed: Vec<Option<QueryPlan>>,
 }
 
 /// A query with the name of its file.
@@ -140,17 +142,18 @@ async fn check(
         notes: Vec::new(),
     };
     let mut recording = Recording::begin(home, begun)?;
+    let execute = arguments.execute.then_some(arguments.execute_timeout);
     let seen = match original {
-        Original::Model(model) => Ok(Seen { facts: vec![model.facts()], plans: Vec::new() }),
+        Original::Model(model) => Ok(Seen { facts: vec![model.facts()], ..Seen::default() }),
         Original::Database(target) => {
             let connection = target.connect_when_ready(&|text| printer.say(text)).await?;
             let times = if arguments.analyze_original { OF_ORIGINAL } else { 0 };
-            look(&connection, schema, times, queries, "original", printer).await
+            look(&connection, schema, times, queries, execute, "original", printer).await
         }
     };
     let both = match seen {
         Ok(before) => {
-            look(&copy, schema, OF_COPY, queries, "copy", printer).await.map(|after| (before, after))
+            look(&copy, schema, OF_COPY, queries, execute, "copy", printer).await.map(|after| (before, after))
         }
         Err(failure) => Err(failure),
     };
@@ -159,7 +162,10 @@ async fn check(
         Err(failure) => return recording.finish(Err(failure)).end(printer),
     };
     let fidelity = Fidelity::of(&before.facts, &after.facts);
-    let plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
+    let mut plans = (!queries.is_empty()).then(|| PlansCompared::of(&before.plans, &after.plans));
+    if let Some(plans) = &mut plans {
+        plans.actual = executed(&before, &after);
+    }
     recording.run.trials.push(trial(&fidelity, plans.as_ref()));
     recording.run.notes.extend(notes(arguments, original, &fidelity, plans.as_ref(), queries));
     let results = vec![text::fidelity(&fidelity, plans.as_ref())];
@@ -177,6 +183,7 @@ async fn look(
     schema: Option<&str>,
     times: usize,
     queries: &[Query],
+    execute: Option<u32>,
     name: &str,
     printer: &Printer,
 ) -> Result<Seen, Failure> {
@@ -199,7 +206,43 @@ async fn look(
         }
         seen.plans.push(plans);
     }
+    if let Some(seconds) = execute {
+        for query in queries {
+            printer.say(format!("query {} on the {name}", query.name));
+            seen.executed.push(run_query(connection, query, seconds, name).await?);
+        }
+    }
     Ok(seen)
+}
+
+/// Factors between the rows of operators, of scans and of joins.
+fn executed(before: &Seen, after: &Seen) -> (Vec<f64>, Vec<f64>) {
+    let both = before.executed.iter().zip(&after.executed);
+    let (ours, theirs): (Vec<QueryPlan>, Vec<QueryPlan>) =
+        both.filter_map(|(ours, theirs)| Some((ours.clone()?, theirs.clone()?))).unzip();
+    PlansCompared::of(&vec![ours], &vec![theirs]).actual
+}
+
+/// Runs a query; none if it took too long. Nothing that it changes stays.
+async fn run_query(
+    connection: &Connection,
+    query: &Query,
+    seconds: u32,
+    name: &str,
+) -> Result<Option<QueryPlan>, Failure> {
+    let begin = format!("BEGIN READ ONLY; SET LOCAL statement_timeout = '{seconds}s'");
+    run_sql(connection, &begin).await?;
+    let sql = format!("EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {}", query.sql);
+    let found = connection.client.query_one(&sql, &[]).await;
+    run_sql(connection, "ROLLBACK").await?;
+    match found {
+        Ok(row) => Ok(QueryPlan::read(&row.get::<_, Value>(0))),
+        Err(error) => match error.as_db_error() {
+            Some(why) if *why.code() == SqlState::QUERY_CANCELED => Ok(None),
+            Some(why) => Err(Usage(format!("query {} on the {name}: {}", query.name, why.message())).into()),
+            None => Err(connection.explain(error).await.into()),
+        },
+    }
 }
 
 fn quoted(table: &str) -> String {
@@ -260,6 +303,13 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
         {
             trial.observe(name, f64::from(pairs), Unit::Count);
             trial.observe(&format!("{name}-same"), f64::from(same), Unit::Count);
+        }
+        for (name, factors) in [("scans", &plans.actual.0), ("joins", &plans.actual.1)] {
+            for (at, of) in [("median", 0.5), ("p90", 0.9), ("p95", 0.95)] {
+                if let Some(factor) = quantile(factors, of) {
+                    trial.observe(&format!("rows-of-{name}-factor-{at}"), factor, Unit::Count);
+                }
+            }
         }
     }
     trial

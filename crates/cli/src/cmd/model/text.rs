@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use measure::human::{bytes, count, grouped};
-use model::{Column, Fidelity, Field, Follows, How, Model, PlansCompared, Sizes, Table, Values};
+use model::{Column, Fidelity, Field, Follows, How, Model, PlansCompared, Sizes, Table, Values, quantile};
 
 use crate::app::table::{align_right, new_table};
 
@@ -143,6 +143,7 @@ fn phrase(column: &Column) -> String {
 fn values_phrase(values: &Values) -> String {
     match values {
         Values::Fill { why } => format!("left to fill: {why}"),
+        Values::Serial { step, .. } => format!("ascending by {step}"),
         Values::Keys { common, .. } => format!("keys; {} frequent", common.len()),
         Values::Statistics { common, bounds, .. } => {
             format!("{} frequent, {} buckets", common.len(), bounds.len().saturating_sub(1))
@@ -243,6 +244,17 @@ pub(super) fn fidelity(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> St
             plans.factor(0.5),
             plans.factor(0.95),
         );
+    }
+    if let Some(plans) = plans {
+        for (name, factors) in [("scans", &plans.actual.0), ("joins", &plans.actual.1)] {
+            let Some(median) = quantile(factors, 0.5) else { continue };
+            let [p90, p95] = [0.9, 0.95].map(|at| quantile(factors, at).unwrap_or(1.0));
+            let _ = writeln!(
+                text,
+                "{name}       rows of {} operators differ by a factor of {median:.2} in the median, {p90:.2} at p90, {p95:.2} at p95",
+                factors.len()
+            );
+        }
     }
     let (within, fields) = fidelity.counts();
     let own = fidelity.itself.map_or_else(String::new, |(within, fields)| {
