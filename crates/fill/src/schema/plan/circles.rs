@@ -20,11 +20,11 @@ use server::quote::{literal, qualified};
 pub(super) struct Circles {
     /// Statements that drop them.
     pub(super) drops: Vec<String>,
-    keys: Vec<Key>,
+    keys: Vec<Closing>,
 }
 
 #[derive(Debug)]
-struct Key {
+struct Closing {
     /// Place of its table.
     at: usize,
     key: PostponedKey,
@@ -65,7 +65,7 @@ impl Planner<'_> {
                 }
                 let referenced = (key.referenced.schema.clone(), key.referenced.table.clone());
                 let makes = row.get::<_, Vec<String>>("makes").join("; ");
-                circles.keys.push(Key {
+                circles.keys.push(Closing {
                     at,
                     key: PostponedKey { name: key.name.clone(), makes, referenced },
                     why,
@@ -80,7 +80,7 @@ impl Planner<'_> {
 impl Circles {
     /// Has the keys created after the rows.
     pub(super) fn plan(self, planned: &mut [PlannedTable]) {
-        for Key { at, key, why } in self.keys {
+        for Closing { at, key, why } in self.keys {
             let table = &mut planned[at];
             table.recorded.postponed.foreign_keys.push(key);
             if let TableState::ToFill(plan) = &mut table.state {
