@@ -5,17 +5,17 @@
 //! | `any` | random values that suit the type | all types |
 //! | `unique` | values that all differ, in ascending order where the type has one | all types that can have a unique index |
 //! | `serial`, `serial(start)`, `serial(start,step)` | start (1), start + step (1), … | numbers, text |
-//! | `timeseries(start,step)` | the same: `timeseries(2024-01-01, 1s)` | dates and times |
+//! | `timeseries(start,step)` | start, start + step, …: `timeseries(2024-01-01, 1s)` | dates and times |
 //! | `shuffle(low,high)` | each of low to high once, in random order | numbers, dates and times, text |
 //! | `uniform(low,high)` | low to high, all equally often | numbers, dates and times, text |
 //! | `normal(mean,sd)` | normal distribution | numbers, dates and times, text |
 //! | `exponential(mean)` | exponential distribution: many small, few large | numbers, interval |
-//! | `zipf(n)`, `zipf(n,s)` | 1 to n, k as often as 1/k^s says (s: 1) | integers, floating point, text |
+//! | `zipf(n)`, `zipf(n,s)` | 1 to n; the frequency of k is proportional to 1/k^s (default of s: 1) | integers, floating point, text |
 //! | `list(a,b,…)`, `list(a*3,b)` | one of these at random; a three times as often as b | all types |
 //! | `cycle(a,b,…)` | these in turn | all types |
 //! | `constant(value)` | the same in every row | all types |
 //! | `null` | NULL | all types |
-//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), else as specified | all types |
+//! | `nulls(fraction,specification)` | NULL in a fraction of the rows (0.1: every tenth), otherwise as specified | all types |
 //! | `text(n)`, `text(low,high)` | n characters (low to high) of words: compress to about a third | text, `bytea` |
 //! | `random(n)`, `random(low,high)` | random characters (in `bytea` bytes): hardly compress | text, `bytea` |
 //! | `blank(n)`, `blank(low,high)` | spaces (in `bytea` zeros): compress to nearly nothing | text, `bytea` |
@@ -23,11 +23,11 @@
 //! | `first-name`, `last-name`, `full-name`, `company`, `title`, `sentence`, `city`, `country`, `country-code`, `street`, `postcode`, `phone`, `ip`, `currency` | values that look so | text |
 //! | `latitude`, `longitude`, `price`, `percent`, `age`, `year` | numbers in the usual range: -90 to 90, -180 to 180, 1.00 to 999.99, 0 to 100, 18 to 90, 1990 to 2025 | numbers |
 //! | `reference(table.column)` | values of that column, at random | all types |
-//! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | as `pg_stats` has them: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
-//! | `repeated(distinct,correlation,common(place*share,…),specification)` | so many different values; common ones by their place in the order, 0 to 1: `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
-//! | `letters(alphabet,length,…)` | ascending text; quantiles of its length; digits, hex, upper, lower, mixed or words | text |
+//! | `statistics(distinct,correlation,common(v*share,…),histogram(bound,…))` | values with these statistics, in the form of `pg_stats`: `statistics(-0.5, 0.1, common(9.99*0.2), histogram(1,5,20,900))` | numbers, dates and times, boolean, enums |
+//! | `repeated(distinct,correlation,common(place*share,…),specification)` | a number of different values of the specification; a common value is given by its place in their order, 0 (the first) to 1 (the last): `repeated(200, 0, common(0.5*0.3), letters(lower,5,9))` | all types |
+//! | `letters(alphabet,length,…)` | text in ascending order from an alphabet (digits, hex, upper, lower, mixed or words); the numbers are quantiles of its length | text |
 //! | `keys(distinct,correlation,common(place*share,…),histogram(place,…),rows(number*fraction,…))` | keys that the foreign key refers to, some more often; distinct: so many, or below 0 a fraction of all keys; rows: to a fraction of the other keys refer so many rows each | columns of foreign keys |
-//! | `greater(column,specification,specification)`, `above(…)`, `lesser(…)` | the second specification, but the greater (the lesser) one of its value and the one that the first specification gives the other column: for CHECK (a <= b), above for a < b | numbers, dates and times |
+//! | `greater(column,specification,specification)`, `above(…)`, `lesser(…)` | the value of the second specification, or the value of the other column (which has the first specification) if that is greater: for CHECK (a <= b); `above` for CHECK (a < b); `lesser` takes the lesser value | numbers, dates and times |
 //! | `ranked(column,correlation,nulls,links(link,…),specification)` | the specification's values in an order that depends on other columns: links lead from the first column to this one: `cells(column,line(nulls,cut,…),line(nulls,cut,…),pairs(stratum:stratum*share,…))`, `normal(column,correlation,nulls,nulls,both null)`, `stretches(column,count,window,share,nulls,nulls)` | columns with statistics, repeated or keys |
 //! | `default` | none: left to the column's default, identity or generation expression | all types |
 //!

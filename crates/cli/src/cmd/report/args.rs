@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum};
 /// compared: two runs, or the runs of two labels.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-    pgrig report                              the latest run, as report.html\n  \
+    pgrig report    # the latest run, as report.html\n  \
     pgrig report before after -o change.html\n  \
     pgrig report latest --format md\n  \
     pgrig report latest --format svg -o plots\n  \
-    pgrig report 20261124 --redact -o public.html\n")]
+    pgrig report latest~1 --redact -o public.html")]
 pub(crate) struct ReportArgs {
     /// Runs: files, reports, ids, beginnings of ids, labels, latest, latest~1 [default: latest]
     #[arg(value_name = "RUN")]
