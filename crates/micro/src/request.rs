@@ -76,7 +76,7 @@ impl Request {
         let others = self.candidates.iter().map(|candidate| candidate.body.has_rows());
         if others.chain(empty).any(|other| other != has_rows) {
             return Err(MicroError::Request(format!(
-                "some statements have {ROWS} and some do not, so their times per row do not compare"
+                "use {ROWS} in all statements or in none: otherwise their times per row cannot be compared"
             )));
         }
         for candidate in &self.candidates {

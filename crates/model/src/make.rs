@@ -540,6 +540,25 @@ mod tests {
     }
 
     #[test]
+    fn the_least_and_the_greatest_number_move_inwards() {
+        // 10 to 100 in steps of 10, each in 9 rows.
+        let common: Vec<_> = (1..=10).map(|tens| (format!("{}", tens * 10), 0.009)).collect();
+        let bounds = strings(&["11", "37", "52", "88", "99"]);
+        let statistics = Statistics {
+            null_frac: 0.0,
+            n_distinct: 90.0,
+            avg_width: 4,
+            correlation: Some(0.0),
+            common,
+            bounds,
+        };
+        let column = made(Kind::Int4, ColumnRole::Free, statistics, &[]);
+        let Values::Statistics { common, .. } = column.values else { panic!() };
+        let numbers: Vec<i64> = common.iter().map(|(number, _)| number.parse().unwrap()).collect();
+        assert!(numbers.iter().all(|number| (10..=100).contains(number)), "{numbers:?}");
+    }
+
+    #[test]
     fn text_of_the_original_stays_only_where_that_is_asked_for() {
         let common = vec![("London".to_owned(), 0.5), ("Bath".to_owned(), 0.3)];
         let bounds = strings(&["Aberdeen", "Bristol", "Leeds", "York"]);

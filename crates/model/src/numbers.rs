@@ -55,7 +55,8 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-/// Moves frequent values that have less than that share of the rows to another place between their neighbours.
+/// Moves frequent values that have less than that share of the rows to another place between their neighbours, if there
+/// is one.
 pub(crate) fn replace_rare(
     rng: &mut Rng,
     least: f64,
@@ -77,8 +78,11 @@ pub(crate) fn replace_rare(
             (Some(one), Some(other)) => Some(which(one, other)),
             (one, other) => one.or(other),
         };
-        let low = nearest(low, below, f64::max).unwrap_or(own - 16.0 * step);
-        let high = nearest(high, above, f64::min).unwrap_or(own + 16.0 * step);
+        // The least and the greatest value move inwards: a CHECK may end there.
+        let (low, high) = match (nearest(low, below, f64::max), nearest(high, above, f64::min)) {
+            (None, None) => (own - 16.0 * step, own + 16.0 * step),
+            (low, high) => (low.unwrap_or(own), high.unwrap_or(own)),
+        };
         let moved = low + (high - low) * rng.f64().mul_add(0.9, 0.05);
         if let Some(number) =
             Number::near(kind, own, moved, step).filter(|number| low < number.at && number.at < high)

@@ -18,7 +18,7 @@ const INSTEAD: [(&[&str], &str); 13] = [
     (&["io", "disk", "fio", "storage"], "pgrig blockio"),
     (
         &["list", "ls", "status", "ps"],
-        "pgrig runs list lists the saved runs, pgrig server status the instances, pgrig testdb list the databases for tests",
+        "use pgrig runs list (saved runs), pgrig server status (instances) or pgrig testdb list (databases for tests)",
     ),
     (
         &["start", "stop", "restart", "url", "logs", "psql", "fetch", "download", "install", "prune"],

@@ -239,7 +239,7 @@ fn requests_that_cannot_be_met_touch_nothing_and_name_the_remedy() {
         ("fill --rows 999999999999 --schema s".to_owned(), 2, "--rows 999999999999 is out of range"),
         ("fill 30TB --schema s".to_owned(), 1, "not enough disk"),
         ("fill 999TB --schema s".to_owned(), 2, "is out of range"),
-        ("fill 1GB --fillfactor 9".to_owned(), 2, "10..=100"),
+        ("fill 1GB --fillfactor 9".to_owned(), 2, "10 to 100"),
         ("fill 1GB --streams 0".to_owned(), 2, "--streams"),
         ("fill 1GB --schema s --streams 500".to_owned(), 2, "give at most 94"),
         ("fill 5MB --schema s --json /no/such/directory/x".to_owned(), 2, "cannot write --json"),

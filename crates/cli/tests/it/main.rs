@@ -31,6 +31,7 @@ mod help_examples;
 mod micro;
 mod model;
 mod pooler;
+mod report;
 mod runs;
 mod server;
 mod server_fetch;

@@ -255,9 +255,9 @@ fn without_a_normal_trial_there_is_nothing_to_compare() {
 fn a_wrong_request_is_refused_before_anything_is_made() {
     let rig = Rig::not_in_memory().of_others();
     for (arguments, told) in [
-        ("-- no-such-program", "there is no program no-such-program"),
+        ("-- no-such-program", "cannot find the program no-such-program"),
         ("", "COMMAND"),
-        ("--variants safe -- true", "not unlogged, dangerous"),
+        ("--variants safe -- true", "is not a variant: give unlogged, dangerous"),
         ("--schema-file nowhere.sql -- true", "nowhere.sql"),
         ("--tps nowhere.sql", "nowhere.sql"),
         ("--tps tpcb-like -- true", "cannot be used with"),

@@ -51,7 +51,7 @@ fn amount(request: &Request) -> Checked {
     let generates = request.steps.include(InitStep::Generate);
     refuse(
         generates && request.amount == Amount::Nothing,
-        "how much? Give a SIZE, --scale, --rows, or a limit such as --brim or --for",
+        "how much? Give a SIZE, --scale or --rows, or a limit: --brim, --until-free or --for",
     )?;
     refuse(
         !generates && request.amount != Amount::Nothing,

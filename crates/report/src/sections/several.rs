@@ -192,7 +192,7 @@ fn values(runs: &[&Run], names: &[String]) -> Option<Section> {
             })
         };
         let rows: Vec<Dot> = of_each.iter().zip(names).filter_map(row).collect();
-        let (first, last) = (rows.first()?, rows.last()?);
+        let [first, .., last] = rows.as_slice() else { return None };
         let caption = format!(
             "{} of each run, the oldest first: {} in {}, {} in {}. No verdict is drawn.",
             figure.full_name(),

@@ -15,9 +15,9 @@ use crate::app::size::Size;
         role may not run, and lists them. The method is that of the article \"Benchmarking PostgreSQL block I/O with \
         SQL\".\n\n\
         Examples:\n  \
-        pgrig blockio 1GB                              # pgrig's own PostgreSQL\n  \
-        pgrig blockio 1GB --baseline latest:blockio    # the change of each step\n  \
-        pgrig blockio 50GB -d mydb                     # the server that psql -d mydb reaches\n"
+        pgrig blockio 1GB             # pgrig's own PostgreSQL\n  \
+        pgrig blockio 50GB -d mydb    # the server that psql -d mydb reaches\n  \
+        pgrig blockio 1GB --baseline latest:blockio    # the change of each step\n"
 )]
 pub(crate) struct BlockioArgs {
     /// Size of the table; to read from storage, twice the server's memory

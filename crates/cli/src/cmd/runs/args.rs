@@ -125,7 +125,7 @@ pub(crate) struct PruneArgs {
     #[arg(long, value_name = "N", required_unless_present = "older_than")]
     pub(crate) keep: Option<usize>,
 
-    /// Keep runs that began within this time: 90d, 12h
+    /// Remove runs that began before this time: 90d, 12h
     #[arg(long, value_name = "TIME", value_parser = length)]
     pub(crate) older_than: Option<SignedDuration>,
 
@@ -177,7 +177,9 @@ fn since(text: &str) -> Result<Timestamp, String> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    let day: Date = text.parse().map_err(|_| wrong())?;
+    // A Date would leave out the time of a text that has one.
+    let day: Date =
+        Some(text).filter(|text| !text.contains(':')).and_then(|text| text.parse().ok()).ok_or_else(wrong)?;
     Ok(day.to_zoned(TimeZone::UTC).map_err(|_| wrong())?.timestamp())
 }
 

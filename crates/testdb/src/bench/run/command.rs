@@ -48,7 +48,7 @@ impl TestCommand {
         let path = std::env::var_os("PATH").unwrap_or_default();
         match find(program, &path) {
             Some(_) => Ok(Self { program: program.clone(), arguments: arguments.to_vec(), shown }),
-            None => Err(format!("there is no program {} to run", program.display())),
+            None => Err(format!("cannot find the program {}: check its name and PATH", program.display())),
         }
     }
 

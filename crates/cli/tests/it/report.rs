@@ -1,0 +1,106 @@
+//! `pgrig report`, and `--report` of the verbs that measure.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use testkit::{Need, require};
+
+use crate::support::{Ran, Rig};
+
+/// Prints the run documents of a page: the witness that they are in it byte for byte.
+const EXTRACT: &str = r#"
+import base64, gzip, re, sys
+page = open(sys.argv[1], encoding="utf-8").read()
+block = re.compile(r'<script type="application/vnd.pgrig.run\+json" data-encoding="gzip\+base64">([^<]*)</script>')
+for data in block.findall(page):
+    sys.stdout.buffer.write(gzip.decompress(base64.b64decode(data)))
+"#;
+
+fn extracted(page: &Path) -> Vec<u8> {
+    let output = Command::new("python3").args(["-c", EXTRACT]).arg(page).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
+fn measure(rig: &Rig, label: &str, more: &[&str]) -> Ran {
+    let mut command = rig.command("micro i md5(i::text) --budget 1s -q --label");
+    Ran::from(command.arg(label).args(more).output().unwrap())
+}
+
+#[test]
+fn a_page_shows_runs_and_holds_them_whole() {
+    if !require(Need::Pytest) {
+        return;
+    }
+    let rig = Rig::new();
+    let server = rig.server("");
+    let hostile = "</script><script>alert(1)</script>";
+    let first = rig.home.path().join("first.html");
+    for (label, more) in [("old", &["--report", first.to_str().unwrap()][..]), (hostile, &[])] {
+        let ran = measure(&rig, label, more);
+        assert_eq!(ran.code, Some(0), "{ran:#?}");
+    }
+    let nowhere = measure(&rig, "old", &["--report", "/nowhere/report.html"]);
+    assert_eq!(nowhere.code, Some(2), "{nowhere:#?}");
+    drop(server);
+    rig.done("server stop");
+
+    let saved = |number: usize| {
+        let runs = fs::read_dir(rig.home.path().join("runs")).unwrap().map(|entry| entry.unwrap().path());
+        let mut runs: Vec<_> =
+            runs.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
+        runs.sort();
+        assert_eq!(runs.len(), 2, "a run with a report that cannot be written was begun");
+        fs::read(&runs[number]).unwrap()
+    };
+    assert_eq!(extracted(&first), saved(0), "--report");
+
+    let directory = testkit::directory();
+    let report = |arguments: &str| {
+        Ran::from(rig.command(&format!("report {arguments}")).current_dir(directory.path()).output().unwrap())
+    };
+    let text = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    assert_eq!(report("").code, Some(0));
+    assert_eq!(extracted(&directory.path().join("report.html")), saved(1), "the latest run");
+    let page = text("report.html");
+    assert!(page.contains("<svg") && page.contains("Content-Security-Policy"), "{page}");
+    let again = report("");
+    assert!(again.code == Some(2) && again.stderr.contains("-o report.html"), "{again:#?}");
+
+    assert_eq!(report("latest~1 latest -o both.html").code, Some(0));
+    let page = text("both.html");
+    assert!(!page.contains("<script>alert"), "a label is text");
+    assert_eq!(extracted(&directory.path().join("both.html")), [saved(0), saved(1)].concat());
+    for format in ["csv", "md"] {
+        let (of_runs, of_page) = (
+            report(&format!("latest~1 latest --format {format}")),
+            report(&format!("both.html --format {format}")),
+        );
+        assert!(of_runs.code == Some(0) && of_runs.stdout.lines().count() > 10, "{of_runs:#?}");
+        assert_eq!(of_runs.stdout, of_page.stdout, "a page stands for its runs");
+        // In Markdown a block of code shows it as text.
+        let prose: String = of_runs.stdout.split("```").step_by(2).collect();
+        assert!(format == "csv" || !prose.contains("<script>"), "{of_runs:#?}");
+    }
+    assert_eq!(report("latest --format svg -o plots").code, Some(0));
+    let plots: Vec<_> = fs::read_dir(directory.path().join("plots")).unwrap().collect();
+    assert!(plots.len() >= 2, "{plots:?}");
+
+    assert_eq!(report("latest~1 --redact -o public.html").code, Some(0));
+    let home = rig.home.path().to_str().unwrap().to_owned();
+    let public = String::from_utf8(extracted(&directory.path().join("public.html"))).unwrap();
+    let shown = text("public.html");
+    for secret in [home.as_str(), "md5(", "\"old\"", ">old<"] {
+        assert!(!public.contains(secret) && !shown.contains(secret), "{secret}");
+    }
+
+    let cut = &page[..page.find("gzip+base64").unwrap() + 200];
+    fs::write(directory.path().join("cut.html"), cut).unwrap();
+    for (words, part) in
+        [("cut.html", "not complete"), ("nothing", "no run nothing"), ("latest --format svg", "-o")]
+    {
+        let refused = report(words);
+        assert!(refused.code == Some(2) && refused.stderr.contains(part), "{words}: {refused:#?}");
+    }
+}
