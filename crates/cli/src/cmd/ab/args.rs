@@ -19,7 +19,8 @@ const MOST_ROUNDS: i64 = 1000;
     A command with --set must start the server itself. The first round warms up and does not count.\n\n\
     Examples:\n  \
     pgrig ab 'pgrig tps -T 10' 'pgrig tps -T 10 -M prepared'\n  \
-    pgrig ab 'pgrig fill 1GB --drop --instance pg17 --pg-version 17' 'pgrig fill 1GB --drop'\n  \
+    pgrig ab 'pgrig fill 1GB --drop --instance pg17 --pg-version 17' \\\n           \
+    'pgrig fill 1GB --drop'\n  \
     pgrig ab --rounds 20 'pgrig tps -S -T 2' 'pgrig tps -S -T 2 -c 4'\n"
 )]
 pub(crate) struct AbArgs {

@@ -41,7 +41,8 @@ pub(crate) enum TableFormat {
         Examples:\n  \
         pgrig micro 'gen_random_uuid()' 'uuidv7()'\n  \
         pgrig micro 'md5(i::text)' 'sha256(i::text::bytea)' -d mydb --explain\n  \
-        pgrig micro --statement 'SELECT count(*) FROM pg_class' --statement 'SELECT oid FROM pg_class'\n  \
+        pgrig micro --statement 'SELECT count(*) FROM pg_class' \\\n              \
+        --statement 'SELECT oid FROM pg_class'\n  \
         pgrig micro --ddl 'CREATE TABLE {table} (n serial)' \\\n              \
         --ddl 'CREATE TABLE {table} (n int)'\n  \
         pgrig micro --suite uuid\n"

@@ -35,7 +35,7 @@ const SEEDS: u64 = 1 << 32;
         Examples:\n  \
         pgrig fill --scale 10 && pgrig tps      # pgbench's TPC-B for 10 s\n  \
         pgrig tps -S -c 8 -T 30 mydb            # one row by key, in database mydb\n  \
-        pgrig tps -f new.sql@9 -f old.sql -r    # your scripts, 9 to 1; time per command\n  \
+        pgrig tps -f new.sql@9 -f old.sql -r    # scripts, 9 to 1; time per command\n  \
         pgrig tps -R 500 -L 20 -T 5min          # 500 per second; skip if 20 ms late\n  \
         pgrig tps -T 60 --fail-if 'p99>20ms'    # exit status 3 if p99 is above 20 ms\n  \
         pgrig tps -c 4 --matrix durability      # the cost of durability settings\n"

@@ -36,7 +36,7 @@ const SERVER_VARIABLES: [&str; 6] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGUSER",
     Examples:\n  \
     pgrig testdb bench --schema-file schema.sql -- python3 -m pytest\n  \
     pgrig testdb bench --dump shop.sql.gz -- 'cd api && sh suite.sh'\n  \
-    pgrig testdb bench -d mydb --variants template,unlogged+template -- sh suite.sh")]
+    pgrig testdb bench -d mydb --variants template,unlogged -- sh suite.sh")]
 pub(crate) struct BenchArgs {
     /// Your test command, after --
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "tps", conflicts_with = "tps")]
