@@ -203,7 +203,7 @@ mod tests {
             assert_eq!(name.parse::<Variant>().unwrap().to_string(), name);
         }
         assert_eq!(variants(&["tmpfs+dangerous+template"]), variants(&["dangerous+template+tmpfs"]));
-        assert!("safe".parse::<Variant>().unwrap_err().contains("not unlogged, dangerous"));
+        assert!("safe".parse::<Variant>().unwrap_err().contains("give unlogged, dangerous"));
         assert!("tmpfs+tmpfs".parse::<Variant>().unwrap_err().contains("twice"));
         assert!("normal+tmpfs".parse::<Variant>().is_err());
     }

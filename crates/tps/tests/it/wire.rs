@@ -387,7 +387,9 @@ fn a_backend_that_crashes() {
     let victim = endings.next().unwrap();
     assert_says(&victim.to_string(), &["without a message"]);
     let witness = endings.next().unwrap();
-    assert_eq!(witness.sqlstate(), Some(&SqlState::CRASH_SHUTDOWN), "{witness}");
+    // On a busy machine the server may end before a session has sent its message.
+    let is_silent = witness.to_string().contains("without a message");
+    assert!(is_silent || witness.sqlstate() == Some(&SqlState::CRASH_SHUTDOWN), "{witness}");
 }
 
 /// Waits for the end of a session that asks nothing.
