@@ -104,7 +104,7 @@ fn a_commit_that_loses_an_index_fails_the_job() {
         return;
     }
     let names: Vec<String> = steps().into_iter().map(|step| step.name).collect();
-    assert_eq!(names, ["a database for each commit", "compare", "artefact"]);
+    assert_eq!(names, ["a database for each commit", "compare", "report"]);
     for (base, head, code, verdict) in [(INDEXED, PLAIN, 3, "regressed"), (PLAIN, INDEXED, 0, "improved")] {
         let job = Job::new();
         job.write("base/schema.sql", base);
@@ -117,7 +117,9 @@ fn a_commit_that_loses_an_index_fails_the_job() {
         assert!(ran.stdout.contains(&annotation), "{ran:#?}");
         let summary = fs::read_to_string(job.place.join("summary.md")).unwrap();
         assert!(summary.starts_with(&format!("**verdict: {verdict}: `tps` (")), "{summary}");
-        // The artefact: all runs that count, from which anybody finds the same.
+        let page = fs::read_to_string(job.place.join("performance/report.html")).unwrap();
+        assert!(page.contains("<svg") && page.contains(verdict), "{page}");
+        // Beside it: all runs that count, from which anybody finds the same.
         let ran = job.shell(
             "pgrig runs rm 'pr-1-*' > removed; pgrig runs import performance/runs.json; \
              pgrig compare --paired --anyway --figures tps pr-1-a pr-1-b --json compared.json",

@@ -56,13 +56,17 @@ pub(super) fn drawn(distinct: u64, rows: u64) -> Option<u64> {
     Some(values.max(distinct))
 }
 
-/// A place among so many, moved at random by a few.
-pub(super) fn disturbed(place: u64, count: u64, stream: Stream, rank: u64) -> u64 {
-    let moved = stream.further().draw(rank).below(2 * DISTURBED + 1);
-    let moved = place + moved;
+/// Parts of a place, bits: many values lie between two ranks where nearly every row has a value of its own.
+pub(super) const PARTS: u32 = 16;
+
+/// A place among so many, moved at random by a few; in parts of a place.
+pub(super) fn disturbed(place: u64, count: u64, stream: Stream, rank: u64) -> u128 {
+    let moved = stream.further().draw(rank).below((2 * DISTURBED + 1) << PARTS);
+    let moved = (u128::from(place) << PARTS) + u128::from(moved);
     // Back from both ends.
-    let moved = moved.abs_diff(DISTURBED);
-    if moved < count { moved } else { (2 * count - 1).saturating_sub(moved) }
+    let moved = moved.abs_diff(u128::from(DISTURBED) << PARTS);
+    let most = u128::from(count) << PARTS;
+    if moved < most { moved } else { (2 * most - 1).saturating_sub(moved) }
 }
 
 /// Different values among so many rows; `distinct` as in [`Spread`].
@@ -122,12 +126,13 @@ impl Spreading {
         let at = self.pieces.partition_point(|piece| piece.until <= rank).min(self.pieces.len() - 1);
         let Piece { until, ranks, first, length, numbers, bucket, is_drawn } = self.pieces[at];
         let within = rank - (until - ranks).min(rank);
-        let within = if is_drawn { disturbed(within, ranks, self.stream, rank) } else { within };
         if let Some(weights) = self.weights.get(bucket).filter(|_| length > 1) {
             return weights.number(first, length, (within as f64 + 0.5) / ranks.max(1) as f64);
         }
-        let number = (u128::from(within) * u128::from(numbers) / u128::from(ranks.max(1)))
-            .min(u128::from(numbers - 1));
+        let within =
+            if is_drawn { disturbed(within, ranks, self.stream, rank) } else { u128::from(within) << PARTS };
+        let number =
+            (within * u128::from(numbers) / (u128::from(ranks.max(1)) << PARTS)).min(u128::from(numbers - 1));
         first + u64::try_from(number * u128::from(length) / u128::from(numbers)).unwrap_or(0)
     }
 }
@@ -369,6 +374,25 @@ mod tests {
             assert_eq!(made.is_sorted(), correlation > 0.99);
             made.sort_unstable();
             assert!(made.into_iter().eq(0..5_000));
+        }
+    }
+
+    #[test]
+    fn as_many_numbers_differ_as_the_spread_says_where_they_are_drawn() {
+        for share in [0.15, 0.4, 0.7, 0.9, 0.998] {
+            let spread = Spread {
+                distinct: -share,
+                correlation: 0.0,
+                common: Vec::new(),
+                bounds: Vec::new(),
+                weights: Vec::new(),
+            };
+            let (spreading, _) = Spreading::drawn(&spread, Stream::new(7, &["t", "c"]), 50_000);
+            let mut made: Vec<u64> = (0..50_000).map(|row| spreading.number(row)).collect();
+            made.sort_unstable();
+            made.dedup();
+            let found = made.len() as f64 / 50_000.0;
+            assert!((found - share).abs() < 0.02, "{share}: {found}");
         }
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::level::{Place, level};
 use super::order::Order;
-use super::spread::{DISTURBED, count_of, disturbed, drawn};
+use super::spread::{DISTURBED, PARTS, count_of, disturbed, drawn};
 use crate::random::Stream;
 use crate::spread::{Buckets, Described};
 use crate::{Statistics, Units};
@@ -123,8 +123,12 @@ impl Describing {
         let Piece { until, ranks, values, is_drawn, low, width, step } = self.pieces[at];
         let offset = if values > 1 {
             let within = rank - (until - ranks).min(rank);
-            let within = if is_drawn { disturbed(within, ranks, self.stream, rank) } else { within };
-            let value = u128::from(within) * u128::from(values) / u128::from(ranks.max(1));
+            let within = if is_drawn {
+                disturbed(within, ranks, self.stream, rank)
+            } else {
+                u128::from(within) << PARTS
+            };
+            let value = within * u128::from(values) / (u128::from(ranks.max(1)) << PARTS);
             let value = u64::try_from(value).unwrap_or(u64::MAX).min(values - 1);
             // Not at even distances, but the same for all rows of the value: anywhere in a cell of its own.
             let beside = self.stream.draw((at as u64) << 40 ^ value).fraction();
@@ -324,6 +328,16 @@ mod tests {
         }
         // The first bucket has room for 100 values; the others have more instead.
         assert!((1_950..2_010).contains(&distinct(&made)), "{}", distinct(&made));
+    }
+
+    #[test]
+    fn as_many_values_differ_as_the_statistics_say() {
+        for share in [0.15, 0.4, 0.7, 0.9, 0.99] {
+            let values = units(&[], &[0, 199_999, 400_001, 600_000, 1_000_000]);
+            let made = made(&Statistics { distinct: -share, correlation: 0.0, values }, 5_000);
+            let found = distinct(&made) as f64 / 5_000.0;
+            assert!((found - share).abs() < 0.02, "{share}: {found}");
+        }
     }
 
     #[test]
