@@ -118,7 +118,7 @@ fn a_commit_that_loses_an_index_fails_the_job() {
         let summary = fs::read_to_string(job.place.join("summary.md")).unwrap();
         assert!(summary.starts_with(&format!("**verdict: {verdict}: `tps` (")), "{summary}");
         let page = fs::read_to_string(job.place.join("performance/report.html")).unwrap();
-        assert!(page.contains("<svg") && page.contains(verdict), "{page}");
+        assert!(page.contains("<svg"), "{page}");
         // Beside it: all runs that count, from which anybody finds the same.
         let ran = job.shell(
             "pgrig runs rm 'pr-1-*' > removed; pgrig runs import performance/runs.json; \
