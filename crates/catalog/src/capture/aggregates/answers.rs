@@ -1,4 +1,4 @@
-//! What the queries' results say of a table.
+//! Facts of a table from the results of the queries.
 
 use model::{Joint, Pair, TableFacts};
 use tokio_postgres::Row;
@@ -136,7 +136,7 @@ fn pairs(parts: &[Part], rows: &[Row]) -> Vec<Pair> {
                     ))
                 })
                 .collect();
-            // Where no row has NULL in both, that is told: else it would count as unknown.
+            // The share is given even if no row has NULL in both: otherwise it would count as unknown.
             if parts[at].only_nulls && parts[with].only_nulls && combinations.is_empty() {
                 combinations.push((None, None, 0.0));
             }

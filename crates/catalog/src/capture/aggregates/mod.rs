@@ -17,7 +17,7 @@ pub struct Aggregates {
     pub k: u32,
 }
 
-/// Asks, and adds the answers to the table's facts; what could not be asked is told in `unseen`.
+/// Asks, and adds the answers to the table's facts; `unseen` lists the questions that failed.
 pub(super) async fn ask(
     client: &Client,
     questions: &[Question],

@@ -44,7 +44,7 @@ pub(super) enum Asks {
 #[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) column: String,
-    /// Whether only NULLs are told from other values.
+    /// Whether only NULLs and other values are distinguished.
     pub(super) only_nulls: bool,
 }
 

@@ -315,7 +315,7 @@ fn trial(fidelity: &Fidelity, plans: Option<&PlansCompared>) -> Trial {
     trial
 }
 
-/// What a copy need not have.
+/// Properties that a copy need not have.
 fn not_promised(original: &Original) -> String {
     let asked = match original {
         Original::Model(model) => model.aggregates,

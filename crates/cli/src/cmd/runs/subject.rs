@@ -1,4 +1,4 @@
-//! What a run measured, in a few words, from the request in its document.
+//! The subject of a run in a few words, from the request in its document.
 
 use measure::human::{bytes, grouped};
 use serde_json::Value;
