@@ -10,11 +10,11 @@ use crate::support::{Ran, Rig};
 
 /// Prints the run documents of a page: the witness that they are in it byte for byte.
 const EXTRACT: &str = r#"
-import base64, gzip, re, sys
+import base64, lzma, re, sys
 page = open(sys.argv[1], encoding="utf-8").read()
-block = re.compile(r'<script type="application/vnd.pgrig.run\+json" data-encoding="gzip\+base64">([^<]*)</script>')
+block = re.compile(r'<script type="application/vnd.pgrig.run\+json" data-encoding="xz\+base64">([^<]*)</script>')
 for data in block.findall(page):
-    sys.stdout.buffer.write(gzip.decompress(base64.b64decode(data)))
+    sys.stdout.buffer.write(lzma.decompress(base64.b64decode(data)))
 "#;
 
 fn extracted(page: &Path) -> Vec<u8> {
@@ -95,7 +95,7 @@ fn a_page_shows_runs_and_holds_them_whole() {
         assert!(!public.contains(secret) && !shown.contains(secret), "{secret}");
     }
 
-    let cut = &page[..page.find("gzip+base64").unwrap() + 200];
+    let cut = &page[..page.find("xz+base64").unwrap() + 200];
     fs::write(directory.path().join("cut.html"), cut).unwrap();
     for (words, part) in
         [("cut.html", "not complete"), ("nothing", "no run nothing"), ("latest --format svg", "-o")]

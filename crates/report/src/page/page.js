@@ -20,13 +20,24 @@
       text: v => (names[quantity] || short)(v), from: +from, to: +to,
     };
   };
+  // M is followed by a point, l by distances.
+  const points = data => {
+    const found = [];
+    for (const [, command, text] of data.matchAll(/([Ml])([^Mlh]*)/g)) {
+      const numbers = text.match(/-?\d*\.?\d+/g).map(Number);
+      for (let i = 0; i + 1 < numbers.length; i += 2) {
+        const [x, y] = command === "l" ? found[found.length - 1] : [0, 0];
+        found.push([x + numbers[i], y + numbers[i + 1]]);
+      }
+    }
+    return found;
+  };
   const tip = document.body.appendChild(Object.assign(document.createElement("div"), { className: "tip", hidden: true }));
   for (const svg of document.querySelectorAll("svg[data-x]")) {
     const [x, y] = [scale(svg.dataset.x), scale(svg.dataset.y)];
     const lines = [...svg.querySelectorAll("path[data-name]")].map(path => ({
       path, name: path.dataset.name,
-      points: path.getAttribute("d").replace(/h0/g, "").split(/[M ]/).filter(Boolean).map(Number)
-        .reduce((all, n, i) => (i % 2 ? all[all.length - 1].push(n) : all.push([n]), all), []),
+      points: points(path.getAttribute("d")),
     }));
     const cursor = document.createElementNS(svg.namespaceURI, "path");
     cursor.setAttribute("class", "cursor");

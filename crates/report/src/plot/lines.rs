@@ -123,28 +123,92 @@ pub(super) fn marker(style: usize, x: f64, y: f64) -> String {
     format!("<path class=\"mark m{style}\" d=\"M{x:.1} {y:.1}{shape}\"/>\n")
 }
 
-/// The line through the points: thinned, and with gaps where there are none.
+/// The line through the points: thinned, and with gaps where there are none. Coordinates are relative, in tenths of a
+/// pixel and without what is not needed, as a long series has thousands of them.
 fn path(points: &[(f64, f64)], x: &Scale, y: &Scale) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "a pixel of a drawing")]
     let kept = thinned(points, |value| x.at(value).floor() as i64);
+    #[expect(clippy::cast_possible_truncation, reason = "a pixel of a drawing")]
+    let tenths = |pixel: f64| (pixel * 10.0).round() as i64;
     let gap = gap(points, x.spread);
-    let mut path = String::new();
+    let mut path = Path::default();
     let mut before: Option<f64> = None;
-    let mut is_alone = false;
     for (at, value) in kept {
-        let is_new = before.is_none_or(|before| at - before > gap);
-        // A point between two gaps is a dot.
-        if is_new && is_alone {
-            path += "h0";
+        let pixel = (tenths(x.at(at)), tenths(y.at(value)));
+        match before {
+            Some(before) if at - before <= gap => path.line(pixel),
+            _ => path.start(pixel),
         }
-        path += if is_new { "M" } else { " " };
-        let _ = write!(path, "{:.1} {:.1}", x.at(at), y.at(value));
-        (before, is_alone) = (Some(at), is_new);
+        before = Some(at);
     }
-    if is_alone {
-        path += "h0";
+    path.finish()
+}
+
+/// Data of a path, as SVG defines them.
+#[derive(Default)]
+struct Path {
+    text: String,
+    /// Tenths of pixels of the last point.
+    at: (i64, i64),
+    /// Lines since the last start.
+    lines: usize,
+    /// Whether the last number has a point: the next one may then begin with a point and without a blank.
+    is_fraction: bool,
+}
+
+impl Path {
+    fn start(&mut self, to: (i64, i64)) {
+        self.dot();
+        self.text.push('M');
+        self.pair(to.0, to.1);
+        (self.at, self.lines) = (to, 0);
     }
-    path
+
+    fn line(&mut self, to: (i64, i64)) {
+        if self.lines == 0 {
+            self.text.push('l');
+        }
+        self.pair(to.0 - self.at.0, to.1 - self.at.1);
+        (self.at, self.lines) = (to, self.lines + 1);
+    }
+
+    /// A point between two gaps is a dot.
+    fn dot(&mut self) {
+        if self.lines == 0 && !self.text.is_empty() {
+            self.text += "h0";
+        }
+    }
+
+    fn pair(&mut self, x: i64, y: i64) {
+        self.number(x);
+        self.number(y);
+    }
+
+    fn number(&mut self, tenths: i64) {
+        let mut number = if tenths % 10 == 0 {
+            (tenths / 10).to_string()
+        } else {
+            let (sign, tenths) = (if tenths < 0 { "-" } else { "" }, tenths.unsigned_abs());
+            format!("{sign}{}.{}", tenths / 10, tenths % 10)
+        };
+        if let Some(fraction) = number.strip_prefix("0.").map(str::len) {
+            number.drain(..number.len() - fraction - 1);
+        } else if number.starts_with("-0.") {
+            number.remove(1);
+        }
+        let stands_apart = number.starts_with('-') || number.starts_with('.') && self.is_fraction;
+        let follows_number = self.text.ends_with(|last: char| last.is_ascii_digit());
+        if follows_number && !stands_apart {
+            self.text.push(' ');
+        }
+        self.text += &number;
+        self.is_fraction = number.contains('.');
+    }
+
+    fn finish(mut self) -> String {
+        self.dot();
+        self.text
+    }
 }
 
 /// The distance over which no line is drawn.
@@ -156,4 +220,21 @@ fn gap(points: &[(f64, f64)], spread: Spread) -> f64 {
     let middle = steps.len() / 2;
     let pixels = (points[points.len() - 1].0 - points[0].0) / 200.0;
     (GAP * *steps.select_nth_unstable_by(middle, f64::total_cmp).1).max(pixels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_short() {
+        let mut path = Path::default();
+        for point in [(412, 1003), (416, 971), (421, 992), (431, 992), (440, 987)] {
+            if path.text.is_empty() { path.start(point) } else { path.line(point) }
+        }
+        path.start((500, 7));
+        path.start((600, 0));
+        path.line((605, 10));
+        assert_eq!(path.finish(), "M41.2 100.3l.4-3.2.5 2.1 1 0 .9-.5M50 .7h0M60 0l.5 1");
+    }
 }

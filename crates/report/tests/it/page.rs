@@ -68,10 +68,30 @@ fn drawn<'a>(svg: &'a str, series: &str) -> (Vec<(f64, f64)>, [&'a str; 2]) {
         of[start..].split('"').next().unwrap()
     };
     let path = &svg[svg.find(&format!("data-name=\"{series}\"")).unwrap() - 20..];
-    let numbers: Vec<f64> =
-        attribute(path, "d").split(['M', ' ', 'h']).filter_map(|part| part.parse().ok()).collect();
-    let points = numbers.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    let points = absolute(attribute(path, "d"));
     (points, [attribute(svg, "data-x"), attribute(svg, "data-y")])
+}
+
+/// The points of a path: `M` starts anew, `l` is followed by distances, `h0` makes a dot.
+fn absolute(path: &str) -> Vec<(f64, f64)> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for part in path.replace("h0", "").split_inclusive(|c| "Ml".contains(c)).collect::<Vec<_>>().windows(2) {
+        let is_relative = part[0].ends_with('l');
+        let mut numbers = Vec::new();
+        let mut number = String::new();
+        for c in part[1].trim_end_matches(['M', 'l']).chars().chain([' ']) {
+            let ends = c == ' ' || c == '-' || c == '.' && number.contains('.');
+            if ends && !number.is_empty() {
+                numbers.push(std::mem::take(&mut number).parse::<f64>().unwrap());
+            }
+            number.extend((c != ' ').then_some(c));
+        }
+        for pair in numbers.chunks_exact(2) {
+            let (x, y) = if is_relative { *points.last().unwrap() } else { (0.0, 0.0) };
+            points.push((x + pair[0], y + pair[1]));
+        }
+    }
+    points
 }
 
 /// From a pixel to a value.
@@ -142,8 +162,11 @@ fn long_run(seconds: u32) -> Document {
 
 #[test]
 fn pages_are_small() {
-    for (name, document, most) in [("5 minutes", long_run(300), 300_000), ("40 cells", cells(40), 1_000_000)]
-    {
+    for (name, document, most) in [
+        ("5 minutes", long_run(300), 300_000),
+        ("an hour", long_run(3600), 600_000),
+        ("40 cells", cells(40), 1_000_000),
+    ] {
         let length = html(std::slice::from_ref(&document)).len();
         assert!(length <= most, "{name}: {length} bytes of {most}; the document has {}", document.text.len());
     }
