@@ -5,10 +5,10 @@ mod cmd;
 
 use std::process::ExitCode;
 
-use crate::app::args::Verb;
 use crate::app::printer::Printer;
 use crate::app::questions::questions;
-use crate::app::{args, exit, fault, interrupt, recovery};
+use crate::app::{exit, fault, interrupt, recovery};
+use crate::cmd::line::{self, Verb};
 
 fn main() -> ExitCode {
     fault::guarded(run)
@@ -19,10 +19,10 @@ fn run() -> ExitCode {
     if arguments.len() <= 1 {
         return exit::printed(&questions());
     }
-    let cli = match args::parse(&arguments) {
+    let cli = match line::parse(&arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            if error.use_stderr() && args::is_for_eval(&arguments) {
+            if error.use_stderr() && line::is_for_eval(&arguments) {
                 cmd::testdb::fail_in_eval();
             }
             return exit::usage(&error);

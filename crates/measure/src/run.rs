@@ -255,6 +255,13 @@ pub struct Server {
     pub settings: Vec<Setting>,
 }
 
+impl Server {
+    /// The release without platform and compiler: `PostgreSQL 18.6`.
+    pub fn release(&self) -> &str {
+        self.version.split(" on ").next().unwrap_or_default()
+    }
+}
+
 /// A server setting.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {

@@ -34,7 +34,7 @@ pub(crate) fn began(run: &Run) -> String {
 
 /// PostgreSQL's release: `PostgreSQL 18.6`.
 pub(crate) fn release(run: &Run) -> &str {
-    run.environment.server.version.split(" on ").next().unwrap_or_default()
+    run.environment.server.release()
 }
 
 /// The points of a series; none if the trial does not have it.

@@ -18,8 +18,7 @@ use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::app::runs::{RunFile, identify};
 use crate::app::target::{self, Chosen};
-use crate::app::{command_line, interrupt, json};
-use crate::cmd::report;
+use crate::app::{command_line, interrupt, json, report};
 
 /// Does the work on the server that the arguments name, in such a runtime, and leaves that server as it was
 /// found.

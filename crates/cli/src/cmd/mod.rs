@@ -1,11 +1,13 @@
-//! One file per verb.
+//! The command line, and a folder for each verb. Verbs do not know each other.
 
 pub(crate) mod ab;
 pub(crate) mod blockio;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod fill;
+pub(crate) mod line;
 pub(crate) mod micro;
+pub(crate) mod mistakes;
 pub(crate) mod model;
 pub(crate) mod report;
 pub(crate) mod runs;

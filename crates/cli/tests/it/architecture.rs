@@ -49,3 +49,47 @@ fn the_table_of_specifications_is_that_of_the_source() {
     let guide = fs::read_to_string(root.join("docs/src/verbs/fill.md")).unwrap();
     assert!(guide.contains(&table), "the table of docs/src/verbs/fill.md is not:\n{table}");
 }
+
+/// Files of sources under a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let (folders, files): (Vec<_>, Vec<_>) =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).partition(|path| path.is_dir());
+    files.into_iter().chain(folders.iter().flat_map(|folder| self::files(folder))).collect()
+}
+
+/// The modules of `cmd` that a source names.
+fn named_in_cmd(source: &str) -> Vec<&str> {
+    let names = source.split("crate::cmd::").skip(1);
+    names.map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap()).collect()
+}
+
+/// `ab` reads command lines and ends as `compare` does; `size` answers for options of `fill`. The command line knows all
+/// verbs.
+const KNOWN: [(&str, &str); 3] = [("ab", "line"), ("ab", "compare"), ("size", "fill")];
+const ABOVE: [&str; 3] = ["line.rs", "mistakes.rs", "mod.rs"];
+
+#[test]
+fn verbs_do_not_know_each_other_and_app_knows_none() {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    for file in files(&sources.join("app")) {
+        let named = fs::read_to_string(&file).unwrap();
+        assert!(!named.contains("crate::cmd"), "{} knows verbs", file.display());
+    }
+    let cmd = sources.join("cmd");
+    let mut met = Vec::new();
+    for file in files(&cmd) {
+        let verb = file.strip_prefix(&cmd).unwrap().iter().next().unwrap().to_str().unwrap().to_owned();
+        let source = fs::read_to_string(&file).unwrap();
+        // Tests may read a whole command line.
+        let source = source.split("#[cfg(test)]").next().unwrap();
+        assert!(!source.contains("crate::cmd::{"), "{}: name one module at a time", file.display());
+        for other in named_in_cmd(source).into_iter().filter(|other| *other != verb) {
+            let is_known = KNOWN.contains(&(verb.as_str(), other)) || ABOVE.contains(&verb.as_str());
+            assert!(is_known, "{}: {verb} knows {other}", file.display());
+            met.push((verb.clone(), other.to_owned()));
+        }
+    }
+    for (verb, other) in KNOWN {
+        assert!(met.contains(&(verb.to_owned(), other.to_owned())), "{verb} no longer knows {other}");
+    }
+}

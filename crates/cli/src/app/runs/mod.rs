@@ -15,5 +15,5 @@ mod store;
 pub(crate) use documents::{Document, in_file};
 pub(crate) use file::{RunFile, identify};
 pub(crate) use head::{figures, is_id};
-pub(crate) use select::{Labelled, Selection, is_reserved};
+pub(crate) use select::{Labelled, RUN, Selection, is_reserved};
 pub(crate) use store::{Saved, Store};

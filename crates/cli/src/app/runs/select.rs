@@ -17,6 +17,10 @@ use crate::app::runs::head::is_id;
 use crate::app::runs::store::{Saved, Store};
 
 const LATEST: &str = "latest";
+/// Words that name runs, for the help of each verb that takes them.
+pub(crate) const RUN: &str = "RUN is, in this order: a file, if the word has a slash; latest, latest~1 (the run before) or \
+    latest:tps~1 (the same among runs of tps); a file; an id or its beginning; a label, with * and ? as wildcards. \
+    A file may contain several run documents, as pgrig runs export writes them.";
 /// More candidates of an ambiguous word are counted.
 const MOST_LISTED: usize = 10;
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, value_parser};
 
-use crate::app::args::JudgeArgs;
+use crate::cmd::compare::args::JudgeArgs;
 
 /// A comparison of n rounds looks at n² pairs of values.
 const MOST_ROUNDS: i64 = 1000;

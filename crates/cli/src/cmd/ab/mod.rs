@@ -20,13 +20,13 @@ use tempfile::TempDir;
 use tokio::process::Command;
 use tokio::runtime::Builder;
 
-use crate::app::args as cli;
-use crate::app::args::AbArgs;
 use crate::app::failure::{Broken, Context, Failure, Unhappy, Usage};
 use crate::app::interrupt::{self, interrupted};
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection, identify};
+use crate::cmd::ab::args::AbArgs;
 use crate::cmd::compare;
+use crate::cmd::line;
 
 /// For a command to restore settings and stop its server after it was interrupted.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -97,7 +97,7 @@ fn arms(arguments: &AbArgs, label: &str) -> Result<Vec<Arm>, Failure> {
             return Err(refused("it must begin with pgrig".to_owned()));
         }
         let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-        let parsed = cli::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
+        let parsed = line::parse(&words).map_err(|error| refused(error.to_string().trim_end().to_owned()))?;
         let Some(save) = parsed.verb.save() else {
             return Err(refused("the verb must be fill, blockio, micro, tps or testdb bench".to_owned()));
         };

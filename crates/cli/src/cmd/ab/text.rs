@@ -7,9 +7,10 @@ use indicatif::HumanDuration;
 use measure::compare::{Comparison, Difference, Looks, Sides};
 use measure::{Figure, Run, human, judged_figures};
 
-use crate::app::args::{AbArgs, JudgeArgs};
 use crate::app::plain::plain;
 use crate::cmd::ab::Arm;
+use crate::cmd::ab::args::AbArgs;
+use crate::cmd::compare::args::JudgeArgs;
 use crate::cmd::compare::text::{conclusion, figures, footer, shown};
 
 /// More differences are counted, not shown.

@@ -10,7 +10,6 @@ use pgserver::Home;
 use server::Survey;
 use tokio::runtime::Builder;
 
-use crate::app::args::BlockioArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{Context, Failure};
 use crate::app::interrupt::interrupted;
@@ -19,6 +18,7 @@ use crate::app::printer::{Place, Printer, first_paragraph};
 use crate::app::runs::{Labelled, Selection};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::blockio::args::BlockioArgs;
 use crate::cmd::blockio::progress::BlockioProgress;
 
 /// Measures the server that the arguments name.

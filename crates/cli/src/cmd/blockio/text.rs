@@ -9,9 +9,8 @@ use measure::human::{bytes, grouped, latency};
 use measure::{Run, Sample, Trial};
 use server::Survey;
 
-use crate::app::args::BlockioArgs;
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::blockio::args::BlockioArgs;
 
 /// Clients that have a column each; of more the fastest, the middle and the slowest are shown.
 const MOST_CLIENTS: usize = 6;

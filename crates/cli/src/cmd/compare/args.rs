@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use measure::Verdict;
 use measure::compare::Options;
 
-use crate::cmd::runs::args::RUN;
+use crate::app::runs::RUN;
 
 /// Compare saved runs: improved, regressed, no change or inconclusive
 ///

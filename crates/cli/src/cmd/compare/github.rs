@@ -8,10 +8,10 @@ use std::io::Write;
 use measure::Verdict;
 use measure::compare::{Comparison, Sides};
 
-use crate::app::args::JudgeArgs;
 use crate::app::failure::Failure;
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
+use crate::cmd::compare::args::JudgeArgs;
 use crate::cmd::compare::text;
 
 /// The variable that names the file of the job's summary.

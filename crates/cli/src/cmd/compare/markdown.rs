@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use measure::compare::{Compared, Comparison, Sides};
 
-use crate::app::args::JudgeArgs;
 use crate::app::markdown::{cell, inline, table};
+use crate::cmd::compare::args::JudgeArgs;
 use crate::cmd::compare::text::{self, HEADER};
 
 /// More differences are counted.

@@ -11,12 +11,12 @@ use measure::Run;
 use measure::compare::{Comparison, Difference, Sides};
 use serde_json::{Value, json};
 
-use crate::app::args::{CompareArgs, Format, JudgeArgs};
 use crate::app::failure::{Context, Failure, Unhappy, Usage};
 use crate::app::json;
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection};
+use crate::cmd::compare::args::{CompareArgs, Format, JudgeArgs};
 
 /// Compares, prints, and fails if that was asked for.
 pub(crate) fn run(arguments: &CompareArgs, printer: &Printer) -> Result<(), Failure> {

@@ -6,9 +6,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use measure::compare::{Compared, Comparison, Sides};
 use measure::{Run, Verdict, human};
 
-use crate::app::args::JudgeArgs;
 use crate::app::plain::plain;
-use crate::cmd::fill::text::trimmed;
+use crate::app::table::trimmed;
+use crate::cmd::compare::args::JudgeArgs;
 
 /// Said if one side ran before the other.
 pub(crate) const APART: &str = "note: one side ran before the other: a change in the machine's speed looks like a \

@@ -9,12 +9,12 @@ use pgserver::{Home, Instance, InstanceState, Programs};
 use server::{DataDirectory, Survey, volume_of};
 
 use self::rights::Rights;
-use crate::app::args::DoctorArgs;
 use crate::app::failure::Failure;
 use crate::app::interrupt;
 use crate::app::printer::Printer;
 use crate::app::target::{self, Meant};
 use crate::app::version::VERSION;
+use crate::cmd::doctor::args::DoctorArgs;
 
 /// Looks, and prints a line for each thing.
 pub(crate) fn run(arguments: &DoctorArgs, printer: &Printer) -> Result<(), Failure> {

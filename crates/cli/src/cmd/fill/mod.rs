@@ -28,7 +28,6 @@ use tokio::runtime::Builder;
 
 use server::Survey;
 
-use crate::app::args::FillArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
@@ -36,6 +35,7 @@ use crate::app::json;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::progress::FillProgress;
 
 /// Fills the server that the arguments name.

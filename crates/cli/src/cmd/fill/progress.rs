@@ -10,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use measure::human::{bytes, count, grouped, latency};
 
 use crate::app::bar;
+use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
 
 /// Between plain lines.
@@ -340,16 +341,5 @@ pub(crate) fn title(step: InitStep) -> &'static str {
         InitStep::ForeignKeys => "foreign keys",
         InitStep::KeysAndIndexes => "keys and indexes",
         step => step.name(),
-    }
-}
-
-/// Seconds as `7 s`, `3:05 min` or `2:10 h`.
-pub(crate) fn clock(seconds: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration to display")]
-    let whole = seconds.max(0.0).round() as u64;
-    match whole {
-        0..60 => format!("{whole} s"),
-        60..3600 => format!("{}:{:02} min", whole / 60, whole % 60),
-        _ => format!("{}:{:02} h", whole / 3600, whole % 3600 / 60),
     }
 }

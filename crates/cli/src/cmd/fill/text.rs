@@ -14,7 +14,7 @@ use server::volume::Volume;
 use crate::cmd::fill::Spent;
 use server::Survey;
 
-use crate::app::table::align_right;
+use crate::app::table::{align_right, trimmed};
 use crate::cmd::fill::progress::title;
 
 /// The plan: the steps and the space that they need.
@@ -370,10 +370,4 @@ fn difference(expected: u64, actual: u64) -> String {
         return String::new();
     }
     format!("{:+.2} %", (actual as f64 / expected as f64 - 1.0) * 100.0)
-}
-
-/// Without the blank that the table puts at both ends of a line.
-pub(crate) fn trimmed(table: &Table) -> String {
-    let line = |line: String| line.strip_prefix(' ').unwrap_or(&line).trim_end().to_owned();
-    table.lines().map(line).collect::<Vec<_>>().join("\n")
 }

@@ -15,7 +15,6 @@ use server::Survey;
 use server::disturbance::Checkpoints;
 use tokio::runtime::Builder;
 
-use crate::app::args::{MicroArgs, TableFormat};
 use crate::app::conduct::{self, Begun, Recording, Shown, disturbances, on_server};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
@@ -23,6 +22,7 @@ use crate::app::json;
 use crate::app::printer::{Place, Printer};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::micro::args::{MicroArgs, TableFormat};
 
 use crate::cmd::micro::progress::RoundsProgress;
 

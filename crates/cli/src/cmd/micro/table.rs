@@ -4,10 +4,9 @@ use measure::Verdict;
 use measure::paired::{Estimate, Judged, Judgement};
 use micro::{Calibration, Outcome};
 
-use crate::app::args::TableFormat;
 use crate::app::markdown::{self, cell};
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::micro::args::TableFormat;
 use crate::cmd::micro::text::{interval, ns, sd, short};
 
 /// One candidate's row.

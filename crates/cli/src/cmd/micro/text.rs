@@ -7,8 +7,7 @@ use measure::paired::{Estimate, Judged, Judgement};
 use measure::{Sample, Verdict};
 use micro::{Calibration, Conclusion, Outcome, Plan, Request, Role, Saved};
 
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
+use crate::app::table::{align_right, new_table, trimmed};
 use crate::cmd::micro::table::by_speed;
 
 /// Longer candidates are cut in tables; the plan has them in full.

@@ -3,18 +3,17 @@
 pub(crate) mod args;
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use measure::human::bytes;
 use report::Document;
 
-use crate::app::args::ReportArgs;
-use crate::app::failure::{Context, Failure, Usage};
-use crate::app::output::{Existing, whole};
+use crate::app::failure::{Failure, Usage};
+use crate::app::output::Existing;
 use crate::app::printer::Printer;
+use crate::app::report::save;
 use crate::app::runs::{Labelled, Selection};
-use crate::cmd::report::args::Format;
+use crate::cmd::report::args::{Format, ReportArgs};
 
 /// The file without -o.
 const DEFAULT: &str = "report.html";
@@ -69,32 +68,4 @@ fn svgs(directory: &Path, documents: &[Document], printer: &Printer) -> Result<(
     }
     printer.say(format!("plots: {} in {name}", drawn.len()));
     Ok(())
-}
-
-fn save(file: &Path, text: &str, existing: Existing) -> Result<(), Failure> {
-    let name = file.display();
-    match whole(file, text.as_bytes(), existing) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(Usage(format!("{name} exists: to replace it, give -o {name}")).into())
-        }
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory
-            ) =>
-        {
-            Err(Usage(format!("cannot write the report to {name}: {error}")).into())
-        }
-        result => result.with_context(|| format!("cannot write the report to {name}")),
-    }
-}
-
-/// Writes the report of a run that has just ended: --report of the measuring verbs.
-///
-/// # Errors
-/// If it cannot be written.
-pub(crate) fn of_run(name: &str, run: &measure::Run) -> Result<(), Failure> {
-    let text = run.document().map_err(io::Error::from)?;
-    let page = report::html(&[Document { text, run: run.clone() }]);
-    save(Path::new(name), &page, Existing::Replaced)
 }

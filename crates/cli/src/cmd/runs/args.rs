@@ -7,10 +7,7 @@ use jiff::civil::Date;
 use jiff::fmt::friendly::SpanParser;
 use jiff::{SignedDuration, SpanRelativeTo, Timestamp, tz::TimeZone};
 
-/// Words that name runs, for the help of each verb that takes them.
-pub(crate) const RUN: &str = "RUN is, in this order: a file, if the word has a slash; latest, latest~1 (the run before) or \
-    latest:tps~1 (the same among runs of tps); a file; an id or its beginning; a label, with * and ? as wildcards. \
-    A file may contain several run documents, as pgrig runs export writes them.";
+use crate::app::runs::RUN;
 
 /// List, show, remove, export and import saved runs
 ///

@@ -5,14 +5,13 @@ use jiff::Timestamp;
 use measure::{Better, Figure, FigureUnit, human, judged_among};
 use serde_json::{Value, json};
 
-use crate::app::args::ListArgs;
 use crate::app::failure::{Failure, Usage};
 use crate::app::json;
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Saved, Store, figures};
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::runs::args::ListArgs;
 use crate::cmd::runs::status;
 use crate::cmd::runs::subject::subject;
 

@@ -9,11 +9,10 @@ mod transfer;
 
 use measure::Status;
 
-use crate::app::args::RunsArgs;
 use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::app::runs::Saved;
-use crate::cmd::runs::args::RunsAction;
+use crate::cmd::runs::args::{RunsAction, RunsArgs};
 
 /// Does what the arguments say.
 pub(crate) fn run(arguments: &RunsArgs, printer: &Printer) -> Result<(), Failure> {

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 use measure::human::bytes;
 
-use crate::app::args::{PruneArgs, RmArgs};
 use crate::app::failure::{Context, Failure, Usage};
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Saved, Selection, Store, figures, is_id};
+use crate::cmd::runs::args::{PruneArgs, RmArgs};
 use crate::cmd::runs::list;
 
 /// To write a document takes seconds: what is older is left of a pgrig that was killed then.

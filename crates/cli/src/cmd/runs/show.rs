@@ -5,13 +5,12 @@ use std::fmt::Write;
 use measure::human::{self, bytes};
 use measure::{Figure, Run, figures, judged_figures};
 
-use crate::app::args::ShowArgs;
 use crate::app::failure::Failure;
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Labelled, Selection};
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::runs::args::ShowArgs;
 use crate::cmd::runs::subject::subject;
 
 /// Prints the run.

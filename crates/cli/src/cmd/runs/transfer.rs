@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use crate::app::args::{ExportArgs, ImportArgs};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::output::{Existing, whole};
 use crate::app::plain::plain;
 use crate::app::printer::Printer;
 use crate::app::runs::{Document, Labelled, Selection, Store, in_file, is_id};
+use crate::cmd::runs::args::{ExportArgs, ImportArgs};
 
 /// Writes the documents one after the other.
 pub(crate) fn export(arguments: &ExportArgs, printer: &Printer) -> Result<(), Failure> {

@@ -18,9 +18,9 @@ use crate::app::args::{EmbeddedArgs, InstanceName, ServerAction, ServerArgs};
 use crate::app::failure::{Broken, Context, Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::app::table::trimmed;
 use crate::app::target::{self, assert_settings};
 use crate::app::{interrupt, recovery};
-use crate::cmd::fill::text::trimmed;
 
 /// Does what the arguments say.
 pub(crate) fn run(arguments: &ServerArgs, printer: &Printer) -> Result<(), Failure> {

@@ -6,10 +6,10 @@ use fill::Calculation;
 use measure::human::{bytes, bytes_both, grouped};
 use page::Geometry;
 
-use crate::app::args::SizeArgs;
 use crate::app::failure::{Failure, Usage};
 use crate::app::json;
 use crate::app::printer::Printer;
+use crate::cmd::size::args::SizeArgs;
 
 /// Calculates and prints.
 pub(crate) fn run(arguments: &SizeArgs, printer: &Printer) -> Result<(), Failure> {

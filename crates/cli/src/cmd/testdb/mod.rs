@@ -6,9 +6,9 @@ mod bench;
 mod lend;
 mod unlog;
 
-use crate::app::args::{TestdbAction, TestdbArgs};
 use crate::app::failure::Failure;
 use crate::app::printer::Printer;
+use crate::cmd::testdb::args::{TestdbAction, TestdbArgs};
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &TestdbArgs, printer: &Printer) -> Result<(), Failure> {

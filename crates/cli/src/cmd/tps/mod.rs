@@ -15,12 +15,12 @@ use server::Survey;
 use tokio::runtime::Builder;
 use tps::{Outcome, Parsed, Plan, TPS};
 
-use crate::app::args::TpsArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::{Failure, Unhappy};
 use crate::app::printer::{Place, Printer};
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::tps::args::TpsArgs;
 
 use crate::cmd::tps::trials::{Ended, Measured, Trials};
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use measure::human::{grouped, latency};
+use measure::human::grouped;
 use measure::{Censored, Environment, Latencies, Percentile, Quantile};
 use script::Script;
 use tps::{self, Connecting, Counts, End, Length, MeasuredCommand, Outcome, Plan, Request};
 
-use crate::app::args::TpsArgs;
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
+use crate::app::numbers::{duration, rounded};
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::trials;
 use crate::cmd::tps::trials::Measured;
 
@@ -27,7 +27,7 @@ pub(crate) fn plan(arguments: &TpsArgs, plan: &Plan, environment: &Environment) 
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
-    line("server", format!("{}, {}", release(environment), environment.transport));
+    line("server", format!("{}, {}", environment.server.release(), environment.transport));
     line("database", format!("{}, as role {}", environment.database, environment.role));
     let weights = plan.scripts.total_weight();
     for (number, script) in plan.scripts.iter().enumerate() {
@@ -109,7 +109,7 @@ pub(crate) fn results(
     parts.extend(waits(trials));
     parts.push(format!(
         "{}; scale {}; protocol {}; seed {}",
-        release(environment),
+        environment.server.release(),
         plan.scale,
         plan.request.protocol.name(),
         plan.request.seed
@@ -354,34 +354,11 @@ pub(crate) fn lost(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     told.collect()
 }
 
-pub(crate) fn release(environment: &Environment) -> &str {
-    environment.server.version.split(" on ").next().unwrap_or_default()
-}
-
-/// For people: `3.20 ms`, `10.0 s`, `2.5 min`.
-pub(crate) fn duration(duration: Duration) -> String {
-    match duration.as_secs() {
-        0..120 => latency(duration.as_secs_f64()),
-        120..7200 => format!("{} min", rounded(duration.as_secs_f64() / 60.0)),
-        _ => format!("{} h", rounded(duration.as_secs_f64() / 3600.0)),
-    }
-}
-
 /// Milliseconds with three digits at least.
 pub(crate) fn milliseconds(duration: Duration) -> String {
     match duration.as_secs_f64() * 1e3 {
         number @ ..0.9995 => format!("{number:.3}"),
         number => rounded(number),
-    }
-}
-
-/// Three digits at least, whole from 100 on: `0.81`, `8.12`, `81.2`, `8,123`.
-pub(crate) fn rounded(number: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number to be shown")]
-    match number {
-        ..9.995 => format!("{number:.2}"),
-        ..99.95 => format!("{number:.1}"),
-        _ => grouped(number.round() as u64),
     }
 }
 

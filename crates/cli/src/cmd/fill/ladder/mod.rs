@@ -21,11 +21,11 @@ use crate::app::json;
 use crate::cmd::fill::{clear_abandoned, records};
 use server::{Survey, settle};
 
-use crate::app::args::FillArgs;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::level::LEVELS;
 use crate::cmd::fill::progress::FillProgress;
 

@@ -5,8 +5,8 @@ use measure::human::bytes;
 use measure::{Note, Sample, Trial};
 use server::Survey;
 
+use crate::app::table::trimmed;
 use crate::cmd::fill::ladder::Rung;
-use crate::cmd::fill::text::trimmed;
 
 /// Notes on influences on the comparison besides the levels.
 pub(crate) fn cautions(size: u64, survey: &Survey) -> Vec<Note> {

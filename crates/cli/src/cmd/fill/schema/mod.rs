@@ -14,13 +14,13 @@ use measure::{Note, Trial, Unit};
 use pgserver::Home;
 use server::Survey;
 
-use crate::app::args::FillArgs;
 use crate::app::conduct::{self, Recording, Shown};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::fill::args::FillArgs;
 use crate::cmd::fill::progress::{AllTables, FillProgress, OfSeveral};
 use crate::cmd::fill::{begun, clear_abandoned, records};
 

@@ -8,8 +8,8 @@ use measure::human::{bytes, bytes_both, count, grouped};
 use server::Survey;
 
 use super::seconds;
-use crate::app::table::align_right;
-use crate::cmd::fill::text::{method_name, trimmed};
+use crate::app::table::{align_right, trimmed};
+use crate::cmd::fill::text::method_name;
 
 /// Tables that the plan shows at most; --explain shows all.
 const MOST_TABLES: usize = 30;

@@ -7,10 +7,10 @@ use connect::Target;
 use pgserver::{Home, Instance, Running, Spec};
 use testdb::bench::{Tmpfs, Volatile, has_room, places};
 
-use crate::app::args::BenchArgs;
 use crate::app::failure::Failure;
 use crate::app::printer::Printer;
 use crate::app::recovery::journals;
+use crate::cmd::testdb::args::BenchArgs;
 
 /// `max_wal_size` of a server that is not told: what WAL may take.
 const MAX_WAL_SIZE: u64 = 1 << 30;

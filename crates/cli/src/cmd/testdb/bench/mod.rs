@@ -20,7 +20,6 @@ use testdb::source::Source;
 use tokio::runtime::Builder;
 use tps::Plan;
 
-use crate::app::args::BenchArgs;
 use crate::app::conduct::{Begun, Recording, on_server};
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt::interrupted;
@@ -28,6 +27,7 @@ use crate::app::printer::Printer;
 use crate::app::recovery::journals;
 use crate::app::target::{self, Chosen};
 use crate::app::version::VERSION;
+use crate::cmd::testdb::args::BenchArgs;
 
 use crate::cmd::testdb::bench::memory::Memory;
 use crate::cmd::testdb::bench::results::Results;

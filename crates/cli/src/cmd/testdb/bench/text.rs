@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 use server::settings::ServerRef;
 use testdb::bench::{Advice, BenchPlan, Done, Failure, Finding, Means, Variant};
 
-use crate::app::args::BenchArgs;
-use crate::app::table::{align_right, new_table};
+use crate::app::numbers::{duration, rounded};
+use crate::app::table::{align_right, new_table, trimmed};
 use crate::app::target::Chosen;
-use crate::cmd::fill::text::trimmed;
+use crate::cmd::testdb::args::BenchArgs;
 use crate::cmd::testdb::bench::results::Results;
-use crate::cmd::tps::text::{duration, release, rounded};
 
 /// The plan.
 pub(crate) fn plan(plan: &BenchPlan) -> String {
@@ -105,7 +104,7 @@ pub(crate) fn results(results: &Results, environment: &Environment) -> String {
         "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}; times: ratio to normal in the same round",
         trimmed(&table),
         trimmed(&active(results)),
-        release(environment),
+        environment.server.release(),
     )
 }
 
@@ -342,8 +341,9 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::app::args::Cli;
-    use crate::app::args::{ServerAction, TestdbAction, Verb};
+    use crate::app::args::ServerAction;
+    use crate::cmd::line::{Cli, Verb};
+    use crate::cmd::testdb::args::TestdbAction;
     #[cfg(feature = "serve")]
     use crate::cmd::testdb::lend::args::LendAction;
 

@@ -4,9 +4,9 @@ pub(crate) mod args;
 mod dump;
 mod live;
 
-use crate::app::args::UnlogArgs;
 use crate::app::failure::{Failure, Usage};
 use crate::app::printer::Printer;
+use crate::cmd::testdb::args::UnlogArgs;
 
 /// Runs the verb.
 pub(crate) fn run(arguments: &UnlogArgs, printer: &Printer) -> Result<(), Failure> {

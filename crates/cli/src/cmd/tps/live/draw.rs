@@ -12,7 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Chart, Dataset, GraphType};
 use tps::Phase;
 
-use crate::cmd::fill::progress::clock;
+use crate::app::numbers::clock;
 use crate::cmd::tps::live::history::{History, Point};
 
 /// Lines that the view takes.

@@ -3,8 +3,8 @@
 use clap::Args;
 use tps::matrix::{Axis, Matrix};
 
-use crate::app::args::TpsArgs;
 use crate::app::failure::Usage;
+use crate::cmd::tps::args::TpsArgs;
 
 /// Trials of each cell where nobody said.
 const TRIALS: usize = 3;

@@ -12,7 +12,6 @@ use tps::matrix::{self, Cell, Matrix, MatrixObserver, MatrixPlan, ReadyTrial, Si
 use tps::watch::Watched;
 use tps::{Outcome, Plan, Request, TpsError};
 
-use crate::app::args::TpsArgs;
 use crate::app::conduct::{self, Begun, Recording, Shown, on_server};
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
@@ -20,6 +19,7 @@ use crate::app::printer::{Place, Printer, first_paragraph};
 use crate::app::recovery::journals;
 use crate::app::target::Chosen;
 use crate::app::version::VERSION;
+use crate::cmd::tps::args::TpsArgs;
 
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::watched;

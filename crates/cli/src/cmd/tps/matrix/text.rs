@@ -11,9 +11,9 @@ use server::settings::Effect;
 use tps::matrix::{Cell, MatrixPlan};
 use tps::{Outcome, Request};
 
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
-use crate::cmd::tps::text::{duration, length, release, rounded};
+use crate::app::numbers::{duration, rounded};
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::tps::text::length;
 
 /// The plan.
 pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
@@ -21,7 +21,7 @@ pub(crate) fn plan(plan: &MatrixPlan, environment: &Environment) -> String {
     let mut line = |name: &str, value: String| {
         let _ = writeln!(text, "  {name:<12} {value}");
     };
-    line("server", format!("{}, {}", release(environment), environment.transport));
+    line("server", format!("{}, {}", environment.server.release(), environment.transport));
     line("database", format!("{}, as role {}", environment.database, environment.role));
     let scripts: Vec<&str> = plan.base.sources.iter().map(script::Source::name).collect();
     line("scripts", scripts.join(", "));
@@ -103,7 +103,7 @@ pub(crate) fn results(plan: &MatrixPlan, run: &Run) -> String {
         "{}\n\n{}\n\n{}; medians of trials, in parentheses {interval}{times}; latencies of all trials together",
         trimmed(&crossed),
         trimmed(&cells(&measured)),
-        release(&run.environment),
+        run.environment.server.release(),
     )
 }
 

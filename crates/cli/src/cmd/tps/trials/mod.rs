@@ -6,10 +6,10 @@ use connect::Connection;
 use tps::watch::Watched;
 use tps::{End, Outcome, Plan, TpsError};
 
-use crate::app::args::TpsArgs;
 use crate::app::interrupt::{interrupted, interrupted_telling};
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
+use crate::cmd::tps::args::TpsArgs;
 use crate::cmd::tps::live::Live;
 use crate::cmd::tps::matrix::LINE_INTERVAL;
 use crate::cmd::tps::{matrix, watched};

@@ -3,9 +3,9 @@
 use measure::{Censored, Percentile, Quantile, Sample};
 use tps::{Outcome, Request};
 
-use crate::app::table::{align_right, new_table};
-use crate::cmd::fill::text::trimmed;
-use crate::cmd::tps::text::{milliseconds, rounded};
+use crate::app::numbers::rounded;
+use crate::app::table::{align_right, new_table, trimmed};
+use crate::cmd::tps::text::milliseconds;
 
 const SHOWN: [Percentile; 4] = [Percentile::P50, Percentile::P95, Percentile::P99, Percentile::Max];
 

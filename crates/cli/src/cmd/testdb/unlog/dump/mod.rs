@@ -13,10 +13,10 @@ use testdb::sink::{Compression, Sink, SinkError};
 use testdb::source::{self, Form, Source};
 use tokio::runtime::Runtime;
 
-use crate::app::args::{Compress, UnlogArgs};
 use crate::app::failure::{Failure, Usage};
 use crate::app::interrupt;
 use crate::app::printer::Printer;
+use crate::cmd::testdb::args::{Compress, UnlogArgs};
 use crate::cmd::testdb::unlog::dump::progress::Watched;
 
 /// The remedy.

@@ -10,8 +10,8 @@ use measure::human::bytes;
 use testdb::source::Opened;
 
 use crate::app::bar;
+use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
-use crate::cmd::fill::progress::clock;
 
 /// Before anything is drawn, and between drawings.
 const BAR_INTERVAL: Duration = Duration::from_millis(250);

@@ -6,12 +6,12 @@ mod text;
 use testdb::unlog::{Direction, UnlogRequest, apply, plan};
 use tokio::runtime::Builder;
 
-use crate::app::args::UnlogArgs;
 use crate::app::conduct::on_server;
 use crate::app::failure::Failure;
 use crate::app::interrupt::interrupted;
 use crate::app::printer::Printer;
 use crate::app::target::Chosen;
+use crate::cmd::testdb::args::UnlogArgs;
 
 use crate::cmd::testdb::unlog::live::progress::UnlogProgress;
 

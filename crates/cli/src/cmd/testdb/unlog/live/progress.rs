@@ -8,8 +8,8 @@ use measure::human::bytes;
 use testdb::unlog::{Object, ObjectKind, Observer, Step, UnlogPlan};
 
 use crate::app::bar;
+use crate::app::numbers::clock;
 use crate::app::printer::{Printer, ProgressStyle};
-use crate::cmd::fill::progress::clock;
 
 /// Between plain lines.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::cmd::tps::args::instead_of;
+
 /// Words that people give in place of a verb, and the command for what they mean.
 const INSTEAD: [(&[&str], &str); 13] = [
     (
@@ -106,7 +108,7 @@ fn negative(words: &[String], argument: &str) -> Option<String> {
 /// An option of pgbench's that `tps` does not have.
 fn option_of_pgbench(words: &[String], option: &str) -> Option<String> {
     let verb = words.iter().find(|word| !word.starts_with('-'))?;
-    let instead = crate::cmd::tps::args::instead_of(option).filter(|_| verb == "tps")?;
+    let instead = instead_of(option).filter(|_| verb == "tps")?;
     Some(format!("pgrig tps has no {option}: {instead}\n"))
 }
 
