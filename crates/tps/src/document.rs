@@ -161,7 +161,18 @@ impl Watched {
             series("disk-written", Unit::Bytes, |second| second.used.disk.map(|used| used.written as f64)),
             series("other-sessions", Unit::Count, |second| second.others.map(|others| others as f64)),
         ];
-        all.into_iter().filter(|series| !series.points.is_empty())
+        let counts = |name: String, points: &[(f64, u64)]| {
+            let mut series = Series::new(&name, Unit::Seconds, Unit::Count);
+            series.points = points.iter().map(|(at, count)| (began + at, *count as f64)).collect();
+            series
+        };
+        let waits = &self.waits_over_time;
+        let looks = counts("wait-looks".to_owned(), &waits.looks);
+        let events = waits.events.iter().map(move |(event, points)| counts(format!("wait-{event}"), points));
+        all.into_iter()
+            .chain([looks])
+            .filter(|series| !series.points.is_empty())
+            .chain(events.collect::<Vec<_>>())
     }
 
     /// Events, with their offsets from the beginning.

@@ -39,6 +39,11 @@
       path, name: path.dataset.name,
       points: points(path.getAttribute("d")),
     }));
+    const layers = [...svg.querySelectorAll("path[data-layer]")].map(path => ({
+      name: path.dataset.layer,
+      // Each part begins at zero.
+      points: path.getAttribute("d").split("M").filter(Boolean).flatMap(part => points("M" + part.split("V")[0]).slice(1)),
+    }));
     const cursor = document.createElementNS(svg.namespaceURI, "path");
     cursor.setAttribute("class", "cursor");
     svg.append(cursor);
@@ -49,6 +54,11 @@
         const near = line.points.reduce((best, point) => Math.abs(point[0] - at) < Math.abs(best[0] - at) ? point : best);
         return line.name + "  " + y.text(y.value(near[1]));
       });
+      if (layers.length) {
+        const nearest = layers[0].points.reduce((best, point, i) => Math.abs(point[0] - at) < Math.abs(layers[0].points[best][0] - at) ? i : best, 0);
+        const edges = [...layers.map(layer => y.value(layer.points[nearest][1])), 0];
+        told.push(...layers.map((layer, i) => layer.name + "  " + y.text(Math.max(edges[i] - edges[i + 1], 0))));
+      }
       cursor.setAttribute("d", `M${at} ${y.to}V${y.from}`);
       tip.textContent = [x.text(x.value(at)), ...told].join("\n");
       tip.hidden = false;

@@ -1,14 +1,18 @@
 //! Plots as data, and their drawing as SVG.
 //!
 //! A [`Plot`] is drawn by `svg`, and is a table (`table`) for those who do not see it, for Markdown and for CSV. `scale`
-//! and `thin` are arithmetic; `lines`, `dots`, `bars` and `heat` draw one kind each on a `canvas`.
+//! and `thin` are arithmetic; `lines`, `stack`, `dots`, `bars` and `heat` draw one kind each on a `canvas`; `plane` is the two axes
+//! of the first two.
 
 mod bars;
 mod canvas;
 mod dots;
 mod heat;
 mod lines;
+mod path;
+mod plane;
 pub(crate) mod scale;
+mod stack;
 mod table;
 mod thin;
 
@@ -36,6 +40,8 @@ pub(crate) struct Plot {
 pub(crate) enum Chart {
     /// Values over another value.
     Lines(Lines),
+    /// Parts of a whole over another value.
+    Stack(Stack),
     /// Values with their intervals, a row each.
     Dots(Dots),
     /// Lengths from zero, a row each.
@@ -69,6 +75,18 @@ pub(crate) struct Line {
     pub(crate) name: String,
     /// x never decreases.
     pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// Parts of a whole on common axes, one on top of the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Stack {
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    /// The places of all values, in their order.
+    pub(crate) xs: Vec<f64>,
+    /// Name and heights of each part, the lowest part first: a height for each x.
+    pub(crate) layers: Vec<(String, Vec<f64>)>,
+    pub(crate) spans: Vec<Span>,
 }
 
 /// A time in which something happened.
@@ -151,6 +169,7 @@ impl Plot {
     pub(crate) fn svg(&self, width: Width) -> String {
         match &self.drawing {
             Chart::Lines(chart) => lines::svg(self, chart, width),
+            Chart::Stack(chart) => stack::svg(self, chart, width),
             Chart::Dots(chart) => dots::svg(self, chart, width),
             Chart::Bars(chart) => bars::svg(self, chart, width),
             Chart::Heat(chart) => heat::svg(self, chart, width),
@@ -161,6 +180,7 @@ impl Plot {
     pub(crate) fn table(&self) -> Table {
         match &self.drawing {
             Chart::Lines(chart) => table::of_lines(chart),
+            Chart::Stack(chart) => table::of_stack(chart),
             Chart::Dots(chart) => table::of_dots(chart),
             Chart::Bars(chart) => table::of_bars(chart),
             Chart::Heat(chart) => table::of_heat(chart),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Bars, Dots, Heat, Lines};
+use super::{Bars, Dots, Heat, Line, Lines, Stack};
 
 /// Rows of a table; longer series are told by periods.
 const MOST: usize = 300;
@@ -55,6 +55,16 @@ pub(super) fn of_lines(chart: &Lines) -> Table {
         std::iter::once(name).chain(cells).collect()
     });
     Table { header: header.collect(), rows: rows.collect() }
+}
+
+/// As of lines, a column for each part.
+pub(super) fn of_stack(chart: &Stack) -> Table {
+    let line = |(name, heights): &(String, Vec<f64>)| Line {
+        name: name.clone(),
+        points: chart.xs.iter().copied().zip(heights.iter().copied()).collect(),
+    };
+    let (x, y) = (chart.x.clone(), chart.y.clone());
+    of_lines(&Lines { x, y, series: chart.layers.iter().map(line).collect(), spans: Vec::new() })
 }
 
 pub(super) fn of_dots(chart: &Dots) -> Table {

@@ -9,6 +9,7 @@ mod model;
 mod several;
 mod testdb;
 mod tps;
+mod waits;
 
 use measure::{Run, Status};
 

@@ -4,7 +4,7 @@ use measure::{Event, Run, Trial};
 use serde_json::Value;
 
 use super::latency::{self, merged};
-use super::{Section, Shown};
+use super::{Section, Shown, waits};
 use crate::document::{median, series, values};
 use crate::escape::shortened;
 use crate::plot::scale::Spread;
@@ -14,8 +14,6 @@ use crate::quantity::Quantity;
 pub(super) const CONFIG: &str = "tps";
 /// An interval is short if it lasts less than this share of the one before.
 const SHORT: f64 = 0.5;
-/// Waits that are shown by name.
-const WAITS: usize = 12;
 
 pub(super) fn shown(run: &Run) -> Shown {
     let mut sections = Vec::new();
@@ -25,7 +23,8 @@ pub(super) fn shown(run: &Run) -> Shown {
         } else {
             format!("Over time, trial {}", number + 1)
         };
-        let plots: Vec<Plot> = [rate(trial), latencies(trial)].into_iter().flatten().collect();
+        let plots: Vec<Plot> =
+            [rate(trial), latencies(trial), waits::over_time(trial)].into_iter().flatten().collect();
         if !plots.is_empty() {
             sections.push(Section::new(&title, plots));
         }
@@ -34,7 +33,7 @@ pub(super) fn shown(run: &Run) -> Shown {
     if let Some(plot) = latency::plot(merged(run, None, "latency").map(line).into_iter().collect()) {
         sections.push(Section::new("Latency", vec![plot]));
     }
-    sections.extend(waits(run).map(|plot| Section::new("Waits", vec![plot])));
+    sections.extend(waits::in_total(run).map(|plot| Section::new("Waits", vec![plot])));
     sections.extend(statements(run));
     let used: Vec<Plot> = run.trials.iter().take(1).flat_map(used).collect();
     if !used.is_empty() {
@@ -172,36 +171,6 @@ fn latencies(trial: &Trial) -> Option<Plot> {
     );
     let y = Axis::new("latency", Quantity::Seconds, Spread::Log);
     Some(Plot::new("latency", "Latency over time", caption, over_time(y, lines, spans(trial))))
-}
-
-/// Where sessions were when they were looked at, as sessions on average.
-fn waits(run: &Run) -> Option<Plot> {
-    let samples: f64 = run.trials.iter().filter_map(|trial| trial.value("wait-samples")).sum();
-    let mut found: Vec<(String, f64)> = Vec::new();
-    let observed = run.trials.iter().flat_map(|trial| &trial.observations);
-    for one in observed.filter(|one| one.name.starts_with("wait-") && one.name != "wait-samples") {
-        let name = one.name["wait-".len()..].to_owned();
-        match found.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, value)) => *value += one.value,
-            None => found.push((name, one.value)),
-        }
-    }
-    found.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let (first, _) = found.first().filter(|_| samples > 0.0)?;
-    let caption = format!(
-        "Share of looks at the run's sessions, ten a second: {} in {}, before all others.",
-        Quantity::Share.text(found[0].1 / samples),
-        first
-    );
-    let rows =
-        found.iter().take(WAITS).map(|(name, count)| (name.clone(), vec![Some(count / samples)])).collect();
-    let axis = Axis::new("share of looks", Quantity::Share, Spread::Linear);
-    Some(Plot::new(
-        "waits",
-        "Waits of the sessions",
-        caption,
-        Chart::Bars(Bars { axis, groups: vec![String::new()], rows }),
-    ))
 }
 
 /// Latency of each command, if commands were timed; and scripts, if there are several.

@@ -2,12 +2,13 @@
 
 mod colours;
 mod page;
+mod plots;
 mod private;
 
 use report::Document;
 
 /// Real runs, without blanks.
-pub(crate) const DOCUMENTS: [(&str, &str); 10] = [
+pub(crate) const DOCUMENTS: [(&str, &str); 11] = [
     ("blockio", include_str!("../documents/blockio.json")),
     ("compat", include_str!("../documents/compat.json")),
     ("fill", include_str!("../documents/fill.json")),
@@ -18,6 +19,7 @@ pub(crate) const DOCUMENTS: [(&str, &str); 10] = [
     ("schema", include_str!("../documents/schema.json")),
     ("testdb", include_str!("../documents/testdb.json")),
     ("tps", include_str!("../documents/tps.json")),
+    ("waits", include_str!("../documents/waits.json")),
 ];
 
 pub(crate) fn document(name: &str) -> Document {

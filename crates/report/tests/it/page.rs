@@ -62,7 +62,7 @@ fn runs_of_two_labels_are_compared() {
 }
 
 /// The points of a series in a drawing, as pixels; and its two scales.
-fn drawn<'a>(svg: &'a str, series: &str) -> (Vec<(f64, f64)>, [&'a str; 2]) {
+pub(crate) fn drawn<'a>(svg: &'a str, series: &str) -> (Vec<(f64, f64)>, [&'a str; 2]) {
     let attribute = |of: &'a str, name: &str| {
         let start = of.find(&format!(" {name}=\"")).unwrap() + name.len() + 3;
         of[start..].split('"').next().unwrap()
@@ -73,7 +73,7 @@ fn drawn<'a>(svg: &'a str, series: &str) -> (Vec<(f64, f64)>, [&'a str; 2]) {
 }
 
 /// The points of a path: `M` starts anew, `l` is followed by distances, `h0` makes a dot.
-fn absolute(path: &str) -> Vec<(f64, f64)> {
+pub(crate) fn absolute(path: &str) -> Vec<(f64, f64)> {
     let mut points: Vec<(f64, f64)> = Vec::new();
     for part in path.replace("h0", "").split_inclusive(|c| "Ml".contains(c)).collect::<Vec<_>>().windows(2) {
         let is_relative = part[0].ends_with('l');
@@ -95,7 +95,7 @@ fn absolute(path: &str) -> Vec<(f64, f64)> {
 }
 
 /// From a pixel to a value.
-fn value(scale: &str, pixel: f64) -> f64 {
+pub(crate) fn value(scale: &str, pixel: f64) -> f64 {
     let parts: Vec<&str> = scale.split(' ').collect();
     let number = |at: usize| parts[at].parse::<f64>().unwrap();
     let share = (pixel - number(3)) / (number(4) - number(3));

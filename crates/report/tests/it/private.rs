@@ -23,29 +23,35 @@ fn replace(value: &mut Value, by: &str) {
 #[test]
 fn hostile_text_is_shown_as_text() {
     for (name, _) in DOCUMENTS {
-        let document = changed(name, |run: &mut Run| {
-            run.label = Some(HOSTILE.to_owned());
-            run.command = vec!["pgrig".to_owned(), HOSTILE.to_owned()];
-            run.notes.push(Note { text: HOSTILE.to_owned() });
-            let scripts = run.plan["scripts"].take();
-            replace(&mut run.plan["arms"], HOSTILE);
-            run.plan["scripts"] = scripts;
-            replace(&mut run.plan["scripts"], HOSTILE);
-            run.environment.database = HOSTILE.to_owned();
-            for trial in &mut run.trials {
-                if run.verb != "micro" && run.verb != "tps" {
-                    trial.config = HOSTILE.to_owned();
-                }
-                for event in &mut trial.events {
-                    event.text = HOSTILE.to_owned();
-                    for field in ["candidate", "baseline", "relation"] {
-                        if event.what[field].is_string() {
-                            event.what[field] = json!(HOSTILE);
+        let document =
+            changed(name, |run: &mut Run| {
+                run.label = Some(HOSTILE.to_owned());
+                run.command = vec!["pgrig".to_owned(), HOSTILE.to_owned()];
+                run.notes.push(Note { text: HOSTILE.to_owned() });
+                let scripts = run.plan["scripts"].take();
+                replace(&mut run.plan["arms"], HOSTILE);
+                run.plan["scripts"] = scripts;
+                replace(&mut run.plan["scripts"], HOSTILE);
+                run.environment.database = HOSTILE.to_owned();
+                for trial in &mut run.trials {
+                    for series in trial.series.iter_mut().filter(|series| {
+                        series.name.starts_with("wait-E") || series.name.starts_with("wait-I")
+                    }) {
+                        series.name = format!("wait-{HOSTILE}");
+                    }
+                    if run.verb != "micro" && run.verb != "tps" {
+                        trial.config = HOSTILE.to_owned();
+                    }
+                    for event in &mut trial.events {
+                        event.text = HOSTILE.to_owned();
+                        for field in ["candidate", "baseline", "relation"] {
+                            if event.what[field].is_string() {
+                                event.what[field] = json!(HOSTILE);
+                            }
                         }
                     }
                 }
-            }
-        });
+            });
         let page = html(std::slice::from_ref(&document));
         assert_eq!(page.matches("<script").count(), 2, "{name}: the document and pgrig's own script");
         assert_eq!(page.matches("</script>").count(), 2, "{name}");

@@ -1,6 +1,5 @@
 //! Looks at server and machine in turn, and keeps what was seen.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -10,6 +9,7 @@ use crate::watch::host::{Counters, Host};
 use crate::watch::notes::{self, Unseen};
 use crate::watch::server::{Blind, Look, Server};
 use crate::watch::spell::{Checkpoints, Maintenances};
+use crate::watch::waits::Waits;
 use crate::watch::{Part, Watched, WatchedSecond};
 use connect::ConnectError;
 
@@ -32,7 +32,7 @@ pub(super) struct Diary {
     first: Option<Seen>,
     checkpoints: Checkpoints,
     maintenances: Maintenances,
-    waits: HashMap<String, u64>,
+    waits: Waits,
     seconds: Vec<WatchedSecond>,
 }
 
@@ -64,7 +64,7 @@ impl Diary {
             first: None,
             checkpoints: Checkpoints::default(),
             maintenances: Maintenances::default(),
-            waits: HashMap::new(),
+            waits: Waits::default(),
             seconds: Vec::new(),
         }
     }
@@ -120,6 +120,9 @@ impl Diary {
             self.checkpoints.look(now.at, look);
             self.maintenances.look(now.at, look);
         }
+        if self.first.is_some() {
+            self.waits.pass(now.at);
+        }
         if let Some(last) = self.last.replace(now.clone()) {
             self.seconds.push(now.since(&last));
         }
@@ -128,8 +131,8 @@ impl Diary {
     async fn look_at_waits(&mut self) {
         let Some(server) = &self.server else { return };
         let waits = server.waits().await;
-        for (event, sessions) in self.seen(waits).unwrap_or_default() {
-            *self.waits.entry(event).or_default() += sessions;
+        if let Some(sessions) = self.seen(waits) {
+            self.waits.look(sessions);
         }
     }
 
@@ -174,16 +177,17 @@ impl Diary {
 
     fn sum_up(self, first: &Seen, ended: &Seen) -> Watched {
         let whole = ended.since(first);
-        let samples: u64 = self.waits.values().sum();
+        let (totals, waits_over_time) = self.waits.sum_up(first.at, ended.at);
+        let samples: u64 = totals.iter().map(|total| total.1).sum();
         let share = |(event, sessions): (String, u64)| (event, sessions as f64 / samples as f64);
-        let mut waits: Vec<(String, f64)> = self.waits.into_iter().map(share).collect();
-        waits.sort_by(|one, other| other.1.total_cmp(&one.1).then_with(|| one.0.cmp(&other.0)));
+        let waits: Vec<(String, f64)> = totals.into_iter().map(share).collect();
         let seconds =
             self.seconds.into_iter().map(|second| WatchedSecond { at: second.at - first.at, ..second });
         let mut watched = Watched {
             notes: Vec::new(),
             waits,
             wait_samples: samples,
+            waits_over_time,
             checkpoints: self.checkpoints.measured(first.at, ended.at),
             maintenance: self.maintenances.measured(first.at, ended.at),
             wal: whole.wal,

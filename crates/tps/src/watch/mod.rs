@@ -13,6 +13,7 @@ mod host;
 mod notes;
 mod server;
 mod spell;
+mod waits;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -60,6 +61,8 @@ pub struct Watched {
     pub waits: Vec<(String, f64)>,
     /// Number of looks at sessions behind these shares.
     pub wait_samples: u64,
+    /// The same looks over time.
+    pub waits_over_time: WaitsOverTime,
     /// Checkpoints.
     pub checkpoints: Vec<Spell>,
     /// Vacuums and the like.
@@ -70,6 +73,16 @@ pub struct Watched {
     pub used: Option<Used>,
     /// Findings second by second.
     pub seconds: Vec<WatchedSecond>,
+}
+
+/// Waits of the run's sessions over time, in at most 600 intervals: of about a second, or longer in a long run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WaitsOverTime {
+    /// End of each interval, and how often all sessions were looked at in it. Intervals without a look are left out.
+    pub looks: Vec<(f64, u64)>,
+    /// Events, and sessions that the looks of an interval saw in it; the most frequent events first, the last may be
+    /// `others`. Intervals in which no look saw the event are left out.
+    pub events: Vec<(String, Vec<(f64, u64)>)>,
 }
 
 /// About a second.

@@ -152,6 +152,46 @@ fn what_the_runs_sessions_wait_for_is_told() {
 }
 
 #[test]
+fn waits_are_told_over_time() {
+    on_servers(&async |server, admin| {
+        let started = |when: &str| {
+            format!(
+                "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = 'pgrig watch' \
+                 AND query LIKE '%pg_stat_get_progress_info%' AND query_start > '{when}')"
+            )
+        };
+        let now = async || -> String {
+            admin.client.query_one("SELECT clock_timestamp()::text", &[]).await.unwrap().get(0)
+        };
+        let (sleeper, sleep) = at_work(server, admin, CLIENTS, "SELECT pg_sleep(600)").await;
+        let watch = watch(&server.target("postgres"), admin).await;
+        // The next look at the server ends the first interval.
+        until(admin, &started(&now().await)).await;
+        admin.client.batch_execute("SELECT pg_advisory_lock(1)").await.unwrap();
+        let (waiter, wait) = at_work(server, admin, CLIENTS, "SELECT pg_advisory_lock(1)").await;
+        until(admin, &started(&now().await)).await;
+        until(admin, &started(&now().await)).await;
+        let watched = watch.finish().await;
+        let over_time = &watched.waits_over_time;
+        let points = |event: &str| &over_time.events.iter().find(|one| one.0 == event).unwrap().1;
+        let (slept, locked) = (points("Timeout:PgSleep"), points("Lock:advisory"));
+        // One session slept in each look; the other came later.
+        assert_eq!(*slept, over_time.looks);
+        assert!(locked[0].0 > slept[0].0, "{watched:?}");
+        let last = locked.last().unwrap();
+        let together = slept.iter().find(|point| point.0.to_bits() == last.0.to_bits()).unwrap();
+        assert!(last.1 > 0 && together.1 >= last.1, "{watched:?}");
+        let all = over_time.events.iter().flat_map(|event| &event.1).map(|point| point.1).sum::<u64>();
+        assert_eq!(all, watched.wait_samples);
+        sleeper.cancel().await.unwrap();
+        waiter.cancel().await.unwrap();
+        sleep.await.unwrap();
+        wait.await.unwrap();
+        assert_nothing_left(admin).await;
+    });
+}
+
+#[test]
 fn an_ordinary_role_sees_its_own() {
     on_servers(&async |server, admin| {
         let execute = async |sql: &str| admin.client.batch_execute(sql).await.unwrap();
